@@ -142,6 +142,15 @@ def find_running(home: Path) -> PrefectServer:
     return kept
 
 
+def point_at(server: PrefectServer, *, verbose: bool) -> None:
+    """Set Prefect up before it is imported: its address, and no output of its own."""
+    os.environ["PREFECT_API_URL"] = server.url
+    os.environ["PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED"] = "false"
+    os.environ["DO_NOT_TRACK"] = SERVER["DO_NOT_TRACK"]
+    if not verbose:
+        os.environ["PREFECT_LOGGING_INTERNAL_LEVEL"] = "CRITICAL"
+
+
 def prefect_of(home: Path) -> PrefectAddress | None:
     """Return the server that is configured, else the one that `callsheet up` keeps, if any."""
     return prefect_address() or _kept_address(home)

@@ -27,7 +27,7 @@ from callsheet.deployments.terminal import (
     plain,
     print_json,
 )
-from callsheet.flows.pipeline import PLAIN, followed, run_pipeline
+from callsheet.flows.pipeline import PLAIN, noted, run_pipeline
 from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
 from callsheet.tasks.campaign.progress_words import say_outcome
 from callsheet.tasks.campaign.run import Run, open_run, refuse_hidden, say_hidden
@@ -58,13 +58,14 @@ async def run_here(
             assert prefect is not None, "crews are Prefect's"
             run.starter = await prefect.crews(args.workers, settings)
         await hearing.enter_async_context(_receiver_beside(run))
-        beside = nullcontext() if prefect is None else prefect.shows(run, console)
+        beside = nullcontext() if prefect is None else prefect.shows(run)
+        steps = PLAIN if prefect is None else noted(prefect.taken)
         with stopping(run) as hear:
             async with beside:
                 with ProgressView(console) as view:
                     run.listeners += [hear, view.hear]
                     run.on_quotes = view.quoting
-                    outcome = await run_pipeline(run, PLAIN if prefect is None else followed(run))
+                    outcome = await run_pipeline(run, steps)
                 # Before Prefect has shown it all: nobody waits for that to see the videos.
                 await _tell(run, outcome, console)
     if args.json:

@@ -29,7 +29,7 @@ from callsheet.flows.run_name import run_name
 from callsheet.flows.shown import publish_report, showing
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.plan import said_in
-from callsheet.tasks.campaign.run import Run, no_approval, open_run
+from callsheet.tasks.campaign.run import Run, no_approval, open_run, run_at_hand
 from callsheet.tasks.campaign.values import RunOptions, RunOutcome
 from callsheet.tasks.credits import as_number
 from callsheet.tasks.duration import parse_duration
@@ -138,19 +138,23 @@ async def _run(
 ) -> State[Any]:
     """Run a campaign, or go along with the run that is open already, and show how far it is."""
     redact_prefect_logs()
-    settings = load_settings(profile=profile, sheet=options.sheet)
+    already = run_at_hand()
+    settings = (
+        already.at.settings if already else load_settings(profile=profile, sheet=options.sheet)
+    )
     if needs_person is not None:
         settings = settings.model_copy(update={"prefect_needs_person": needs_person})
-    options = _whole(options, saved, max_wait, settings)
+    if already is None:
+        options = _whole(options, saved, max_wait, settings)
     async with open_run(options, settings, no_approval) as run:
-        if run.taken is None:
+        if run.followed is None:
             suggest_for(profile, flow=True)
             consent = Consent(run, approve, saved=saved)
             run.approval, run.before_approval = consent.approve, consent.see
             if options.workers is not None:
                 run.starter = await crew_runs(options.workers, settings, profile)
-        # The command line's run does not wait for Prefect, which goes along with it.
-        road = run_pipeline if run.taken is None else follow
+        # A run of the command line does not wait for Prefect, which shows it from here.
+        road = run_pipeline if run.followed is None else follow
         try:
             async with showing(run), interruptible(run):
                 outcome = await road(run, AS_TASKS)

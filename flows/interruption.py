@@ -82,7 +82,7 @@ class _Interruption:
         asking = asyncio.create_task(self._ask(), name="state of the flow run")
         try:
             # A run of the command line has the signals itself.
-            with nullcontext() if self._run.taken else on_sigterm(self._signalled):
+            with nullcontext() if self._run.followed else on_sigterm(self._signalled):
                 yield
         finally:
             asking.cancel()
@@ -97,7 +97,7 @@ class _Interruption:
         assert self.kind is not None
         if self._acting is not None:
             await asyncio.wait({self._acting})
-        if self.kind == "cancelled" and self._run.engine is None:
+        if self.kind == "cancelled" and not self._run.has_begun:
             await self._cancel(cancel_approved(self._run))
         words = f"{WORDS[self.kind]}: {await words_of_rest(self._run, self._cancelled)}"
         await self._say(words)
@@ -140,7 +140,7 @@ class _Interruption:
         self.kind = kind
         run, words = self._run, WORDS[kind]
         run.interrupted = words
-        if run.engine is None:
+        if not run.has_begun:
             # Nor does it begin anything later, whatever takes no notice of being left.
             run.lose(words)
             self._leaves = self._main.cancel()
@@ -167,7 +167,7 @@ class _Interruption:
         if run.campaign is None:
             return
         await _publish(key_of(run.campaign.name, "interruption"), words)
-        if run.engine is not None and run.outcome is None and run.taken is None:
+        if run.engine is not None and run.outcome is None:
             with suppress(CallsheetError):
                 await report_step(run.campaign.name)
 

@@ -7,7 +7,7 @@ what a step does nor what carries it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
@@ -39,10 +39,9 @@ class Steps:
 PLAIN = Steps(read_step, plan_step, quote_step, produce_step, report_step)
 
 
-def followed(run: Run) -> Steps:
-    """Return the plain steps for a run that others `follow`."""
-    run.taken = Taken()
-    return Steps(*(partial(run.taken.take, step) for step in astuple(PLAIN)))
+def noted(taken: Taken) -> Steps:
+    """Return the plain steps for a run that another process is to `follow`."""
+    return Steps(*(partial(taken.take, step) for step in astuple(PLAIN)))
 
 
 async def prepare(run: Run, steps: Steps) -> str:
@@ -69,20 +68,20 @@ async def carry(run: Run, steps: Steps, campaign: str) -> RunOutcome:
     """
     if not run.settled:
         async with production(run):
-            await _produce(run, steps, campaign)
+            await _produce(steps, campaign, [shard.label for shard in run.shards])
     return await _report(run, steps, campaign)
 
 
 async def follow(run: Run, steps: Steps) -> RunOutcome:
-    """Go along with a run that is in production elsewhere, to its end; return how that was.
+    """Follow a run of another process to its end; return how that was.
 
     Each step ends when it has been taken there; one that failed there raises the same here.
     """
-    assert run.engine is not None, "production is started first"
+    assert run.followed is not None
     for listener in run.listeners:
-        listener(run.engine.snapshot())
+        listener(run.followed.snapshot)
     campaign = await _quote(run, steps)
-    await _produce(run, steps, campaign)
+    await _produce(steps, campaign, run.followed.labels)
     return await _report(run, steps, campaign)
 
 
@@ -93,9 +92,9 @@ async def _quote(run: Run, steps: Steps) -> str:
     return campaign
 
 
-async def _produce(run: Run, steps: Steps, campaign: str) -> None:
+async def _produce(steps: Steps, campaign: str, labels: Sequence[str]) -> None:
     await asyncio.gather(
-        *(steps.produce_rows(campaign, n, shard.label) for n, shard in enumerate(run.shards))
+        *(steps.produce_rows(campaign, n, label) for n, label in enumerate(labels))
     )
 
 

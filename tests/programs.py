@@ -135,9 +135,30 @@ class Desk:
                 return ended
             assert time.monotonic() < until, ended.err
 
+    def wait_for_prefect(self) -> None:
+        """Wait until the runs of this folder are all in Prefect."""
+        until = time.monotonic() + 120
+        while _followers(self.folder):
+            assert time.monotonic() < until, "a run is not in Prefect yet"
+            time.sleep(0.1)
+
     def rows(self, campaign: str) -> dict[str, dict[str, Any]]:
         """Return the campaign's rows by id."""
         return {line["row"]: line for line in self.call("rows", campaign, "--json").lines}
+
+
+def _followers(folder: Path) -> list[int]:
+    """Return the processes that show runs of this folder in Prefect."""
+    import psutil
+
+    module, place = "callsheet.deployments.prefect_follower", os.path.realpath(folder)
+    found = psutil.process_iter(["cmdline"])
+    return [
+        process.pid
+        for process in found
+        if module in (words := process.info["cmdline"] or ())
+        and os.path.realpath(words[-1]).startswith(place)
+    ]
 
 
 @dataclass

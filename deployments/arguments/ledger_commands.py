@@ -192,7 +192,9 @@ def ledger(parser: ArgumentParser) -> None:
     restore = _verb(
         verbs, "restore", "replace the ledger with a backup; also moves SQLite to PostgreSQL"
     )
-    restore.add_argument("file", metavar="FILE", help="file that `callsheet ledger backup FILE` made")
+    restore.add_argument(
+        "file", metavar="FILE", help="file that `callsheet ledger backup FILE` made"
+    )
     restore.add_argument(
         "--instead",
         action="store_true",

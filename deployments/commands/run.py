@@ -6,8 +6,6 @@ the run afterwards, whatever happened.
 
 from __future__ import annotations
 
-import os
-import sys
 from argparse import Namespace
 from contextlib import ExitStack
 
@@ -46,11 +44,7 @@ def main(args: Namespace) -> int:
         prefect = None
         if not args.without_prefect:
             prefect = PrefectBeside(found.home, asked=flow_parameters(args), verbose=args.verbose)
-            stack.callback(prefect.stop)
-        status = run_command(run_here(args, settings, prefect, max_wait=max_wait))
-    if prefect is not None and prefect.left:
-        _leave(status)
-    return status
+        return run_command(run_here(args, settings, prefect, max_wait=max_wait))
 
 
 def _check_workers(args: Namespace, settings: Settings) -> None:
@@ -70,10 +64,3 @@ def _check_workers(args: Namespace, settings: Settings) -> None:
             remedy="start `callsheet up --sandbox` first",
         )
     check_workers(args.workers, settings)
-
-
-def _leave(status: int) -> None:
-    """End the process without Prefect, which would talk to its lost server for minutes yet."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from callsheet.tasks.campaign.crews import Crews, CrewStarter
 from callsheet.tasks.campaign.selection import Selection, parse_selection
 from callsheet.tasks.campaign.spent import telling_what_was_spent
-from callsheet.tasks.campaign.taken import Step, Taken
+from callsheet.tasks.campaign.taken import Followed, Step
 from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
 from callsheet.tasks.engine.context import Context, connect
 from callsheet.tasks.engine.engine import Engine
@@ -90,8 +90,10 @@ class Run:
     #: The rows that are carried, in as many parts as Prefect sees.
     shards: list[Shard] = field(default_factory=list)
     outcome: RunOutcome | None = None
-    #: How its steps ended, where others follow whoever takes them.
-    taken: Taken | None = None
+    #: The run that this one shows, where another process takes the steps.
+    followed: Followed | None = None
+    #: The rows that it leaves out; where it has a sheet, that one says so.
+    left_out: frozenset[str] = frozenset()
     #: The rows that it carries; None for all that `--select` chooses.
     only: frozenset[str] | None = None
     #: The rows that `--select` chose for the plan, by id; None for all.
@@ -154,6 +156,10 @@ class Run:
         """Say what a person should know of the run; without a listener, in the log."""
         self._say(words, self.on_note or (None if self.on_said else log.warning))
 
+    def repeat(self, words: str) -> None:
+        """Say what the run that this one shows has said."""
+        self._say(words, None)
+
     def _say(self, words: str, hear: Callable[[str], None] | None) -> None:
         self.said.append(words)
         for tell in filter(None, (hear, self.on_said)):
@@ -166,7 +172,9 @@ class Run:
 
     def stop(self, because: str) -> None:
         """Begin nothing more; let what is under way finish."""
-        if self.engine is not None:
+        if self.followed is not None:
+            self.followed.stop(because)
+        elif self.engine is not None:
             self.engine.stop(because)
 
     async def rows(self) -> list[CampaignRow]:
@@ -205,15 +213,24 @@ class Run:
         """Whether a row is among those that the run is about: chosen, and not skipped."""
         if self.only is not None and row not in self.only:
             return False
-        if self.sheet is not None and row in self.sheet.skipped:
+        if row in self.skipped:
             return False
         return self.picked is None or row in self.picked
 
     @property
     def is_about_all(self) -> bool:
         """Whether it is about all rows of its campaign."""
-        skipped = self.sheet is not None and bool(self.sheet.skipped)
-        return self.only is None and self.picked is None and not skipped
+        return self.only is None and self.picked is None and not self.skipped
+
+    @property
+    def skipped(self) -> Collection[str]:
+        """The ids of rows of the sheet that it leaves out."""
+        return self.left_out if self.sheet is None else self.sheet.skipped
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether something moves its rows by now: here, or in the process that it shows."""
+        return self.engine is not None or self.followed is not None
 
 
 _current: ContextVar[Run | None] = ContextVar("callsheet_run", default=None)
@@ -229,8 +246,23 @@ def current_run() -> Run:
 
 async def take_or_follow(step: Step[T], *ids: str | int) -> T:
     """Take a step of the run at hand; wait for its end where somebody else takes the steps."""
-    taken = current_run().taken
-    return await (step(*ids) if taken is None else taken.end_of(step, *ids))
+    followed = current_run().followed
+    return await (step(*ids) if followed is None else followed.end_of(step, *ids))
+
+
+def run_at_hand() -> Run | None:
+    """Return the run that is open, if any."""
+    return _current.get()
+
+
+@contextmanager
+def at_hand(run: Run) -> Iterator[None]:
+    """Have the steps find this run."""
+    token = _current.set(run)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 @asynccontextmanager
@@ -238,7 +270,7 @@ async def open_run(
     options: RunOptions, settings: Settings, approval: Approval
 ) -> AsyncIterator[Run]:
     """Open a run, or take up the one that is open already."""
-    already = _current.get(None)
+    already = run_at_hand()
     if already is not None:
         yield already
         return
@@ -256,15 +288,11 @@ async def open_run(
         opened.append(run)
         if options.max_wait is not None:
             run.until = asyncio.get_running_loop().time() + options.max_wait
-        token = _current.set(run)
-        try:
-            with about(run.facts), span("callsheet.run", run.end):
-                try:
-                    yield run
-                finally:
-                    await _publish(at)
-        finally:
-            _current.reset(token)
+        with at_hand(run), about(run.facts), span("callsheet.run", run.end):
+            try:
+                yield run
+            finally:
+                await _publish(at)
 
 
 async def _publish(at: Context) -> None:

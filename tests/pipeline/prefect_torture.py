@@ -36,7 +36,30 @@ def test_a_signal_stops_a_run_under_prefect_as_well(tmp_path: Path, name: str) -
     assert process.returncode == 5, err
     assert json.loads(out)["rows"] == {"total": 2, "rendering": 2}
     assert "Traceback" not in err
+    desk.wait_for_prefect()
     assert not children_left(tmp_path)
+
+
+def test_a_run_that_is_killed_ends_in_prefect_as_well(
+    tmp_path: Path, server: PrefectServer, name: str
+) -> None:
+    with sandbox(tmp_path / "slow", "--render", "real", "--time-scale", "4") as slow:
+        desk = Desk(tmp_path, {**slow.environ, "PREFECT_API_URL": server.url})
+        process = desk.start("run", desk.sheet(f"{name}.csv", simple_sheet(2)), "--yes", "--json")
+        body = {"flow_runs": {"name": {"like_": name}}}
+        with httpx.Client(base_url=server.url) as client:
+            until = time.monotonic() + 150
+            while not (found := client.post("/flow_runs/filter", json=body).json()):
+                assert time.monotonic() < until
+                time.sleep(0.1)
+            process.kill()
+            process.communicate(timeout=30)
+            calls = slow.calls()
+            desk.wait_for_prefect()
+            (found,) = client.post("/flow_runs/filter", json=body).json()
+        assert slow.calls() == calls
+    assert found["state_name"] == "Failed"
+    assert "the command ended before the run did" in found["state"]["message"]
 
 
 def test_a_large_campaign_stays_light(desk: Desk, server: PrefectServer, name: str) -> None:

@@ -40,7 +40,7 @@ def run(desk: Desk, sheet: str, *words: str) -> Finished:
 
 
 def test_a_run_brings_its_own_server_and_leaves_its_history_but_nothing_else(
-    desk: Desk, tmp_path: Path, name: str
+    desk: Desk, service: Sandbox, tmp_path: Path, name: str
 ) -> None:
     text = "id,tool,title,script,duration_seconds\n" + "".join(
         f"r{n},,Video {n},{SCRIPT} {n},5\n" for n in range(3)
@@ -52,6 +52,11 @@ def test_a_run_brings_its_own_server_and_leaves_its_history_but_nothing_else(
     assert ended.status == 0, ended.err
     assert ended.json["rows"] == {"total": 3, "delivered": 3}
     assert again.status == 0
+    # The command does not wait for a server that starts for it alone, nor does what it leaves
+    # behind call the service.
+    calls = service.calls()
+    desk.wait_for_prefect()
+    assert service.calls() == calls
     assert "nothing to do, 0 credits" in again.err
     history = tmp_path / ".callsheet" / "prefect" / "history.db"
     with sqlite3.connect(history) as database:

@@ -24,7 +24,7 @@ def test_a_run_needs_no_prefect_that_cannot_start(desk: Desk, tmp_path: Path, na
 
     assert ended.status == 0, ended.err
     assert ended.json["rows"] == {"total": 2, "delivered": 2}
-    assert "no Prefect for this run, which goes on without it" in ended.err
+    assert "Prefect does not show this run, which continues without it" in ended.err
 
 
 def test_videos_are_made_though_prefect_says_nothing_and_whoever_waits_for_it_may_leave(

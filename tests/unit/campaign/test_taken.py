@@ -1,15 +1,23 @@
-"""Steps that one carrier takes and another one follows."""
+"""Steps that a run takes here and another process follows."""
 
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.campaign.taken import Taken
+from callsheet.tasks.campaign.taken import Followed, StepEnd, Taken
+from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.errors import BadInput, CallsheetError
 
-Way = Callable[[Taken], Awaitable[list[object]]]
+Way = Callable[[Taken, Followed], Awaitable[list[object]]]
+NOW = Snapshot(
+    campaign="a", rows={}, total=0, to_do=0, done=0, charged=Decimal(0), reserved=Decimal(0),
+    budget=None, seconds=0.0, seconds_left=None,
+)  # fmt: skip
 
 
 async def double(number: int) -> int:
@@ -18,71 +26,91 @@ async def double(number: int) -> int:
 
 
 async def fail(number: int) -> int:
-    raise ValueError(f"no {number}")
+    raise BadInput(f"no {number}", remedy="another")
 
 
-async def _before(taken: Taken) -> list[object]:
-    follower = asyncio.create_task(taken.end_of(double, 3))
+def two() -> tuple[Taken, Followed]:
+    """Return what takes steps and what follows them, joined as two processes are."""
+    taken, followed = Taken(), Followed(NOW, [], stop=lambda _: None)
+    taken.on_end = lambda end: followed.note(pickle.loads(pickle.dumps(end)))
+    return taken, followed
+
+
+async def _before(taken: Taken, followed: Followed) -> list[object]:
+    follower = asyncio.create_task(followed.end_of(double, 3))
     await asyncio.sleep(0)
     return [await taken.take(double, 3), await follower]
 
 
-async def _meanwhile(taken: Taken) -> list[object]:
-    return list(await asyncio.gather(taken.take(double, 3), taken.end_of(double, 3)))
+async def _meanwhile(taken: Taken, followed: Followed) -> list[object]:
+    return list(await asyncio.gather(taken.take(double, 3), followed.end_of(double, 3)))
 
 
-async def _after(taken: Taken) -> list[object]:
-    return [await taken.take(double, 3), await taken.end_of(double, 3)]
+async def _after(taken: Taken, followed: Followed) -> list[object]:
+    return [await taken.take(double, 3), await followed.end_of(double, 3)]
 
 
 @pytest.mark.parametrize("way", [_before, _meanwhile, _after])
-def test_whoever_follows_a_step_gets_its_end(way: Way) -> None:
-    async def both() -> list[object]:
-        return await way(Taken())
-
-    assert asyncio.run(both()) == [6, 6]
+async def test_a_follower_gets_the_end_of_a_step(way: Way) -> None:
+    assert await way(*two()) == [6, 6]
 
 
-def test_a_step_that_failed_fails_for_those_who_follow_as_well() -> None:
-    async def both() -> list[object]:
-        taken = Taken()
-        ways = taken.take(fail, 3), taken.end_of(fail, 3)
-        return list(await asyncio.gather(*ways, return_exceptions=True))
-
-    leading, following = asyncio.run(both())
-    assert isinstance(leading, ValueError)
-    assert leading is following
+async def test_a_step_that_failed_fails_for_the_follower_as_well() -> None:
+    taken, followed = two()
+    ways = taken.take(fail, 3), followed.end_of(fail, 3)
+    leading, following = await asyncio.gather(*ways, return_exceptions=True)
+    for error in (leading, following):
+        assert isinstance(error, BadInput)
+        assert (str(error), error.remedy) == ("no 3", "another")
 
 
-def test_other_ids_are_another_step() -> None:
-    async def follow() -> None:
-        taken = Taken()
-        await taken.take(double, 3)
-        async with asyncio.timeout(0.01):
-            await taken.end_of(double, 4)
+async def test_an_error_that_no_other_process_can_be_told_is_told_in_words() -> None:
+    async def odd() -> None:
+        class Odd(Exception):
+            pass
 
+        raise Odd("very")
+
+    taken, followed = two()
+    ways = taken.take(odd), followed.end_of(odd)
+    _, following = await asyncio.gather(*ways, return_exceptions=True)
+    assert type(following) is CallsheetError
+    assert str(following) == "very"
+
+
+async def test_other_ids_are_another_step() -> None:
+    taken, followed = two()
+    await taken.take(double, 3)
     with pytest.raises(TimeoutError):
-        asyncio.run(follow())
+        async with asyncio.timeout(0.01):
+            await followed.end_of(double, 4)
 
 
-def test_whoever_follows_may_leave_and_the_step_goes_on() -> None:
-    async def both() -> int:
-        taken = Taken()
-        follower = asyncio.create_task(taken.end_of(double, 3))
-        leader = asyncio.create_task(taken.take(double, 3))
-        await asyncio.sleep(0)
-        follower.cancel()
-        return await leader
-
-    assert asyncio.run(both()) == 6
+async def test_a_follower_may_leave_and_the_step_goes_on() -> None:
+    taken, followed = two()
+    follower = asyncio.create_task(followed.end_of(double, 3))
+    leader = asyncio.create_task(taken.take(double, 3))
+    await asyncio.sleep(0)
+    follower.cancel()
+    assert await leader == 6
 
 
-def test_a_step_that_is_given_up_is_given_up_for_those_who_follow_as_well() -> None:
-    async def both() -> list[object]:
-        taken = Taken()
-        ways = [asyncio.create_task(way(double, 3)) for way in (taken.take, taken.end_of)]
-        await asyncio.sleep(0)
-        ways[0].cancel()
-        return list(await asyncio.gather(*ways, return_exceptions=True))
+async def test_a_step_that_is_cancelled_is_cancelled_for_the_follower_as_well() -> None:
+    taken, followed = two()
+    ways = [asyncio.create_task(way(double, 3)) for way in (taken.take, followed.end_of)]
+    await asyncio.sleep(0)
+    ways[0].cancel()
+    ends = await asyncio.gather(*ways, return_exceptions=True)
+    assert [type(end) for end in ends] == [asyncio.CancelledError] * 2
 
-    assert [type(end) for end in asyncio.run(both())] == [asyncio.CancelledError] * 2
+
+async def test_steps_that_did_not_end_fail_once_the_run_is_gone() -> None:
+    _, followed = two()
+    followed.note(StepEnd(step="double", ids=(3,), result=6))
+    waiting = asyncio.create_task(followed.end_of(double, 4))
+    await asyncio.sleep(0)
+    followed.lose(CallsheetError("gone"))
+    assert await followed.end_of(double, 3) == 6
+    for lost in (waiting, followed.end_of(double, 5)):
+        with pytest.raises(CallsheetError, match="gone"):
+            await lost
