@@ -89,8 +89,8 @@ class PrefectBeside:
         self._verbose = verbose
         self._follower: Follower | None = None
 
-    async def crews(self, count: int, settings: Settings) -> CrewStarter:
-        """Return what starts workers; raise ConfigurationError where none could be started.
+    async def crews(self) -> CrewStarter:
+        """Return what starts crews; raise ConfigurationError where none could be started.
 
         Their server is one that Prefect workers know: none is started for a run.
         """
@@ -100,7 +100,7 @@ class PrefectBeside:
             for handler in logging.root.handlers:
                 handler.addFilter(is_not_prefects)
         starts = await asyncio.to_thread(importlib.import_module, "callsheet.flows.crew_runs")
-        runs: CrewStarter = await starts.crew_runs(count, settings, self._asked.get("profile"))
+        runs: CrewStarter = await starts.crew_runs(self._asked.get("profile"))
         return runs
 
     @asynccontextmanager

@@ -56,7 +56,7 @@ async def run_here(
         run.on_note = say
         if args.workers is not None:
             assert prefect is not None, "crews are Prefect's"
-            run.starter = await prefect.crews(args.workers, settings)
+            run.find_starter = prefect.crews
         await hearing.enter_async_context(_receiver_beside(run))
         beside = nullcontext() if prefect is None else prefect.shows(run)
         steps = PLAIN if prefect is None else noted(prefect.taken)

@@ -27,6 +27,7 @@ from callsheet.flows.prefect_logs import redact_prefect_logs
 from callsheet.flows.result import CampaignResult
 from callsheet.flows.run_name import run_name
 from callsheet.flows.shown import publish_report, showing
+from callsheet.tasks.campaign.crews import check_workers
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.plan import said_in
 from callsheet.tasks.campaign.run import Run, no_approval, open_run, run_at_hand
@@ -152,7 +153,7 @@ async def _run(
             consent = Consent(run, approve, saved=saved)
             run.approval, run.before_approval = consent.approve, consent.see
             if options.workers is not None:
-                run.starter = await crew_runs(options.workers, settings, profile)
+                run.find_starter = partial(crew_runs, profile)
         # A run of the command line does not wait for Prefect, which shows it from here.
         road = run_pipeline if run.followed is None else follow
         try:
@@ -167,9 +168,14 @@ async def _run(
 def _whole(
     options: RunOptions, saved: Path | None, max_wait: str | None, settings: Settings
 ) -> RunOptions:
-    """Return the options with what has to be read first. Raises BadInput where that fails."""
+    """Return the options with what has to be read first.
+
+    Raises BadInput where that fails, ConfigurationError for options that the settings rule out.
+    """
     if options.wait == "webhook":
         check_address(settings)
+    if options.workers is not None:
+        check_workers(options.workers, settings)
     said = [] if saved is None else said_in(saved)
     return replace(
         options,

@@ -19,9 +19,8 @@ from prefect.deployments import arun_deployment
 from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.states import Cancelled, Scheduled
 
-from callsheet.tasks.campaign.crews import CrewsAtWork, check_workers
+from callsheet.tasks.campaign.crews import CrewsAtWork
 from callsheet.tasks.errors import CallsheetError, ConfigurationError
-from callsheet.tasks.settings import Settings
 
 log = logging.getLogger("callsheet.run")
 
@@ -33,9 +32,8 @@ _WAITING = {StateType.SCHEDULED, StateType.PENDING}
 TAKEN_UP = 900.0
 
 
-async def crew_runs(count: int, settings: Settings, profile: str | None) -> CrewRuns:
-    """Return what starts so many crews; raise ConfigurationError where it could not."""
-    check_workers(count, settings)
+async def crew_runs(profile: str | None) -> CrewRuns:
+    """Return what starts crews; raise ConfigurationError where it could not."""
     runs = CrewRuns(profile)
     await runs.check()
     return runs

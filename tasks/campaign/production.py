@@ -50,10 +50,11 @@ async def production(run: Run) -> AsyncIterator[list[Shard]]:
         stack.enter_context(search_of_new())
         stack.enter_context(span("produce"))
         engine: Engine | Crews
-        if run.starter is None:
+        starter = await run.meet_starter() if work else None
+        if starter is None:
             engine = Engine(run.campaign, run.at, max_wait=run.time_left)
         else:
-            engine = _crews(run, run.campaign, work, run.starter)
+            engine = _crews(run, run.campaign, work, starter)
         run.engine = await stack.enter_async_context(engine)
         if run.lost:
             engine.stop(run.lost)

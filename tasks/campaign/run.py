@@ -83,7 +83,9 @@ class Run:
     leaves_refused: bool = False
     #: What moves its rows: an engine here, or crews elsewhere.
     engine: Engine | Crews | None = None
-    #: Starts its crews, where it has any; without, its rows are carried here.
+    #: Finds what starts its crews, where it has any; without, its rows are carried here. Asked once
+    #: the run has its campaign and something to do: until then another run may need its server.
+    find_starter: Callable[[], Awaitable[CrewStarter]] | None = None
     starter: CrewStarter | None = None
     #: What its crews carry.
     production_id: str = ""
@@ -147,6 +149,15 @@ class Run:
         self.plan = plan
         if self.options.select:
             self.picked = frozenset(line.row for line in plan.lines)
+
+    async def meet_starter(self) -> CrewStarter | None:
+        """Return what starts its crews, None for a run without any.
+
+        Raises ConfigurationError where no crew could be started.
+        """
+        if self.starter is None and self.find_starter is not None:
+            self.starter = await self.find_starter()
+        return self.starter
 
     def say_wait(self, words: str) -> None:
         """Say who has the campaign, which this run waits for."""

@@ -111,6 +111,8 @@ async def plan_step(campaign: str) -> None:
         # Rows that were found, or that may have been paid for, are not made any more.
         plan = await plan_sheet(at.ledger, sheet, options)
     run.go_by(plan)
+    if plan.moves_anything:
+        await run.meet_starter()
     # After the recovery: what was made before is made, whatever the service offers by now.
     rows = {line.row for line in plan.spending}
     run.sheet = await compared(

@@ -33,6 +33,10 @@ class Asking:
         pass
 
 
+async def asking() -> Asking:
+    return Asking()
+
+
 async def yes(_: Plan) -> str:
     return "approved by a test"
 
@@ -42,7 +46,7 @@ async def run(sheet: str, count: int, budget: str) -> int:
     options = RunOptions(sheet=sheet, workers=count, wait="poll", budget=Decimal(budget))
     try:
         async with open_run(options, load_settings(), yes) as one:
-            one.starter = Asking()
+            one.find_starter = asking
             outcome = await run_pipeline(one, PLAIN)
     except CallsheetError as error:
         print(str(error), file=sys.stderr)

@@ -28,6 +28,9 @@ class Processes:
     environ: Mapping[str, str]
     crews: dict[tuple[int, int], Process] = field(default_factory=dict)
 
+    async def find(self) -> Processes:
+        return self
+
     async def start(self, production: str, number: int, turn: int) -> None:
         if (number, turn) not in self.crews:
             self.crews[number, turn] = launcher("crew").start(
@@ -75,7 +78,7 @@ async def run_with(
     settings = load_settings(environ=processes.environ, folder=processes.folder)
     asked = RunOptions(sheet=sheet, workers=count, **{"wait": "poll", **options})
     async with open_run(asked, settings, yes) as run:
-        run.starter = processes
+        run.find_starter = processes.find
         meddling: list[asyncio.Task[None]] = []
         if meddle is not None:
             meddling.append(asyncio.create_task(meddle(run)))

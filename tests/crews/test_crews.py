@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ from callsheet.tasks.errors import CallsheetError
 from callsheet.tasks.ledger import AtLimit, find_production, states_by_crew
 from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
-from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.programs import Desk, Finished, Sandbox, sandbox, simple_sheet
 from tests.torture.crewed import Crewed
 from tests.torture.stand import stand
 from tests.torture.verbs import CREWED
@@ -168,6 +170,52 @@ async def test_a_new_ledger_pays_for_nothing_that_the_lost_one_paid_for(
     assert sum(name in str(one["title"]) for one in paid) == 6
     states = Counter(row["state"] for row in desk.rows(name).values())
     assert states == ({"delivered": 6} if ends == 0 else {"held": 6})
+
+
+async def test_a_run_with_workers_waits_for_those_of_another_run(
+    desk: Desk, processes: Processes, service: Sandbox
+):
+    """It asks for a Prefect server once it has rows to share out: here it never has."""
+    sheet = desk.sheet("twice.csv", simple_sheet(6, title="Twice"))
+    again = ("run", sheet, "--workers", "2", "--yes", "--json")
+    # Until that is over no video is delivered, however long whoever waits takes to start.
+    service.plan_fault(on="download", do="status", status=503)
+    left: list[Finished] = []
+    waiting: list[Any] = []
+
+    async def meddle(run: Run) -> None:
+        await until_it_has_some(run, 1)
+        leave = partial(desk.call, *again, "--if-running", "leave")
+        left.append(await asyncio.to_thread(leave))
+        waiting.append(desk.start(*again))
+        said = iter(waiting[0].stderr.readline, "")
+        assert await asyncio.to_thread(any, ("waiting for it" in line for line in said))
+        service.clear_faults()
+
+    try:
+        outcome = await run_with(processes, str(desk.folder / sheet), 2, meddle=meddle)
+    finally:
+        service.clear_faults()
+
+    assert outcome.exit_status == 0, outcome
+    assert left[0].status == 5, left
+    assert "campaign twice is being run by" in left[0].err
+    out, err = await asyncio.to_thread(waiting[0].communicate)
+    assert waiting[0].returncode == 0, err
+    assert json.loads(out)["rows"] == {"total": 6, "delivered": 6}
+    processes.ended()
+    assert_each_once(desk, service, "twice", 6)
+
+
+def test_a_run_with_workers_and_without_prefect_spends_nothing(desk: Desk, service: Sandbox):
+    sheet = desk.sheet("alone.csv", simple_sheet(2, title="Alone"))
+
+    refused = desk.call("run", sheet, "--workers", "2", "--yes", "--json")
+
+    assert refused.status == 2, refused
+    assert "needs a Prefect server that workers are at" in refused.err
+    assert {row["state"] for row in desk.rows("alone").values()} == {"planned"}
+    assert not [one for one in service.charges() if "Alone" in str(one["title"])]
 
 
 def test_a_killed_crew_and_a_killed_run_cost_nothing_but_time(tmp_path: Path):
