@@ -18,7 +18,7 @@ from callsheet.flows.as_tasks import AS_TASKS
 from callsheet.flows.carry_out import carry_out
 from callsheet.flows.endings import NAMES, attended, ended, ending
 from callsheet.flows.interruption import interruptible
-from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.prefect_logs import set_up_prefect_logs
 from callsheet.flows.shown import publish_report, showing
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.settings import load_settings
@@ -43,7 +43,7 @@ async def carry_approved(run: str, profile: str | None = None) -> State[dict[str
 
 
 async def _carry(run: str, profile: str | None) -> State[Any]:
-    redact_prefect_logs()
+    set_up_prefect_logs()
     suggest_for(profile, flow=True)
     settings = load_settings(profile=profile)
     place = f"prefect:{flow_run.id}"

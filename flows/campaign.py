@@ -23,7 +23,7 @@ from callsheet.flows.endings import end, ended, not_approved
 from callsheet.flows.interruption import interruptible
 from callsheet.flows.parameters import Approve, Credits, NeedsPerson, amount_of
 from callsheet.flows.pipeline import follow, run_pipeline
-from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.prefect_logs import set_up_prefect_logs
 from callsheet.flows.result import CampaignResult
 from callsheet.flows.run_name import run_name
 from callsheet.flows.shown import publish_report, showing
@@ -138,7 +138,7 @@ async def _run(
     profile: str | None,
 ) -> State[Any]:
     """Run a campaign, or go along with the run that is open already, and show how far it is."""
-    redact_prefect_logs()
+    set_up_prefect_logs()
     already = run_at_hand()
     settings = (
         already.at.settings if already else load_settings(profile=profile, sheet=options.sheet)
@@ -205,7 +205,7 @@ async def run_of(
     Nothing is approved in it. Raises BadInput for a campaign that the ledger does not know, and
     SpendRefused for one that is made with a sandbox where videos cost, or the reverse.
     """
-    redact_prefect_logs()
+    set_up_prefect_logs()
     suggest_for(profile, flow=True)
     wait = None if max_wait is None else parse_duration(max_wait)
     options = RunOptions(sheet=campaign, max_wait=wait)

@@ -19,7 +19,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from callsheet.flows.endings import NAMES, ended, needs_person
-from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.prefect_logs import set_up_prefect_logs
 from callsheet.tasks.aftercare.cancel import Ending, carry_out, endings, exit_status, needs_service
 from callsheet.tasks.campaign.selection import choose_rows
 from callsheet.tasks.credits import as_number, in_credits
@@ -62,7 +62,7 @@ async def cancel_campaign(
 
 
 async def _cancel(name: str, select: str | None, profile: str | None) -> State[Any]:
-    redact_prefect_logs()
+    set_up_prefect_logs()
     suggest_for(profile, flow=True)
     settings = load_settings(profile=profile)
     async with await open_ledger(settings.ledger, create=False) as ledger:

@@ -18,7 +18,7 @@ from prefect.states import Cancelled, Completed
 
 from callsheet.flows.endings import ended, park
 from callsheet.flows.interruption import ASK, WORDS, Kind, ask_prefect, on_sigterm
-from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.prefect_logs import set_up_prefect_logs
 from callsheet.tasks.campaign.crew import Crew, CrewReport
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.settings import load_settings
@@ -46,7 +46,7 @@ async def carry_batches(
 
 
 async def _carry(production: str, number: int, profile: str | None) -> State[Any]:
-    redact_prefect_logs()
+    set_up_prefect_logs()
     suggest_for(profile, flow=True)
     async with connect(load_settings(profile=profile)) as at:
         crew = Crew(at, production, number)

@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from callsheet.flows.endings import ended
-from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.prefect_logs import set_up_prefect_logs
 from callsheet.tasks.errors import CallsheetError
 from callsheet.tasks.ledger import open_ledger
 from callsheet.tasks.nights.nights_file import find_inboxes
@@ -38,7 +38,7 @@ async def tell_digest(
         nights: another file than nights.toml.
         profile: settings from a TOML profile.
     """
-    redact_prefect_logs()
+    set_up_prefect_logs()
     suggest_for(profile, flow=True)
     return await ended(_tell(inbox, nights, profile))
 

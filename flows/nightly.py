@@ -33,7 +33,7 @@ from callsheet.flows.endings import NAMES, ended, needs_person, not_approved
 from callsheet.flows.night import hold_night
 from callsheet.flows.night_watch import NightWatch
 from callsheet.flows.parameters import Credits, amount_of
-from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.prefect_logs import set_up_prefect_logs
 from callsheet.flows.run_name import is_made_up
 from callsheet.flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
 from callsheet.tasks.clock import utc_now
@@ -107,7 +107,7 @@ async def sweep_inbox(
         max_wait: park the night after this long, as `2h`.
         profile: settings from a TOML profile.
     """
-    redact_prefect_logs()
+    set_up_prefect_logs()
     suggest_for(profile, flow=True)
     terms = partial(
         with_terms,

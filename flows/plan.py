@@ -13,7 +13,7 @@ from prefect.states import Completed
 
 from callsheet.flows.endings import ended
 from callsheet.flows.parameters import Credits, amount_of
-from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.prefect_logs import set_up_prefect_logs
 from callsheet.flows.result import PlanResult
 from callsheet.flows.run_name import run_name
 from callsheet.flows.shown import publish_plan
@@ -80,7 +80,7 @@ async def plan_campaign(
 
 
 async def _plan(options: RunOptions, profile: str | None) -> State[Any]:
-    redact_prefect_logs()
+    set_up_prefect_logs()
     suggest_for(profile, flow=True)
     settings = load_settings(profile=profile, sheet=options.sheet)
     options = replace(options, sandbox=settings.sandbox)

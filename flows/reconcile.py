@@ -16,7 +16,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from callsheet.flows.endings import ended, needs_person
-from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.prefect_logs import set_up_prefect_logs
 from callsheet.tasks.aftercare.differences import Comparison
 from callsheet.tasks.aftercare.reconcile import names_of, reconcile
 from callsheet.tasks.engine.context import open_service, organisation_of
@@ -48,7 +48,7 @@ async def reconcile_ledger(
 
 
 async def _reconcile(campaign: str | None, profile: str | None) -> State[Any]:
-    redact_prefect_logs()
+    set_up_prefect_logs()
     suggest_for(profile, flow=True)
     settings = load_settings(profile=profile)
     comparison = await _compare(campaign, settings)

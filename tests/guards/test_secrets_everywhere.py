@@ -43,9 +43,9 @@ CALLS = ("/api/v1/people", "/api/v1/activity", "/api/v1/health", "/api/v1/openap
 LOGS = f"""
 import logging, prefect.flows
 from prefect.logging.configuration import setup_logging
-from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.prefect_logs import set_up_prefect_logs
 setup_logging()
-redact_prefect_logs()
+set_up_prefect_logs()
 error = ValueError("Bearer {CANARIES["api key"]}")
 for name in ("prefect", "prefect.flow_runs", "prefect.task_runs"):
     logging.getLogger(name).error("%s said {SIGNED}", name, exc_info=error)

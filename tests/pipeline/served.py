@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 import time
@@ -124,6 +125,13 @@ def ask_server(client: httpx.Client, method: str, path: str, body: Any = None) -
                 return answer.raise_for_status().json()
         time.sleep(0.5)
     raise AssertionError(f"the Prefect server does not answer {path}")
+
+
+def errors_in_log(client: httpx.Client, run: str) -> list[str]:
+    """Return what the log of a flow run and its task runs has as an error."""
+    logs = {"flow_run_id": {"any_": [run]}, "level": {"ge_": logging.ERROR}}
+    found = ask_server(client, "POST", "/logs/filter", {"logs": logs})
+    return [one["message"] for one in found]
 
 
 @contextmanager

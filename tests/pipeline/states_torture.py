@@ -21,7 +21,7 @@ import pytest
 
 from callsheet.deployments.automations.__main__ import HERE, read
 from callsheet.deployments.servers import PrefectServer
-from tests.pipeline.served import ask_server
+from tests.pipeline.served import ask_server, errors_in_log
 from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
 
 PREFECT = [sys.executable, "-m", "prefect"]
@@ -158,6 +158,7 @@ def test_a_run_that_is_cancelled_on_the_page_ends_in_order(
 
     states = shop.states(name)
     assert set(states.values()) == {"rendering", "cancelled"}
+    assert errors_in_log(shop.client, begun) == []
     # Prefect's worker may say Cancelled before the last task run is recorded.
     shop.wait(lambda: task_states(shop, begun) == {"COMPLETED", "CANCELLED"})
     creates = shop.service.calls()["create"]
@@ -181,6 +182,7 @@ def test_a_run_that_is_paused_begins_nothing_until_it_is_resumed(
     left = shop.states(name)
     assert "approved" in left.values()
     assert shop.state(begun)["name"] == "Suspended"
+    assert errors_in_log(shop.client, begun) == []
 
     shop.service.clear_faults()
     shop.client.post(f"/flow_runs/{begun}/resume", json={}).raise_for_status()

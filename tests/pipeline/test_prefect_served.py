@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callsheet.deployments.servers import PrefectServer
-from tests.pipeline.served import Server, served
+from tests.pipeline.served import Server, errors_in_log, served
 from tests.programs import Desk, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
@@ -69,6 +69,8 @@ def test_somebody_answers_on_the_page_and_is_asked_again_once_the_plan_has_moved
 
     assert over["state_name"] == "Completed", over["state"]
     assert over["name"] == asked["name"]
+    # It was suspended twice, which is no trouble.
+    assert errors_in_log(page.client, over["id"]) == []
     assert service.calls()["create"] == before + 2
     history = desk.call("explain", name, "r001").out
     assert "approved on Prefect's page: for Friday" in history

@@ -17,7 +17,7 @@ import pytest
 from callsheet.deployments.automations.__main__ import main as load
 from callsheet.deployments.servers import PrefectServer
 from tests.launcher import IMPORTS
-from tests.pipeline.served import ask_server
+from tests.pipeline.served import ask_server, errors_in_log
 from tests.programs import Desk, Sandbox, simple_sheet
 from tests.web import Quiet, serving
 
@@ -91,6 +91,11 @@ class Caller:
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Return what the server answers."""
         return ask_server(self.client, "POST", path, body)
+
+    def said(self, run: str) -> str:
+        """Return what the log of a flow run has by now."""
+        found = self.post("/logs/filter", {"logs": {"flow_run_id": {"any_": [run]}}})
+        return "\n".join(one["message"] for one in found)
 
     def cancel(self, campaign: str) -> None:
         """Cancel the flow run of a campaign, as its page does."""
@@ -214,6 +219,9 @@ def test_what_is_cancelled_on_the_page_begins_nothing_more_by_the_ledger(
     assert said in told[-1]["data"]
     found = caller.task_runs(name, 12 + 3)
     assert {found[row] for row in rows} == {("CANCELLED", "Cancelled")}
+    (run,) = caller.post("/flow_runs/filter", {"flow_runs": {"name": {"like_": name}}})
+    wait(lambda: "Finished in state Cancelled" in caller.said(run["id"]))
+    assert errors_in_log(caller.client, run["id"]) == []
     # What it said holds: the rest is released, and the next run makes nothing of it.
     ended_by_hand = caller.desk.call("cancel", name, "--yes", "--json")
     assert ended_by_hand.json["credits"] == {"released": 15 * len(begun)}
