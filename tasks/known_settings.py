@@ -100,6 +100,11 @@ def _vendor(value: str) -> str | None:
     return value if value.isascii() and value.replace("-", "").isalnum() else None
 
 
+def _pool(value: str) -> str | None:
+    # What Prefect refuses in a name, and what would have to be quoted.
+    return value if re.fullmatch(r"[\w.-]{1,200}", value) else None
+
+
 def _video_links(value: str) -> str | None:
     return value if value == "signed" else service_address(value)
 
@@ -154,6 +159,7 @@ LogLevel = Annotated[
 ]
 Checks = Annotated[frozenset[str], _read(_checks, f"no list of {', '.join(CHECKS)}")]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
+Pool = Annotated[str, _read(_pool, "not of letters, digits, dots, dashes and underscores alone")]
 VideoLinks = Annotated[str, _read(_video_links, "neither signed nor an http(s) address")]
 Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
 Words = Annotated[frozenset[str], _split(",")]
@@ -252,6 +258,11 @@ class Settings(BaseModel):
     )
     nights: str | None = _setting(
         None, "the file that lists inboxes of sheets; default nights.toml or configs/nights.toml"
+    )
+    prefect_pool: Pool | None = _setting(
+        None,
+        "the work pool of Prefect for flow runs; default callsheet, and on a server that "
+        "`callsheet up` does not run itself callsheet-PROFILE or callsheet-FOLDER",
     )
     prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
     prefect_needs_person: NeedsPersonEnds = _setting(

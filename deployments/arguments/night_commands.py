@@ -63,9 +63,7 @@ def nights(parser: ArgumentParser) -> None:
     install.add_argument(
         "--timezone", metavar="ZONE", help="time zone of the schedule, such as America/New_York"
     )
-    install.add_argument(
-        "--pool", metavar="NAME", default="callsheet", help="Prefect work pool (default callsheet)"
-    )
+    install.add_argument("--pool", metavar="NAME", help="Prefect work pool for them")
     install.add_argument(
         "--without-prefect",
         action="store_true",

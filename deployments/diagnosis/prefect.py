@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 
 from callsheet.deployments.diagnosis.finding import PlaceFinding, note, ok, wrong
 from callsheet.deployments.diagnosis.place import inboxes_of
 from callsheet.deployments.prefect_address import MEND, PrefectAddress, ServerAnswer
-from callsheet.deployments.up.deploy import ask_prefect
+from callsheet.deployments.up.deploy import ask_prefect, count_workers
 from callsheet.tasks.errors import CallsheetError, shorten
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.settings import Settings
@@ -111,15 +110,7 @@ def _deployments_of(at: PrefectAddress, flow: str) -> list[dict[str, Any]]:
 
 
 def _workers(at: PrefectAddress, pool: str) -> PlaceFinding:
-    try:
-        found = ask_prefect(at, f"work_pools/{pool}/workers/filter", {})
-    except HTTPError as error:
-        if error.code != 404:
-            raise
-        # The pool itself is gone, and its workers with it.
-        found = []
-    online = sum(one.get("status") == "ONLINE" for one in found)
-    if online:
+    if count_workers(at, pool):
         return ok("prefect", f"the work pool {pool} has a worker that is up")
     words = f"no worker of the work pool {pool} is up: crews and nights wait for one"
     return note(

@@ -35,7 +35,8 @@ from callsheet.deployments.nights.terms import write_terms
 from callsheet.deployments.prefect_address import MEND, PrefectAddress, ServerAnswer
 from callsheet.deployments.servers import prefect_of
 from callsheet.deployments.terminal import console_for, plain, print_json
-from callsheet.deployments.up.deploy import POOL
+from callsheet.deployments.up.deploy import pool_of
+from callsheet.deployments.up.programs import environment_of
 from callsheet.deployments.up.what_is_up import prefect_kept
 from callsheet.tasks.errors import BadInput
 from callsheet.tasks.home import make_home
@@ -189,15 +190,18 @@ async def _deploy(
         )
         for start in starts
     ]
+    is_kept = server.url == prefect_kept(settings.home)
+    usual = pool_of(settings, environment=environment_of(args.profile, folder), shared=not is_kept)
+    pool = args.pool or usual
     written = settings.home / "nights.prefect.yaml"
-    written.write_text(deployment_file(found, file=written, folder=folder, pool=args.pool))
-    await asyncio.to_thread(deploy, written, at=server, folder=folder, pool=args.pool)
+    written.write_text(deployment_file(found, file=written, folder=folder, pool=pool))
+    await asyncio.to_thread(deploy, written, at=server, folder=folder, pool=pool)
     console = console_for(args)
     for start in starts:
         console.print(plain(f"{start.name}: {_when(start)}"))
     console.print(plain(f"deployed on {server.url} from {written}, to run in {folder}"))
-    worker = f"python -P -m callsheet.deployments.prefect_worker --pool {args.pool}"
-    if server.url == prefect_kept(settings.home) and args.pool == POOL:
+    worker = f"python -P -m callsheet.deployments.prefect_worker --pool {pool}"
+    if is_kept and pool == usual:
         console.print(plain("the worker that `callsheet up` keeps carries them"))
     else:
         console.print(plain("a worker carries them, with the settings that a run needs:"))

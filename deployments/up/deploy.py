@@ -1,10 +1,13 @@
 """A server learns of our deployments.
 
-    python -m callsheet.deployments.up.deploy PREFECT_YAML NOTE
+    python -m callsheet.deployments.up.deploy PREFECT_YAML NOTE [POOL]
 
-It is told anew only where something has changed: to deploy again turns schedules on that somebody
-has paused, and drops flow runs that are late. NOTE is where that is remembered. Imports Prefect
-only where there is something to deploy, and does so while the server starts.
+Their work pool is POOL, whatever the file names. Two environments on one server do not take each
+other's deployments: whose worker is up keeps them.
+
+The server is told anew only where something has changed: to deploy again turns schedules on that
+somebody has paused, and drops flow runs that are late. NOTE is where that is remembered. Imports
+Prefect only where there is something to deploy, and does so while the server starts.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import hashlib
 import importlib
 import json
 import os
+import re
 import runpy
 import sys
 import time
@@ -23,10 +27,13 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from callsheet.deployments.automations.__main__ import main as load_automations
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
-from callsheet.tasks.visible import visible
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.visible import say, visible
 
 POOL = "callsheet"
 TEMPLATE = Path(__file__).parents[1] / "work-pools" / "process.json"
@@ -38,21 +45,38 @@ WITHIN = 10.0
 START_LIMIT, ASK = 150.0, 0.25
 
 
+def pool_of(settings: Settings, *, environment: str, shared: bool) -> str:
+    """Return the work pool of an environment: the one that is set, else one of its own.
+
+    A server that is not `shared` has one environment, which needs no name there.
+    """
+    if settings.prefect_pool is not None:
+        return settings.prefect_pool
+    # Prefect takes no slash and no ampersand, among others.
+    name = re.sub(r"[^\w.-]+", "-", environment)
+    return f"{POOL}-{name}" if shared else POOL
+
+
 def main() -> int:
     """Make the work pool, every deployment of the file and automations; 0 once they are there."""
     file, note = Path(sys.argv[1]), Path(sys.argv[2])
+    pool = sys.argv[3] if len(sys.argv) > 3 else POOL
     at = prefect_address()
     assert at is not None, "whoever starts this says where the server is"
-    wanted, deployments = _digest(file), deployments_in(file)
+    wanted, deployments = _digest(file, pool), deployments_in(file)
     if _read(note) != wanted:
         _import_what_is_deployed(deployments)
     _wait_for(at)
-    make_pool(at)
-    if _read(note) == wanted and _is_there(at, list(deployments)):
+    there = _pools_of(at, deployments)
+    if other := next((one for one in {*there.values()} - {pool} if count_workers(at, one)), None):
+        say(_taken(at, other, pool))
+        return BadInput.exit_status
+    make_pool(at, pool)
+    if _read(note) == wanted and set(there) == set(deployments) and {*there.values()} == {pool}:
         print(visible(f"{len(deployments)} deployments are there as before"))
         return 0
     note.unlink(missing_ok=True)
-    if status := _deploy(file):
+    if status := _deploy(_on_pool(file, note, pool)):
         return status
     status = load_automations(AUTOMATIONS)
     if status == 0:
@@ -60,6 +84,30 @@ def main() -> int:
         print(visible(f"deployed: {', '.join(deployments)}"))
     # Its own 2 is for options, which are not somebody's here.
     return min(status, 1)
+
+
+def _taken(at: PrefectAddress, other: str, pool: str) -> str:
+    return (
+        f"another environment has Callsheet's deployments on the Prefect server at {at.url}: its "
+        f"work pool {other} has a worker, and {pool} would take its runs over\n  use a Prefect "
+        f"server for each environment, or share one pool and the same settings: "
+        f"CALLSHEET_PREFECT_POOL={other}; if that worker is yours, stop it and wait 2 minutes"
+    )
+
+
+def _on_pool(file: Path, note: Path, pool: str) -> Path:
+    """Return the file with another work pool, written beside the note."""
+    if pool == POOL:
+        return file
+    from ruamel.yaml import YAML
+
+    document = YAML(typ="safe").load(file)
+    for one in document["deployments"]:
+        one["work_pool"]["name"] = pool
+    made = note.with_name(f"{note.name}.yaml")
+    # What stands in JSON is the same in YAML.
+    made.write_text(json.dumps(document))
+    return made
 
 
 def _import_what_is_deployed(deployments: Mapping[str, str]) -> None:
@@ -114,12 +162,26 @@ def ask_prefect(at: PrefectAddress, path: str, body: object = None) -> Any:
         return json.load(answer)
 
 
-def _is_there(at: PrefectAddress, names: list[str]) -> bool:
-    wanted = {"deployments": {"name": {"any_": names}}}
-    return int(ask_prefect(at, "deployments/count", wanted)) >= len(set(names))
+def _pools_of(at: PrefectAddress, deployments: Mapping[str, str]) -> dict[str, str]:
+    """Return the work pool of each of these deployments that is there, by the deployment's name."""
+    asked = {"deployments": {"name": {"any_": list(deployments)}}, "limit": 200}
+    found = ask_prefect(at, "deployments/filter", asked)
+    ours = (one for one in found if one["entrypoint"] == deployments[one["name"]])
+    return {one["name"]: one["work_pool_name"] or "" for one in ours}
 
 
-def _digest(file: Path) -> str:
+def count_workers(at: PrefectAddress, pool: str) -> int:
+    """Return how many workers of a work pool are up; 0 where there is no such pool."""
+    try:
+        found = ask_prefect(at, f"work_pools/{quote(pool, safe='')}/workers/filter", {})
+    except urllib.error.HTTPError as error:
+        if error.code != 404:
+            raise
+        return 0
+    return sum(one.get("status") == "ONLINE" for one in found)
+
+
+def _digest(file: Path, pool: str) -> str:
     """Return what tells these deployments from others: the file, the folder, the versions."""
     parts = [
         file.read_text(),
@@ -127,6 +189,7 @@ def _digest(file: Path) -> str:
         sys.executable,
         version("prefect"),
         version("callsheet"),
+        *([] if pool == POOL else [pool]),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

@@ -19,8 +19,9 @@ from pathlib import Path
 from callsheet.deployments.listening import origin_at, origin_of
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.servers import SERVER, server_environ, server_words
-from callsheet.deployments.up.deploy import POOL, WITHIN, ask_prefect
+from callsheet.deployments.up.deploy import WITHIN, ask_prefect, pool_of
 from callsheet.deployments.up.leftovers import VARIABLE
+from callsheet.tasks.settings import Settings
 
 #: How often the worker asks for flow runs that are due, in seconds.
 WORKER_ASKS = 3
@@ -64,13 +65,23 @@ class Surroundings:
     `is_trial` says that the service is a sandbox.
     """
 
-    home: Path
+    settings: Settings
     folder: Path
     mark: str
     profile: str | None = None
     is_trial: bool = False
     api: str | None = None
     more: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def home(self) -> Path:
+        """Where Callsheet keeps what is its own."""
+        return self.settings.home
+
+    @property
+    def pool(self) -> str:
+        """The work pool of the deployments and the worker."""
+        return pool_of(self.settings, environment=self.environment, shared=self.api is None)
 
     @property
     def history(self) -> Path:
@@ -84,7 +95,7 @@ class Surroundings:
     @property
     def environment(self) -> str:
         """What this one is called among others on the same server: profile, sandbox or folder."""
-        return "sandbox" if self.is_trial else self.profile or self.folder.name
+        return "sandbox" if self.is_trial else environment_of(self.profile, self.folder)
 
     def environ(self, **own: str) -> dict[str, str]:
         """Return the environment of a program of ours, which leads to the server kept up."""
@@ -114,6 +125,11 @@ class Surroundings:
             if said := auth_string():
                 found["PREFECT_API_AUTH_STRING"] = said
         return {**found, **self.more, **own}
+
+
+def environment_of(profile: str | None, folder: Path) -> str:
+    """Return what tells one environment from others on the same server."""
+    return profile or folder.name
 
 
 def auth_string() -> str | None:
@@ -162,7 +178,7 @@ def deployments(around: Surroundings) -> Program:
     note = around.home / "up" / ("deployed-sandbox" if around.is_trial else "deployed")
     return Program(
         name="deployments",
-        words=("-m", "callsheet.deployments.up.deploy", str(PREFECT_FILE), str(note)),
+        words=("-m", "callsheet.deployments.up.deploy", str(PREFECT_FILE), str(note), around.pool),
         environ=around.environ(),
         once=True,
     )
@@ -172,15 +188,16 @@ def worker(around: Surroundings, at: PrefectAddress, *, needs: tuple[str, ...]) 
     """Return the worker, which carries flow runs as processes of this machine."""
     # On a server that several use, it is told apart from that of another folder or environment.
     name = f"callsheet-{socket.gethostname()}-{around.environment}"
-    start = ("-m", "callsheet.deployments.prefect_worker", "--pool", POOL, "--type", "process")
-    words = (*start, "--name", name, "--install-policy", "never")
+    start = ("-m", "callsheet.deployments.prefect_worker", "--pool", around.pool)
+    words = (*start, "--type", "process", "--name", name, "--install-policy", "never")
+    # Of a server that others reach as well, nobody knows here who carries what.
+    first = ("-m", "callsheet.deployments.up.worker", around.pool) if around.api else ()
     return Program(
         name="worker",
-        # Of a server that others reach as well, nobody knows here who carries what.
-        words=("-m", "callsheet.deployments.up.worker", *words) if around.api else words,
+        words=(*first, *words),
         environ=around.environ(PREFECT_WORKER_QUERY_SECONDS=str(WORKER_ASKS)),
         needs=needs,
-        answers=lambda since: _is_known(at, name, since),
+        answers=lambda since: _is_known(at, around.pool, name, since),
     )
 
 
@@ -250,12 +267,12 @@ def _status(url: str, *, within: float) -> int | None:
         return None
 
 
-def _is_known(at: PrefectAddress, name: str, since: float) -> bool:
+def _is_known(at: PrefectAddress, pool: str, name: str, since: float) -> bool:
     """Whether the server has heard of the worker since it was started."""
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
     heard = {"last_heartbeat_time": {"after_": moment}}
     try:
-        found = ask_prefect(at, f"work_pools/{POOL}/workers/filter", {"workers": heard})
+        found = ask_prefect(at, f"work_pools/{pool}/workers/filter", {"workers": heard})
     except OSError:
         return False
     return any(one.get("name") == name for one in found)

@@ -56,7 +56,7 @@ class Parts:
         self._settings = settings
         self._watch = watch
         self._around = Surroundings(
-            home=settings.home,
+            settings=settings,
             folder=Path(watch.now.folder),
             mark=watch.now.mark,
             profile=wanted.profile,
@@ -83,6 +83,7 @@ class Parts:
         if "board" in parts:
             self._start_board()
         if (at := self._prefect()) is not None:
+            self._watch.change(pool=self._around.pool)
             if "deployments" in parts:
                 self._watch.keep(programs.deployments(self._around))
             if "worker" in parts:

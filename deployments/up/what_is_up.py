@@ -45,6 +45,8 @@ class WhatIsUp:
     #: What every process of it has in its environment.
     mark: str
     folder: str
+    #: The work pool of its deployments and its worker.
+    pool: str = ""
     ready: bool = False
     parts: Mapping[str, KeptPart] = field(default_factory=dict)
     sandbox: Mapping[str, str] | None = None

@@ -1,6 +1,6 @@
 """A worker, after what is left of others.
 
-    python -m callsheet.deployments.up.worker -m MODULE ...
+    python -m callsheet.deployments.up.worker POOL -m MODULE ...
 
 A worker that is killed leaves flow runs as they were: Prefect would show them as pending or running
 for good, and what was approved on the board would wait for them. Whoever carries one on this
@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
-from callsheet.deployments.up.deploy import POOL, ask_prefect, make_pool
+from callsheet.deployments.up.deploy import ask_prefect, make_pool
 from callsheet.deployments.up.leftovers import processes_with
 from callsheet.tasks.visible import visible
 
@@ -30,12 +30,13 @@ def main() -> None:
     """Settle what the worker before has left, then become the worker."""
     at = prefect_address()
     assert at is not None, "whoever starts this says where the server is"
-    make_pool(at)
-    settle_flow_runs(at)
-    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+    pool, *words = sys.argv[1:]
+    make_pool(at, pool)
+    settle_flow_runs(at, pool)
+    os.execv(sys.executable, [sys.executable, *words])
 
 
-def settle_flow_runs(at: PrefectAddress, pool: str = POOL) -> None:
+def settle_flow_runs(at: PrefectAddress, pool: str) -> None:
     """Have every flow run of the work pool that has lost its process taken up again, or end."""
     wanted = {
         "work_pools": {"name": {"any_": [pool]}},

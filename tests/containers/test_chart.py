@@ -394,7 +394,9 @@ def test_what_is_wrong_is_refused_by_name(case: str) -> None:
 def test_settings_are_those_that_there_are() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
     # The receiver's are the chart's own.
-    wanted = set(KNOWN) - set(SECRETS) - {"receiver", "prefect_events", "metrics", "log"}
+    wanted = (
+        set(KNOWN) - set(SECRETS) - {"receiver", "prefect_events", "prefect_pool", "metrics", "log"}
+    )
     assert schema["properties"]["settings"]["propertyNames"]["enum"] == sorted(wanted)
 
 

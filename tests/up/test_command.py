@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.up.leftovers import marked
-from callsheet.deployments.up.programs import Surroundings, deployments, prefect_server
+from callsheet.deployments.up.programs import Surroundings, deployments, prefect_server, worker
+from callsheet.tasks.settings import load_settings
 from tests.programs import Desk, simple_sheet
 from tests.up.conftest import up_at
 
@@ -65,7 +67,7 @@ def taken() -> Iterator[socket.socket]:
 def test_what_is_scheduled_with_a_sandbox_is_kept_apart(
     tmp_path: Path, taken: socket.socket
 ) -> None:
-    around = Surroundings(home=tmp_path, folder=tmp_path, mark="m", api="http://127.0.0.1:4200/api")
+    around = _around(tmp_path, api="http://127.0.0.1:4200/api")
     trial = replace(around, is_trial=True)
     for name in ("PREFECT_HOME", "PREFECT_SERVER_DATABASE_CONNECTION_URL"):
         assert (
@@ -75,6 +77,37 @@ def test_what_is_scheduled_with_a_sandbox_is_kept_apart(
     assert trial.environ()["PREFECT_HOME"] != around.environ()["PREFECT_HOME"]
     # One server knowing of its deployments says nothing of the other.
     assert deployments(trial).words != deployments(around).words
+
+
+def _around(folder: Path, *, api: str | None = None, **settings: str) -> Surroundings:
+    environ = {f"CALLSHEET_{name.upper()}": value for name, value in settings.items()}
+    found = load_settings(environ=environ, folder=folder)
+    return Surroundings(settings=found, folder=folder, mark="m", api=api)
+
+
+@pytest.mark.parametrize(
+    ("api", "profile", "settings", "pool"),
+    [
+        # Its own server has no other environment.
+        ("http://127.0.0.1:4200/api", "production", {}, "callsheet"),
+        (None, None, {}, "callsheet-spring-26"),
+        (None, "production", {}, "callsheet-production"),
+        (None, "production", {"prefect_pool": "videos"}, "videos"),
+        ("http://127.0.0.1:4200/api", None, {"prefect_pool": "videos"}, "videos"),
+    ],
+)
+def test_environments_on_one_server_have_work_pools_of_their_own(
+    tmp_path: Path, api: str | None, profile: str | None, settings: dict[str, str], pool: str
+) -> None:
+    folder = tmp_path / "spring & 26"
+    folder.mkdir()
+    around = replace(_around(folder, api=api, **settings), profile=profile)
+
+    at = PrefectAddress(url="http://prefect.example/api", stands_in="a test")
+    words = worker(around, at, needs=()).words
+    assert around.pool == pool
+    assert words[words.index("--pool") + 1] == pool
+    assert deployments(around).words[-1] == pool
 
 
 def test_a_sandbox_carries_nothing_that_another_server_schedules(desk: Desk) -> None:

@@ -50,6 +50,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end -}}
 {{- end -}}
 
+{{/* On a server of the release's own there is no other environment. */}}
+{{- define "callsheet.workPool" -}}
+{{- if .Values.workPool -}}
+{{- .Values.workPool -}}
+{{- else if .Values.prefect.enabled -}}
+callsheet
+{{- else -}}
+{{- printf "callsheet-%s-%s" .Release.Namespace .Release.Name -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Settings, and secrets as files. Not by a ConfigMap: a job before an upgrade would have the old. */}}
 {{- define "callsheet.environment" -}}
 {{- range $name, $value := .Values.settings -}}
@@ -62,6 +73,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 - name: CALLSHEET_BOARD_URL
   value: {{ .Values.board.url | quote }}
 {{- end }}
+- name: CALLSHEET_PREFECT_POOL
+  value: {{ include "callsheet.workPool" . | quote }}
 {{- if eq .Values.log "json" }}
 - name: CALLSHEET_LOG
   value: json
