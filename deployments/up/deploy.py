@@ -1,9 +1,10 @@
 """A server learns of our deployments.
 
-    python -m callsheet.deployments.up.deploy PREFECT_YAML NOTE [POOL]
+    python -m callsheet.deployments.up.deploy PREFECT_YAML NOTE [POOL [TEMPLATE]]
 
-Their work pool is POOL, whatever the file names. Two environments on one server do not take each
-other's deployments: whose worker is up keeps them.
+Their work pool is POOL, whatever the file names; TEMPLATE is the base job template of a pool that
+is not of processes. Two environments on one server do not take each other's deployments: whose
+worker is up keeps them.
 
 The server is told anew only where something has changed: to deploy again turns schedules on that
 somebody has paused, and drops flow runs that are late. NOTE is where that is remembered. Imports
@@ -60,7 +61,7 @@ def pool_of(settings: Settings, *, environment: str, shared: bool) -> str:
 def main() -> int:
     """Make the work pool, every deployment of the file and automations; 0 once they are there."""
     file, note = Path(sys.argv[1]), Path(sys.argv[2])
-    pool = sys.argv[3] if len(sys.argv) > 3 else POOL
+    pool, *template = sys.argv[3:] or [POOL]
     at = prefect_address()
     assert at is not None, "whoever starts this says where the server is"
     wanted, deployments = _digest(file, pool), deployments_in(file)
@@ -71,7 +72,7 @@ def main() -> int:
     if other := next((one for one in {*there.values()} - {pool} if count_workers(at, one)), None):
         say(_taken(at, other, pool))
         return BadInput.exit_status
-    make_pool(at, pool)
+    make_pool(at, pool, *map(Path, template))
     if _read(note) == wanted and set(there) == set(deployments) and {*there.values()} == {pool}:
         print(visible(f"{len(deployments)} deployments are there as before"))
         return 0
@@ -132,15 +133,22 @@ def _deploy(file: Path) -> int:
     return 0
 
 
-def make_pool(at: PrefectAddress, name: str = POOL) -> None:
-    """Make a work pool of processes, unless there is one of this name."""
+def make_pool(at: PrefectAddress, name: str = POOL, template: Path | None = None) -> None:
+    """Make a work pool of processes, unless there is one of this name.
+
+    With a template make it of that; a pool that is there already gets the template as it is now.
+    """
+    said = json.loads((template or TEMPLATE).read_text())
+    # Prefect's own types: jobs of Kubernetes have a manifest.
+    kind = "kubernetes" if "job_manifest" in said["job_configuration"] else "process"
     try:
-        template = json.loads(TEMPLATE.read_text())
-        pool = {"name": name, "type": "process", "base_job_template": template}
-        ask_prefect(at, "work_pools/", pool)
+        ask_prefect(at, "work_pools/", {"name": name, "type": kind, "base_job_template": said})
     except urllib.error.HTTPError as error:
         if error.code != 409:
             raise
+        if template is not None:
+            path = f"work_pools/{quote(name, safe='')}"
+            ask_prefect(at, path, {"base_job_template": said}, method="PATCH")
 
 
 def deployments_in(file: Path) -> dict[str, str]:
@@ -150,16 +158,19 @@ def deployments_in(file: Path) -> dict[str, str]:
     return {one["name"]: one["entrypoint"] for one in YAML(typ="safe").load(file)["deployments"]}
 
 
-def ask_prefect(at: PrefectAddress, path: str, body: object = None) -> Any:
+def ask_prefect(
+    at: PrefectAddress, path: str, body: object = None, *, method: str | None = None
+) -> Any:
     """Return what the server's API answers; raises OSError where it does not, or refuses."""
     request = urllib.request.Request(
         f"{at.url.rstrip('/')}/{path}",
         data=None if body is None else json.dumps(body).encode(),
         headers={"content-type": "application/json", **at.headers()},
+        method=method,
     )
     tls = at.tls() if at.url.startswith("https:") else None
     with urllib.request.urlopen(request, timeout=WITHIN, context=tls) as answer:
-        return json.load(answer)
+        return json.loads(answer.read() or "null")
 
 
 def _pools_of(at: PrefectAddress, deployments: Mapping[str, str]) -> dict[str, str]:

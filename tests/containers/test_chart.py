@@ -86,6 +86,7 @@ WITHOUT_RECEIVER: dict[str, Any] = {
     "backup": {"enabled": True, "existingClaim": "backups"},
     "spread": {"keys": []},
 }
+JOBS: dict[str, Any] = {**MOST, "jobs": {"enabled": True}}
 OPEN = {**LEAST["settings"], "metrics_open": "yes"}
 CASES: dict[str, tuple[dict[str, Any], bool]] = {
     "the least that has to be said": (LEAST, False),
@@ -98,6 +99,7 @@ CASES: dict[str, tuple[dict[str, Any], bool]] = {
     ),
     "everything": (MOST, False),
     "its own upgrade": (MOST, True),
+    "flow runs as jobs": (JOBS, False),
 }
 COMPONENTS = {"board", "receiver", "worker"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,11 +16,13 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.servers import PrefectServer
-from callsheet.deployments.up.deploy import deployments_in
+from callsheet.deployments.up.deploy import deployments_in, make_pool
 from callsheet.deployments.up.programs import PREFECT_FILE
 from callsheet.deployments.up.worker import FLOW_RUN, settle_flow_runs
 from callsheet.flows.crew_runs import CrewRuns
 from callsheet.tasks.campaign.crews import CrewsAtWork
+from tests.containers.test_chart import JOBS
+from tests.containers.test_jobs import SAID, template
 
 pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
 
@@ -100,6 +103,27 @@ def test_deployments_stay_with_the_environment_whose_worker_is_up(
         finally:
             for each in ask(client, "deployments/filter", **asked).json():
                 forget(client, each["id"])
+
+
+def test_a_pool_of_kubernetes_jobs_takes_the_deployments_and_follows_its_template(
+    server: PrefectServer, tmp_path: Path
+) -> None:
+    pool, file = f"jobs-{uuid.uuid4()}", tmp_path / "template.json"
+    at = PrefectAddress(url=server.url, stands_in="here")
+    with httpx.Client(base_url=f"{server.url}/", timeout=30) as client:
+        for tag in ("1.0", "1.1"):
+            values = {**JOBS, "image": {"repository": "videos", "tag": tag}}
+            file.write_text(json.dumps(template(values)))
+            make_pool(at, pool, file)
+
+        found = client.get(f"work_pools/{pool}").json()
+        assert found["type"] == "kubernetes"
+        assert found["base_job_template"] == json.loads(file.read_text())
+        flow = make(client, "flows/", name=pool)
+        # The server holds what a deployment says against the template.
+        own = {"name": "campaign", "flow_id": flow, "work_pool_name": pool}
+        deployed = make(client, "deployments/", **own, job_variables=SAID)
+        forget(client, deployed)
 
 
 def left_run(client: httpx.Client, pool: str, deployment: str, state: str) -> str:

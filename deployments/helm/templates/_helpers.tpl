@@ -54,10 +54,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- define "callsheet.workPool" -}}
 {{- if .Values.workPool -}}
 {{- .Values.workPool -}}
-{{- else if .Values.prefect.enabled -}}
-callsheet
 {{- else -}}
-{{- printf "callsheet-%s-%s" .Release.Namespace .Release.Name -}}
+{{- $name := printf "callsheet-%s-%s" .Release.Namespace .Release.Name -}}
+{{- /* A pool stays of the type that it was made with. */ -}}
+{{- printf "%s%s" (ternary "callsheet" $name .Values.prefect.enabled) (ternary "-jobs" "" .Values.jobs.enabled) -}}
 {{- end -}}
 {{- end -}}
 
