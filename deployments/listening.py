@@ -23,6 +23,12 @@ def listen_on(family: int, place: Any, *, backlog: int) -> socket.socket:
     return made
 
 
+def inherited(number: int) -> socket.socket:
+    """Return the socket that whoever started this process listens on, by the number of its file."""
+    os.set_inheritable(number, False)
+    return socket.socket(fileno=number)
+
+
 def origin_of(listening: socket.socket) -> str:
     """Return the address that a socket listens on, as a URL."""
     return origin_at(*listening.getsockname()[:2])

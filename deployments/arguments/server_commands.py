@@ -5,6 +5,11 @@ from __future__ import annotations
 from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 
 
+def take_socket(parser: ArgumentParser) -> None:
+    """Have a server take the socket that whoever starts it listens on, as `callsheet up` does."""
+    parser.add_argument("--fd", type=int, metavar="NUMBER", help=SUPPRESS)
+
+
 def board(parser: ArgumentParser) -> None:
     """Give `callsheet board` its arguments."""
     parser.add_argument(
@@ -18,6 +23,7 @@ def board(parser: ArgumentParser) -> None:
         default=8788,
         help="port to listen on (default 8788; 0 picks a free one)",
     )
+    take_socket(parser)
     parser.add_argument(
         "--open", action="store_true", help="open the board in a browser, logged in"
     )
@@ -120,7 +126,8 @@ def up(parser: ArgumentParser) -> None:
 
 
 def receive(parser: ArgumentParser) -> None:
-    """Give `callsheet receive` its arguments: none of its own."""
+    """Give `callsheet receive` its arguments."""
+    take_socket(parser)
 
 
 def doctor(parser: ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from callsheet.deployments.board.app import make_app
 from callsheet.deployments.board.attend import attending
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.listening import listen_on, origin_of
+from callsheet.deployments.listening import inherited, listen_on, origin_of
 from callsheet.deployments.web_server import TimedProtocol, answering, config_for
 from callsheet.tasks.errors import ConfigurationError
 
@@ -24,12 +24,15 @@ MOST_CONNECTIONS = 512
 
 
 @asynccontextmanager
-async def serving(make: Callable[[str], Board], *, host: str, port: int) -> AsyncIterator[Board]:
+async def serving(
+    make: Callable[[str], Board], *, host: str, port: int, fd: int | None = None
+) -> AsyncIterator[Board]:
     """Serve the board that `make` gives for an origin until left.
 
-    Raises ConfigurationError when the address cannot be had.
+    `fd` is a socket that whoever started this process listens on. Raises ConfigurationError when
+    the address cannot be had.
     """
-    with _listen(host, port) as listening:
+    with _listen(host, port) if fd is None else inherited(fd) as listening:
         board = make(origin_of(listening))
         app = make_app(board)
         config = config_for(

@@ -67,7 +67,7 @@ async def _serve(args: Namespace) -> None:
 
         await _refuse_strangers(args, make("http://" + args.host), ledger)
         async with (
-            serving(make, host=args.host, port=args.port) as board,
+            serving(make, host=args.host, port=args.port, fd=args.fd) as board,
             _hearing(ledger, settings),
         ):
             keep_address(board)

@@ -38,7 +38,7 @@ async def _receive(args: Namespace, console: Console) -> None:
     stop = _stop_signal()
     async with (
         await open_ledger(settings.ledger) as ledger,
-        hearing(ledger, settings) as receiver,
+        hearing(ledger, settings, fd=args.fd) as receiver,
     ):
         _tell(receiver, settings, console)
         if args.json:
@@ -51,10 +51,15 @@ async def _receive(args: Namespace, console: Console) -> None:
 
 
 @asynccontextmanager
-async def hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver]:
-    """Receive, and answer Prometheus where `metrics` says; Prefect is told where that is set."""
+async def hearing(
+    ledger: Ledger, settings: Settings, *, fd: int | None = None
+) -> AsyncIterator[Receiver]:
+    """Receive, and answer Prometheus where `metrics` says; Prefect is told where that is set.
+
+    `fd` is a socket that whoever started this process listens on.
+    """
     async with AsyncExitStack() as stack:
-        receiver = await stack.enter_async_context(_hearing(ledger, settings))
+        receiver = await stack.enter_async_context(_hearing(ledger, settings, fd))
         if settings.metrics:
             from callsheet.deployments.metrics_server import telling_metrics
 
@@ -65,9 +70,9 @@ async def hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver]
 
 
 @asynccontextmanager
-async def _hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver]:
+async def _hearing(ledger: Ledger, settings: Settings, fd: int | None) -> AsyncIterator[Receiver]:
     if not settings.prefect_events:
-        async with receiving(ledger, settings) as receiver:
+        async with receiving(ledger, settings, fd=fd) as receiver:
             yield receiver
         return
     # Nothing else here needs Prefect.
@@ -75,7 +80,7 @@ async def _hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver
 
     async with (
         announcer(ledger) as announce,
-        receiving(ledger, settings, on_hint=announce) as receiver,
+        receiving(ledger, settings, on_hint=announce, fd=fd) as receiver,
     ):
         yield receiver
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from callsheet.deployments.listening import origin_of
+from callsheet.deployments.listening import inherited, origin_of
 from callsheet.deployments.receiver.acceptance import (
     COMMIT_TIMEOUT,
     Acceptance,
@@ -48,13 +48,16 @@ async def receiving(
     *,
     on_hint: OnHint | None = None,
     clock: Clock = time.time,
+    fd: int | None = None,
 ) -> AsyncIterator[Receiver]:
     """Hear deliveries on `settings.receiver` until left; `on_hint` is told each new one.
+
+    `fd` is a socket that whoever started this process listens on, instead of that address.
 
     Raises ConfigurationError when the address cannot be had.
     """
     name = name_of(ledger.address)
-    listening = await listen(settings.receiver, ledger=name)
+    listening = await listen(settings.receiver, ledger=name) if fd is None else inherited(fd)
     try:
         receiver = Receiver(origin_of(listening))
         secrets = LiveSecrets(settings.webhook_secrets, settings.webhook_secret, clock=clock)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 
-from callsheet.deployments.listening import origin_at, origin_of
+from callsheet.deployments.listening import origin_of
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.servers import SERVER, server_environ, server_words
 from callsheet.deployments.up.deploy import WITHIN, ask_prefect, pool_of
@@ -201,31 +201,36 @@ def worker(around: Surroundings, at: PrefectAddress, *, needs: tuple[str, ...]) 
     )
 
 
-def board(around: Surroundings, host: str, port: int, *, more: tuple[str, ...]) -> Program:
+def board(
+    around: Surroundings, host: str, listening: socket.socket, *, more: tuple[str, ...]
+) -> Program:
     """Return the board; `more` are options of `callsheet board`."""
-    where = ("--host", host, "--port", str(port))
+    where = ("--host", host, "--fd", str(listening.fileno()))
     return Program(
         name="board",
         words=("-m", "callsheet.deployments.cli", "board", "--json", *where, *more),
         environ=around.environ(),
         says=True,
         # Not the address that it says, which may be that of a proxy.
-        page=f"{origin_at(host, port)}{PAGES['board']}",
+        page=f"{origin_of(listening)}{PAGES['board']}",
+        listening=listening,
     )
 
 
-def receiver(around: Surroundings, host: str, port: int, *, tells_prefect: bool) -> Program:
+def receiver(around: Surroundings, listening: socket.socket, *, tells_prefect: bool) -> Program:
     """Return the receiver of webhooks; `tells_prefect` has flow runs carry on what it hears of.
 
     Where it listens is a setting of its own, which `around` has.
     """
     more = {"CALLSHEET_PREFECT_EVENTS": "yes"} if tells_prefect else {}
+    where = ("--fd", str(listening.fileno()))
     return Program(
         name="receiver",
-        words=("-m", "callsheet.deployments.cli", "receive", "--json"),
+        words=("-m", "callsheet.deployments.cli", "receive", "--json", *where),
         environ=around.environ(**more),
         says=True,
-        page=f"{origin_at(host, port)}{PAGES['receiver']}",
+        page=f"{origin_of(listening)}{PAGES['receiver']}",
+        listening=listening,
     )
 
 

@@ -144,7 +144,8 @@ class Parts:
         if there == name_of(self._settings.ledger):
             self._explain(f"a receiver is at work at {self._settings.receiver}: it hears on")
             return
-        port = self._port(host, None, port, "the receiver")
+        listening = self._listen(host, None, port, "the receiver")
+        port = listening.getsockname()[1]
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._learn(receiver=address)
         webhooks = self._settings.webhook_url
@@ -153,15 +154,16 @@ class Parts:
             webhooks = f"http://{address}"
             self._learn(webhook_url=webhooks)
         tells = bool(webhooks and self._around.api)
-        self._watch.keep(programs.receiver(self._around, host, port, tells_prefect=tells))
+        self._watch.keep(programs.receiver(self._around, listening, tells_prefect=tells))
 
     def _start_board(self) -> None:
         wanted = self._wanted
-        port = self._port(wanted.host, wanted.port, BOARD_PORT, "the board")
+        listening = self._listen(wanted.host, wanted.port, BOARD_PORT, "the board")
+        port = listening.getsockname()[1]
         more = [*(["--url", wanted.url] if wanted.url else [])]
         more += ["--behind-proxy"] if wanted.behind_proxy else []
         # It would hear webhooks itself, were nobody there yet who does.
-        found = programs.board(self._around, wanted.host, port, more=tuple(more))
+        found = programs.board(self._around, wanted.host, listening, more=tuple(more))
         self._watch.keep(replace(found, needs=("receiver",)))
         address = wanted.url or (f"http://{wanted.host}:{port}" if wanted.host in HERE else "")
         if address and self._settings.board_url is None:
@@ -171,11 +173,6 @@ class Parts:
         """Have every part from now on work with these settings."""
         more = {f"CALLSHEET_{name.upper()}": value for name, value in settings.items()}
         self._around = replace(self._around, more={**self._around.more, **more})
-
-    def _port(self, host: str, asked: int | None, usual: int, who: str) -> int:
-        """Return the port that was asked for, else the usual one or, where taken, another."""
-        with self._listen(host, asked, usual, who) as listening:
-            return int(listening.getsockname()[1])
 
     def _listen(self, host: str, asked: int | None, usual: int, who: str) -> socket.socket:
         """Listen on the port that was asked for, else the usual one or, where taken, another.

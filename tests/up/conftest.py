@@ -20,7 +20,7 @@ import pytest
 from callsheet.deployments.up.leftovers import VARIABLE, marked
 from callsheet.deployments.up.programs import Program
 from callsheet.deployments.up.supervisor import Supervisor
-from callsheet.deployments.up.what_is_up import WhatIsUp, folder_of, last_up
+from callsheet.deployments.up.what_is_up import KeptPart, WhatIsUp, folder_of, last_up
 from tests.launcher import IMPORTS
 from tests.programs import CALLSHEET, Desk
 
@@ -108,6 +108,12 @@ class Up:
         """Return what its processes have in their environment; empty before there is any."""
         found = last_up(self.home)
         return found.mark if found is not None and found.pid == self.process.pid else ""
+
+    def part(self, name: str) -> KeptPart:
+        """Return how it says that a part is."""
+        found = last_up(self.home)
+        assert found is not None, self.errors()
+        return found.parts[name]
 
     def started(self) -> list[psutil.Process]:
         """Return everything that it has started, whatever session it is in."""

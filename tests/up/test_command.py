@@ -8,12 +8,20 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.up.leftovers import marked
-from callsheet.deployments.up.programs import Surroundings, deployments, prefect_server, worker
+from callsheet.deployments.up.programs import (
+    PAGES,
+    Surroundings,
+    deployments,
+    prefect_server,
+    worker,
+)
 from callsheet.tasks.settings import load_settings
 from tests.programs import Desk, simple_sheet
 from tests.up.conftest import up_at
@@ -55,6 +63,29 @@ def test_it_is_up_with_nothing_configured_and_down_again(desk: Desk) -> None:
         assert "Traceback" not in up.errors()
     assert desk.call("up", "--status", "--json").json == {"up": False, "parts": {}}
     assert desk.call("up", "--down").status == 0
+
+
+def test_the_ports_of_board_and_receiver_are_its_own_also_while_they_are_started_again(
+    desk: Desk,
+) -> None:
+    with up_at(desk, "--without", "prefect") as up:
+        ready = up.ready()
+        for part in ("board", "receiver"):
+            address = urlsplit(ready[part])
+            assert address.port is not None
+            page, before = f"{ready[part]}{PAGES[part]}", up.part(part)
+            process = psutil.Process(before.pid)
+
+            process.kill()
+
+            # Whoever asks meanwhile waits in the queue for its next start.
+            process.wait(30)
+            with pytest.raises(OSError, match="in use"):
+                socket.create_server((str(address.hostname), address.port))
+            with urllib.request.urlopen(page, timeout=60) as answer:
+                assert answer.status == 200
+            assert up.part(part).pid not in (None, before.pid)
+            assert up.part(part).address == before.address
 
 
 @pytest.fixture
