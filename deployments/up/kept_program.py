@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from callsheet.deployments.up.logs import LAST, Log, last_words
-from callsheet.deployments.up.programs import Program, is_there
+from callsheet.deployments.up.programs import WITHIN, Program, is_there
 from callsheet.deployments.up.what_is_up import KeptPart, PartState
 from callsheet.tasks.errors import BadInput, CallsheetError
 from callsheet.tasks.plural import count
@@ -52,6 +52,7 @@ class KeptProgram:
         *,
         pause: float,
         listen: float = LISTEN,
+        within: float = WITHIN,
     ) -> None:
         self.program = program
         self.needs = needs
@@ -65,6 +66,7 @@ class KeptProgram:
         self._tell = tell
         self._pause = pause
         self._listen = listen
+        self._within = within
         self._process: asyncio.subprocess.Process | None = None
         self._deaths: list[float] = []
         self._came_up = False
@@ -187,7 +189,7 @@ class KeptProgram:
         while self.program.page is not None:
             # No answer takes its time, too: that is part of the interval.
             interval = asyncio.create_task(asyncio.sleep(self._listen))
-            there = await asyncio.to_thread(is_there, self.program.page)
+            there = await asyncio.to_thread(is_there, self.program.page, self._within)
             await interval
             silences = 0 if there else silences + 1
             if silences == SILENCES:

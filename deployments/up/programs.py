@@ -19,7 +19,7 @@ from pathlib import Path
 from callsheet.deployments.listening import origin_of
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.servers import SERVER, server_environ, server_words
-from callsheet.deployments.up.deploy import WITHIN, ask_prefect, pool_of
+from callsheet.deployments.up.deploy import ask_prefect, pool_of
 from callsheet.deployments.up.leftovers import VARIABLE
 from callsheet.tasks.settings import Settings
 
@@ -31,6 +31,8 @@ OF_ANOTHER_SERVER = ("PREFECT_API_", "PREFECT_SERVER_", "PREFECT_PROFILE")
 NOT_THE_SERVERS = ("CALLSHEET_", "NOTIFY_SOCKET")
 #: What shows of each part that it answers: a page that asks for no login, nor for the ledger.
 PAGES = {"prefect": "/api/health", "board": "/live", "receiver": "/health", "sandbox": "/api/v1"}
+#: How long such a page may take, in seconds.
+WITHIN = 10.0
 PREFECT_FILE = Path(__file__).parents[1] / "prefect.yaml"
 
 
@@ -255,9 +257,9 @@ def is_answering(url: str) -> bool:
     return status is not None and status < 500
 
 
-def is_there(url: str) -> bool:
-    """Whether anything answers there at all, however it is."""
-    return _status(url, within=WITHIN) is not None
+def is_there(url: str, within: float) -> bool:
+    """Whether anything answers there at all within so many seconds, however it is."""
+    return _status(url, within=within) is not None
 
 
 def _status(url: str, *, within: float) -> int | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from callsheet.deployments.up.kept_program import LISTEN, PAUSE, KeptProgram, Tell
-from callsheet.deployments.up.programs import Program
+from callsheet.deployments.up.programs import WITHIN, Program
 from callsheet.deployments.up.what_is_up import WhatIsUp, folder_of, write_up
 
 #: How long programs have to end in order, in seconds: a worker waits for its runs to let go.
@@ -35,6 +35,7 @@ class Supervisor:
         *,
         pause: float = PAUSE,
         listen: float = LISTEN,
+        within: float = WITHIN,
     ) -> None:
         self.now = now
         #: Done when it is to end; an error says of which part that is.
@@ -43,6 +44,7 @@ class Supervisor:
         self._tell = tell
         self._pause = pause
         self._listen = listen
+        self._within = within
         self._kept: dict[str, KeptProgram] = {}
         self._keeping: list[asyncio.Task[None]] = []
         self._hurry = asyncio.Event()
@@ -69,6 +71,7 @@ class Supervisor:
             self._tell,
             pause=self._pause,
             listen=self._listen,
+            within=self._within,
         )
         self._kept[program.name] = kept
         self._note(kept)

@@ -223,9 +223,16 @@ MUTATIONS = (
         ("tests/board/test_metrics.py",),
     ),
     Mutation(
+        "a Prefect server whose process has ended is not taken for the run's own",
+        "deployments/servers.py",
+        "if self._child is not None and self._child.poll() is not None:",
+        "if False:",
+        ("tests/pipeline/test_prefect_beside.py",),
+    ),
+    Mutation(
         "Prefect's logs are redacted",
         "flows/prefect_logs.py",
-        "install(handler for logger in loggers for handler in logger.handlers)",
+        "install(handlers)",
         "install(())",
         (f"{SECRETS}::test_prefects_own_logs_are_redacted_whoever_writes_them",),
     ),

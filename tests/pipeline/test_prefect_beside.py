@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from callsheet.deployments.prefect_address import PrefectAddress
+from callsheet.deployments.servers import PrefectServer
+from callsheet.tasks.errors import CallsheetError
 from tests.databases import take_ledger
 from tests.programs import Desk, simple_sheet
 from tests.web import Quiet, serving
@@ -45,6 +52,20 @@ def test_videos_are_made_though_prefect_says_nothing_and_whoever_waits_for_it_ma
     assert process.returncode == 0, err
     assert "left before Prefect had all of this run" in err
     assert "Traceback" not in err
+
+
+def test_a_run_takes_no_strangers_server_for_its_own_which_has_ended() -> None:
+    with _silent_server() as (url, _):
+        at = PrefectAddress(url=url, stands_in="this run")
+        assert PrefectServer(at).is_up()
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+            assert PrefectServer(at, child).is_up()
+            child.kill()
+
+        # It answers on the same port, and is healthy.
+        assert at.answers()
+        with pytest.raises(CallsheetError, match="the Prefect server of this run did not start"):
+            PrefectServer(at, child).is_up()
 
 
 @contextmanager

@@ -48,7 +48,7 @@ async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
 
 
 @asynccontextmanager
-async def keeping(home: Path) -> AsyncIterator[Kept]:
+async def keeping(home: Path, *, listen: float = 0.01, within: float = 5.0) -> AsyncIterator[Kept]:
     """Keep programs up until left; nothing of them is there after that."""
     folder_of(home).mkdir(parents=True)
     told: list[str] = []
@@ -59,7 +59,8 @@ async def keeping(home: Path) -> AsyncIterator[Kept]:
         now,
         lambda part, words: told.append(f"{part} | {words}"),
         pause=0.01,
-        listen=0.01,
+        listen=listen,
+        within=within,
     )
     try:
         yield Kept(home, mark, watch, told)

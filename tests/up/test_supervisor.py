@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
 
 from callsheet.deployments.listening import listen_on, origin_of
-from callsheet.deployments.up.kept_program import SILENCES
+from callsheet.deployments.up.kept_program import LISTEN, SILENCES
 from callsheet.deployments.up.leftovers import marked
-from callsheet.deployments.up.programs import is_answering
+from callsheet.deployments.up.programs import WITHIN, Surroundings, board, is_answering
 from callsheet.deployments.up.what_is_up import last_up
 from callsheet.tasks.errors import BadInput, CallsheetError
-from tests.up.conftest import Kept, until
+from callsheet.tasks.settings import load_settings
+from tests.launcher import IMPORTS
+from tests.programs import ROOT
+from tests.up.conftest import Kept, keeping, until
+from tests.web import Quiet, serving
 
 SAYS = """
 import json, time
@@ -156,6 +163,68 @@ async def test_a_program_that_hangs_is_started_again(kept: Kept) -> None:
     hangs = "board | it hangs: asked 10 times, no answer"
     again = "board | it was ended by SIGKILL; it is started again in 0 s"
     assert kept.told[:3] == ["board | is up", hangs, again]
+
+
+async def test_a_board_that_stands_still_is_replaced_and_a_slow_one_is_not(tmp_path: Path) -> None:
+    settings = load_settings(environ={}, folder=tmp_path)
+    with (
+        listen_on(socket.AF_INET, ("127.0.0.1", 0), backlog=128) as listening,
+        _counting(f"{origin_of(listening)}/live") as (page, asked),
+    ):
+        async with keeping(tmp_path, listen=0.05, within=0.25) as kept:
+            around = Surroundings(settings=settings, folder=tmp_path, mark=kept.mark)
+            made = board(around, "127.0.0.1", listening, more=())
+            environ = {**made.environ, "PYTHONPATH": IMPORTS}
+            kept.watch.keep(replace(made, page=page, environ=environ))
+            await kept.watch.are_up()
+            pid = kept.watch.now.parts["board"].pid
+            assert pid is not None
+
+            # Slow: it stands still most of the time, for twice as many questions as are allowed
+            # to go without an answer.
+            before = len(asked)
+            while len(asked) < before + 2 * SILENCES:
+                os.kill(pid, signal.SIGSTOP)
+                await asyncio.sleep(0.1)
+                os.kill(pid, signal.SIGCONT)
+                await asyncio.sleep(0.05)
+            assert kept.told == ["board | is up"]
+            os.kill(pid, signal.SIGSTOP)
+            await until(lambda: kept.watch.now.parts["board"].restarts == 1)
+            await kept.watch.are_up()
+
+            assert is_answering(page)
+            assert kept.watch.now.parts["board"].pid not in (None, pid)
+            hangs = f"board | it hangs: asked {SILENCES} times, no answer"
+            again = "board | it was ended by SIGKILL; it is started again in 0 s"
+            assert kept.told == ["board | is up", hangs, again, "board | is up"]
+
+
+def test_a_part_that_stands_still_is_killed_after_the_minutes_that_the_page_says() -> None:
+    said = (ROOT / "docs" / "up.md").read_text()
+    assert (LISTEN, SILENCES) == (30, 10)
+    assert "every 30 seconds" in said
+    assert "ten in a row unanswered" in said
+    assert "after five minutes" in said
+    # Waiting for an answer makes it no longer.
+    assert WITHIN < LISTEN
+
+
+@contextmanager
+def _counting(page: str) -> Iterator[tuple[str, list[str]]]:
+    """Serve what a page answers; yield where, and who asked."""
+    asked: list[str] = []
+
+    class Page(Quiet):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            with suppress(OSError), urllib.request.urlopen(page, timeout=30) as answer:
+                self.send_response(answer.status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+    with serving(Page) as url:
+        yield url, asked
 
 
 SERVES = """
