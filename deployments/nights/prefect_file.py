@@ -17,7 +17,7 @@ from typing import Any
 
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.prefect_steps import find_python
-from callsheet.deployments.up.deploy import make_pool
+from callsheet.deployments.up.deploy import check_pool, deployments_in, make_pool, pools_of
 from callsheet.tasks.errors import CallsheetError
 from callsheet.tasks.redact import redact
 
@@ -101,9 +101,11 @@ def _word(value: Any) -> str:
 def deploy(file: Path, *, at: PrefectAddress, folder: Path, pool: str) -> None:
     """Give the deployments of a file to a server, with their work pool unless it is there.
 
-    Raises CallsheetError with Prefect's own words.
+    Raises CallsheetError with Prefect's own words, ConfigurationError where another environment has
+    these deployments.
     """
     try:
+        check_pool(at, pools_of(at, deployments_in(file)).values(), pool)
         make_pool(at, pool)
     except OSError as error:
         raise CallsheetError(

@@ -23,7 +23,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -32,7 +32,7 @@ from urllib.parse import quote
 
 from callsheet.deployments.automations.__main__ import main as load_automations
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
-from callsheet.tasks.errors import BadInput
+from callsheet.tasks.errors import ConfigurationError
 from callsheet.tasks.settings import Settings
 from callsheet.tasks.visible import say, visible
 
@@ -68,10 +68,12 @@ def main() -> int:
     if _read(note) != wanted:
         _import_what_is_deployed(deployments)
     _wait_for(at)
-    there = _pools_of(at, deployments)
-    if other := next((one for one in {*there.values()} - {pool} if count_workers(at, one)), None):
-        say(_taken(at, other, pool))
-        return BadInput.exit_status
+    there = pools_of(at, deployments)
+    try:
+        check_pool(at, there.values(), pool)
+    except ConfigurationError as error:
+        say(f"{error}\n  {error.remedy}")
+        return error.exit_status
     make_pool(at, pool, *map(Path, template))
     if _read(note) == wanted and set(there) == set(deployments) and {*there.values()} == {pool}:
         print(visible(f"{len(deployments)} deployments are there as before"))
@@ -87,13 +89,17 @@ def main() -> int:
     return min(status, 1)
 
 
-def _taken(at: PrefectAddress, other: str, pool: str) -> str:
-    return (
-        f"another environment has Callsheet's deployments on the Prefect server at {at.url}: its "
-        f"work pool {other} has a worker, and {pool} would take its runs over\n  use a Prefect "
-        f"server for each environment, or share one pool and the same settings: "
-        f"CALLSHEET_PREFECT_POOL={other}; if that worker is yours, stop it and wait 2 minutes"
-    )
+def check_pool(at: PrefectAddress, there: Iterable[str], pool: str) -> None:
+    """Raise ConfigurationError where deployments are on another work pool that has a worker."""
+    for other in {*there} - {pool}:
+        if count_workers(at, other):
+            raise ConfigurationError(
+                f"another environment has these deployments on the Prefect server at {at.url}: "
+                f"its work pool {other} has a worker, and {pool} would take its runs over",
+                remedy="use a Prefect server for each environment, or share one pool and the same "
+                f"settings: CALLSHEET_PREFECT_POOL={other}; if that worker is yours, stop it and "
+                "wait 2 minutes",
+            )
 
 
 def _on_pool(file: Path, note: Path, pool: str) -> Path:
@@ -173,7 +179,7 @@ def ask_prefect(
         return json.loads(answer.read() or "null")
 
 
-def _pools_of(at: PrefectAddress, deployments: Mapping[str, str]) -> dict[str, str]:
+def pools_of(at: PrefectAddress, deployments: Mapping[str, str]) -> dict[str, str]:
     """Return the work pool of each of these deployments that is there, by the deployment's name."""
     asked = {"deployments": {"name": {"any_": list(deployments)}}, "limit": 200}
     found = ask_prefect(at, "deployments/filter", asked)

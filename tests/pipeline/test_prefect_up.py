@@ -14,6 +14,8 @@ import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
+from callsheet.deployments.nights.prefect_file import NightDeployment, deployment_file
+from callsheet.deployments.nights.prefect_file import deploy as deploy_nights
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.servers import PrefectServer
 from callsheet.deployments.up.deploy import deployments_in, make_pool
@@ -21,6 +23,7 @@ from callsheet.deployments.up.programs import PREFECT_FILE
 from callsheet.deployments.up.worker import FLOW_RUN, settle_flow_runs
 from callsheet.flows.crew_runs import CrewRuns
 from callsheet.tasks.campaign.crews import CrewsAtWork
+from callsheet.tasks.errors import ConfigurationError
 from tests.containers.test_chart import JOBS
 from tests.containers.test_jobs import SAID, template
 
@@ -124,6 +127,31 @@ def test_a_pool_of_kubernetes_jobs_takes_the_deployments_and_follows_its_templat
         own = {"name": "campaign", "flow_id": flow, "work_pool_name": pool}
         deployed = make(client, "deployments/", **own, job_variables=SAID)
         forget(client, deployed)
+
+
+def test_nights_stay_with_the_environment_whose_worker_is_up(
+    server: PrefectServer, tmp_path: Path
+) -> None:
+    name, file = f"nightly-{uuid.uuid4()}", tmp_path / "nights.yaml"
+    entry = "callsheet.flows.nightly.sweep_inbox"
+    night = NightDeployment(
+        name=name, entrypoint=entry, about="", cron="0 2 * * *", timezone="UTC", parameters={}
+    )
+    file.write_text(deployment_file([night], file=file, folder=tmp_path, pool="mine"))
+    with httpx.Client(base_url=f"{server.url}/", timeout=30) as client:
+        make(client, "work_pools/", name=name, type="process")
+        flow = make(client, "flows/", name=name)
+        own = {"name": name, "flow_id": flow, "entrypoint": entry, "work_pool_name": name}
+        deployed = make(client, "deployments/", **own)
+        ask(client, f"work_pools/{name}/workers/heartbeat", name="somebody's")
+        try:
+            at = PrefectAddress(url=server.url, stands_in="here")
+            with pytest.raises(ConfigurationError, match="would take its runs over") as refused:
+                deploy_nights(file, at=at, folder=tmp_path, pool="mine")
+            assert f"CALLSHEET_PREFECT_POOL={name}" in str(refused.value.remedy)
+            assert client.get("work_pools/mine").status_code == 404
+        finally:
+            forget(client, deployed)
 
 
 def left_run(client: httpx.Client, pool: str, deployment: str, state: str) -> str:
