@@ -6,11 +6,12 @@ python -m pytest tests/pipeline/states_torture.py
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -20,6 +21,8 @@ import psutil
 import pytest
 
 from callsheet.deployments.automations.__main__ import HERE, read
+from callsheet.deployments.prefect_steps import find_python
+from callsheet.deployments.prefect_worker import LIMIT
 from callsheet.deployments.servers import PrefectServer
 from tests.pipeline.served import ask_server, errors_in_log
 from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
@@ -62,10 +65,11 @@ class Shop:
         self.workers.append(started)
         return started
 
-    def start(self, flow: str, **parameters: Any) -> str:
+    def start(self, flow: str, *, state: Mapping[str, Any] | None = None, **parameters: Any) -> str:
         found = ask_server(self.client, "GET", f"/deployments/name/{flow}")
         path = f"/deployments/{found['id']}/create_flow_run"
-        return str(ask_server(self.client, "POST", path, {"parameters": parameters})["id"])
+        asked = {"parameters": parameters, **({"state": state} if state else {})}
+        return str(ask_server(self.client, "POST", path, asked)["id"])
 
     def state(self, run: str) -> dict[str, Any]:
         return dict(ask_server(self.client, "GET", f"/flow_runs/{run}")["state"])
@@ -204,6 +208,44 @@ def test_a_run_whose_process_is_told_to_end_is_called_back(
 
     shop.service.clear_faults()
     assert shop.wait_for(begun, "Completed", "Failed", "Crashed")["name"] == "Completed"
+    assert set(shop.states(name).values()) == {"delivered"}
+    charged_once(shop, name)
+
+
+def test_a_run_in_a_pod_of_its_own_that_is_told_to_end_is_called_back(
+    shop: Shop, name: str
+) -> None:
+    """Prefect's Kubernetes worker starts the same command, and no program stands before it."""
+    before = shop.service.calls().get("create", 0)
+    shop.service.plan_fault(on="create", do="slow", seconds=2)
+    shop.service.plan_fault(on="render", do="slow", seconds=60)
+    sheet = shop.desk.sheet(f"{name}.csv", simple_sheet(6, title=name))
+    later = {"type": "SCHEDULED", "state_details": {"scheduled_time": "2050-01-01T00:00:00Z"}}
+    run = shop.start("campaign/campaign", sheet=sheet, approve=True, state=later)
+    path = f"/flow_runs/{run}/set_state"
+    asked = {"state": {"type": "PENDING"}, "force": True}
+    ask_server(shop.client, "POST", path, asked)
+    with (shop.desk.folder / "pod.log").open("a") as log:
+        pod = subprocess.Popen(
+            shlex.split(find_python()["command"]),
+            cwd=shop.desk.folder,
+            env={**shop.environ, "PREFECT__FLOW_RUN_ID": run},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        shop.wait(lambda: shop.service.calls().get("create", 0) >= before + 2)
+
+        pod.send_signal(signal.SIGTERM)
+
+        assert pod.wait(LIMIT) == 0
+        parked = shop.wait_for(run, "Parked", "Crashed", "Running", "Completed")
+        assert parked["name"] != "Crashed"
+        shop.service.clear_faults()
+        assert shop.wait_for(run, "Completed", "Failed", "Crashed")["name"] == "Completed"
+    finally:
+        pod.kill()
+        shop.service.clear_faults()
     assert set(shop.states(name).values()) == {"delivered"}
     charged_once(shop, name)
 
