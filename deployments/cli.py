@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from callsheet.tasks.errors import CallsheetError, Problem
 
 
-_ROOM = "make room, then run the same command again; what was paid for is in the ledger"
+_ROOM = "free some space, then run the same command again; what was paid for is in the ledger"
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -62,7 +62,7 @@ def carry_out(words: Sequence[str]) -> int:
         _tell(error, args)
         return error.exit_status
     except KeyboardInterrupt:
-        say("stopped; run the same command again to go on")
+        say("stopped; run the same command again to continue")
         return 5
     except BrokenPipeError:
         # Whoever read our output has enough of it (`callsheet rows | head`).
@@ -143,7 +143,7 @@ def _tell_fault(error: Exception, args: argparse.Namespace) -> int:
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
         # Not as a document: it may be stdout that has no room.
         args.json = False
-        _tell(CallsheetError("there is no room left on the disk", remedy=_ROOM), args)
+        _tell(CallsheetError("the disk is full", remedy=_ROOM), args)
         _leave_stdout()
         return 1
     if args.verbose:

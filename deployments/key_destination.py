@@ -65,7 +65,7 @@ def _token_file(path: Path) -> Destination:
         raise BadInput(f"--token-file {path} is in a folder that is not there")
     if path.exists() and not _holds_a_key(path):
         raise BadInput(
-            f"--token-file {path} is there already and holds something else than a key",
+            f"--token-file {path} already exists and holds something else than a key",
             remedy="name a file that is not there yet",
         )
     return Destination(

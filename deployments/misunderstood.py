@@ -22,7 +22,7 @@ _ONE_OF = re.compile(r"argument (\S+): not allowed with argument (\S+)")
 def misunderstood(parser: ArgumentParser, message: str) -> BadInput:
     """Return what argparse says in our words, and where to look, by the parser that refuses it."""
     return BadInput(
-        _sentence(parser, message), remedy=f"`{parser.prog} --help` shows what may be typed"
+        _sentence(parser, message), remedy=f"`{parser.prog} --help` lists what you can type"
     )
 
 
@@ -47,7 +47,7 @@ def _not_one_of(parser: ArgumentParser, name: str, said: str, among: str) -> str
     meant = _meant(said, choices)
     if name in ("COMMAND", "VERB"):
         after = meant or "; options stand behind the command"
-        return f'{parser.prog} knows no {name.lower()} "{said}"{after}'
+        return f'{parser.prog} has no {name.lower()} "{said}"{after}'
     return f'{name} "{said}" is not one of {", ".join(choices)}{meant}'
 
 
@@ -62,7 +62,7 @@ def _values(parser: ArgumentParser, name: str) -> str:
 def _unknown(parser: ArgumentParser, said: str) -> str:
     first = said.split()[0]
     if not first.startswith("-"):
-        return f'{parser.prog} does not know what to do with "{said}"'
+        return f'{parser.prog} does not understand "{said}"'
     meant = _meant(first.partition("=")[0], list(parser._option_string_actions))
     return f"{parser.prog} has no option {first}{meant}"
 

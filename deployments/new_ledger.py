@@ -8,7 +8,7 @@ from callsheet.tasks.settings import Settings
 from callsheet.tasks.visible import say
 
 _MADE_ELSEWHERE = (
-    "videos made with another ledger are found only where the service still lists them. To use "
+    "videos made with another ledger are found only if the service still lists them. To use "
     "that ledger, run in its folder or set CALLSHEET_LEDGER"
 )
 

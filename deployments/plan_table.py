@@ -42,7 +42,7 @@ def show_plan(plan: Plan, console: Console) -> None:
 
 
 def _people(person: int, plan: Plan) -> str:
-    words = count(person, "row needs a person", "rows need a person")
+    words = count(person, "row needs attention", "rows need attention")
     told = [line for line in plan.lines if line.action == "person" and not line.on_hold]
     if all(line.state in (None, "planned") for line in told):
         return f"{words} first: see why below"
@@ -68,9 +68,9 @@ def _show_table(plan: Plan, touched: Sequence[PlanLine], console: Console) -> No
     show_lines(console, (*kept, last), lines[:SHOWN], numbers=("length", "credits"))
     if len(touched) > SHOWN:
         rest = count(len(touched) - SHOWN, "more row", "more rows")
-        console.print(f"... and {rest} (all of them with --json)")
+        console.print(f"... and {rest} (--json lists all)")
     if any(AUTO in cells for name, cells in columns.items() if name not in same):
-        console.print(f"({AUTO}: the row does not say, the service decides)")
+        console.print(f"({AUTO}: not set in the row, the service decides)")
     console.print()
 
 

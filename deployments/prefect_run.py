@@ -39,7 +39,7 @@ from callsheet.tasks.visible import say
 #: How long the command waits for Prefect to have all of the run, in seconds.
 WAIT = 1.5
 #: Without a terminal, what ends with the command (a container, a job) may end the follower: where
-#: a server is there already, which takes moments, it is waited for so long.
+#: a server already exists, which takes moments, it is waited for so long.
 PATIENCE = 60.0
 #: How often it looks whether the follower has ended, in seconds.
 LOOK = 0.02

@@ -48,7 +48,7 @@ def show_rows(
     console.print(Text(title, style="italic"))
     show_lines(console, COLUMNS, lines, numbers=("credits", "seconds"))
     if any("(" in line.cells[2] for line in lines):
-        console.print("(in brackets: set aside, not charged)")
+        console.print("(in brackets: reserved, not charged)")
     if folder:
         console.print(Text(f"videos are in {folder}"), soft_wrap=True)
     if more:

@@ -1,4 +1,4 @@
-"""The servers that a command brings along: a sandbox, and Prefect's where none is there already.
+"""The servers that a command brings along: a sandbox, and Prefect's where none already exists.
 
 They are started before anything heavy is imported, and cannot outlive the command. Imports nothing
 of Prefect.

@@ -95,8 +95,9 @@ def stopping(run: Run) -> Iterator[Callable[[Snapshot], None]]:
 
 def _waits_for(engine: Engine | Crews) -> str:
     if not engine.paying:
-        return "what is under way is let finish, a few seconds"
+        return "finishing what has started, a few seconds"
     return (
-        f"a paid call without a key is under way ({', '.join(engine.paying)}): its answer is "
-        "waited for, minutes at most; once more leaves it, and nobody knows what it made"
+        f"waiting for the answer of a paid call that cannot be repeated "
+        f"({', '.join(engine.paying)}), minutes at most; Ctrl-C again leaves it, and it may "
+        "have made a video"
     )

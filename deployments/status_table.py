@@ -41,7 +41,7 @@ def _show_campaigns(found: Sequence[CampaignStatus], console: Console) -> None:
         numbers=("rows", *amounts),
     )
     if any(one.tally.budget is not None for one in found):
-        console.print("(budgets are for a campaign's whole life, over every run)")
+        console.print("(a budget covers every run of its campaign)")
     console.print()
     for one in found:
         if one.owner and one.campaign.lease:

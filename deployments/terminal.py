@@ -118,8 +118,9 @@ async def consent(args: Namespace, question: str, *, what: str) -> str:
         return "approved with --yes"
     if not at_terminal():
         raise SpendRefused(
-            f"{what} not approved and there is nobody to ask; nothing was done, nothing was spent",
-            remedy=f"look at what is said above, then {again_with('--yes')}",
+            f"{what} not approved, and there is no terminal to ask at; nothing was done, nothing "
+            "was spent",
+            remedy=f"check the plan above, then {again_with('--yes')}",
         )
     if not await ask(question):
         raise SpendRefused(f"{what} not approved; nothing was done, nothing was spent")

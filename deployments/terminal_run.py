@@ -105,7 +105,7 @@ def _show(run: Run, console: Console, plan: Plan) -> None:
 
 
 def _say_who_is_at_work(words: str) -> None:
-    say(f"{words}: waiting for it (--if-running leave does not wait)")
+    say(f"{words}: waiting for it (--if-running leave exits instead)")
 
 
 async def _hidden_wanted(args: Namespace, rows: Sequence[str]) -> bool:
@@ -119,7 +119,7 @@ async def _hidden_wanted(args: Namespace, rows: Sequence[str]) -> bool:
     if answer is None:
         return await refuse_hidden(rows)
     if not answer:
-        say("the hidden rows are left out (--visible-only says so beforehand)")
+        say("the hidden rows are skipped (--visible-only skips them without asking)")
     return answer
 
 
@@ -160,14 +160,14 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
         moment = outcome.parked_until
         when = f" not before {say_moment(moment, up=True)}" if moment else ""
         say(
-            f"parked: {outcome.words or 'some rows are still under way'}; "
+            f"parked: {outcome.words or 'some rows are not finished'}; "
             f"run the same command again{when}"
         )
     elif outcome.exit_status == 3:
         name = outcome.campaign
         say(
-            f"some rows need a person: `{suggest('rows', name)}` says which and why, "
-            f"`{suggest('explain', name, 'ROW')}` what can be done about one"
+            f"some rows need attention: `{suggest('rows', name)}` shows which and why, "
+            f"`{suggest('explain', name, 'ROW')}` shows what you can do about one"
         )
 
 
@@ -196,5 +196,5 @@ async def _receiver_beside(run: Run) -> AsyncIterator[None]:
         except ConfigurationError as error:
             if wait == "webhook":
                 raise
-            say(f"no receiver of webhooks beside this run: {error}")
+            say(f"this run receives no webhooks: {error}")
         yield

@@ -27,7 +27,7 @@ from callsheet.tasks.suggest import suggest_for
 
 @flow(
     name="approved plan",
-    description="A plan that was approved on the board is carried out, or nothing is.",
+    description="Executes a plan that was approved on the board, exactly as approved.",
     flow_run_name="approved plan, run {run}",
     retries=0,
     persist_result=False,

@@ -98,7 +98,7 @@ async def run_campaign(
         pay_again: pay again for rows that another ledger may have paid for.
         workers: so many crews carry it, each on a machine of the work pool that has the
             deployment `crew`; needs a PostgreSQL ledger.
-        needs_person: how the run ends where rows need a person, else as the setting
+        needs_person: how the run ends where rows need attention, else as the setting
             `prefect_needs_person` says; what ends failed raises in a flow that calls this one.
         profile: settings from a TOML profile.
     """

@@ -43,7 +43,7 @@ SHOWN = 1000
 
 @flow(
     name="cancel",
-    description="What is not made yet of a campaign will not be; what is set aside is released.",
+    description="Rows that are not made yet are cancelled; reserved credits are released.",
     flow_run_name="cancel {campaign}",
     retries=0,
     persist_result=False,

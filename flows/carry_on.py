@@ -24,7 +24,7 @@ from callsheet.tasks.ledger import UNDER_WAY, rows_of
 
 @flow(
     name="carry on",
-    description="Videos that are under way reach the store; nothing new is begun.",
+    description="Delivers videos that have started; starts nothing new.",
     flow_run_name="carry on {campaign}",
     retries=0,
     persist_result=False,

@@ -62,7 +62,7 @@ log = logging.getLogger("callsheet.run")
 
 #: A run that parks without a moment is taken up again after this long, in seconds.
 PAUSE = 60.0
-LOOK = "look at the new plan and approve that"
+LOOK = "check the new plan and approve it"
 LOOK_HERE = "have a plan made with the service that is to make its videos, and approve that"
 OVERTAKEN = "another sheet of the campaign was run since; nothing more of this one is begun"
 
@@ -125,7 +125,7 @@ def _renewing(
 
     async def beat() -> None:
         if not await ledger.write(renew):
-            carrier.lose("another process took over this run, since this one was silent too long")
+            carrier.lose("another process took over this run: this one did not renew its lease")
 
     return renewing(
         beat,
@@ -249,7 +249,7 @@ class _Carrier:
         await self._ledger.write(partial(note_begun, run_id=self.run.id, at=self._clock()))
 
     async def _refused(self, error: SpendRefused) -> RunEnd:
-        """End a run that may not spend; videos that it had begun before are still brought home."""
+        """End a run that may not spend; videos that it started before are still brought home."""
         # What a run has begun was paid for on its plan, which stays whose word that was.
         if isinstance(error, MovedOn) and self.run.begun_at is None:
             error.remedy = LOOK
@@ -280,7 +280,7 @@ class _Carrier:
             return RunEnd(exit_status=5, words=words, due_at=self._clock() + PAUSE)
         except CallsheetError as error:
             # Both are said: what keeps its videos away is mended before it is carried on.
-            words = f"{words}; what it had begun is not brought home: {_say(error)}"
+            words = f"{words}; what it started was not downloaded: {_say(error)}"
             return RunEnd(exit_status=error.exit_status, words=words)
         return RunEnd(exit_status=4, words=words)
 

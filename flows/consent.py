@@ -52,7 +52,7 @@ class PlanApproval(RunInput):
     approve: Literal["yes", "no"] = Field(description="make these videos at this price, or none")
     budget: Credits | None = Field(
         default=None,
-        description="credits the campaign may cost in all, over every run; empty: as it is",
+        description="most credits the campaign may cost, over every run; empty: unchanged",
     )
     note: str = Field(default="", description="why, for the history of the rows")
 

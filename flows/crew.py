@@ -27,7 +27,7 @@ from callsheet.tasks.suggest import suggest_for
 
 @flow(
     name="crew",
-    description="One of several that carry a campaign; its run starts it.",
+    description="One of several workers of a distributed run; the run starts it.",
     flow_run_name="crew {crew} of {production}",
     retries=0,
     persist_result=False,

@@ -85,7 +85,7 @@ class CrewRuns:
         except (httpx.HTTPError, PrefectException, OSError) as error:
             raise CallsheetError(
                 f"crew {number} could not be started: {error!r}",
-                remedy="run the same command again: what is approved goes on",
+                remedy="run the same command again: it continues what is approved",
             ) from error
         self._runs.add(made.id)
 

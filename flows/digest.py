@@ -23,7 +23,7 @@ from callsheet.tasks.suggest import suggest_for
 
 @flow(
     name="digest",
-    description="What people are told of an inbox's last night, once.",
+    description="Sends the digest of an inbox's last nightly run, once.",
     flow_run_name="digest {inbox}",
     retries=0,
     persist_result=False,

@@ -174,7 +174,7 @@ class _Interruption:
 
 @out_of_the_way
 async def _publish(key: str, words: str) -> None:
-    await put_words(key, [words], words="What ended this run, and what goes on without it")
+    await put_words(key, [words], words="What ended this run, and what continues")
 
 
 async def ask_prefect() -> tuple[Kind | None, State[Any] | None]:

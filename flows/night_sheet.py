@@ -227,7 +227,7 @@ class NightSheet:
         """Return an error in words for whoever finds them in the morning."""
         remedy = " ".join((error.remedy or "").split())
         if isinstance(error, SheetError):
-            remedy = "mend what is named; the next sweep takes it up"
+            remedy = "fix what is listed; the next nightly run picks it up"
         elif self._run.campaign is not None:
             by_hand = f"run `{self._run.by_hand(self._run.campaign)}`"
             remedy = remedy.replace("run the same command again", by_hand)
@@ -324,7 +324,7 @@ class NightSheet:
         )
         if aside is None:
             return report
-        words = f"it has failed in {failures} nights and is left alone until it changes"
+        words = f"it failed {failures} nights in a row; skipped until the file changes"
         words = f"{words}: {report.words}" if report.words else words
         return replace(report, outcome="set-aside", words=words)
 

@@ -23,7 +23,7 @@ from callsheet.flows.interruption import ASK, WORDS, Kind, ask_prefect, on_sigte
 from callsheet.flows.shown import showing
 from callsheet.tasks.campaign.run import Run
 
-_LEFT = "what is under way goes on at the service, and the next night brings it home"
+_LEFT = "the service continues what has started, and the next nightly run downloads it"
 
 
 class NightWatch:

@@ -29,7 +29,7 @@ Approve: TypeAlias = Annotated[
 ]
 #: An amount of credits; read it with `amount_of`.
 Credits: TypeAlias = Annotated[float, Field(ge=0, le=10**12, allow_inf_nan=False)]
-#: How a run ends after which rows need a person.
+#: How a run ends after which rows need attention.
 NeedsPerson: TypeAlias = Literal["failed", "completed"]
 
 

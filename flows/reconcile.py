@@ -32,7 +32,7 @@ SHOWN = 1000
 @flow(
     name="reconcile",
     retries=0,
-    description="What the service says, beside what the ledger says.",
+    description="Compares the service with the ledger.",
     persist_result=False,
 )
 async def reconcile_ledger(

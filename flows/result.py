@@ -19,8 +19,8 @@ class CreditsResult(TypedDict):
 class CampaignResult(TypedDict):
     """How a campaign stands: `rows` counts them by state, with `total`.
 
-    `exit` is the exit status of `callsheet run`: 0 delivered, 3 rows need a person, 4 not approved,
-    5 parked. `asked` is what a plan costs that was not approved, in credits.
+    `exit` is the exit status of `callsheet run`: 0 delivered, 3 rows need attention, 4 not
+    approved, 5 parked. `asked` is what a plan costs that was not approved, in credits.
     """
 
     campaign: str

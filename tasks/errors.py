@@ -14,14 +14,14 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 │   ├── NotApproved                     nobody has approved the plan
 │   ├── MovedOn                         not what was planned any more: a new plan is needed
 │   └── AllowanceSpent                  more than somebody may approve in a day
-├── NeedsPerson                exit 3   finished, but some rows need a person
+├── NeedsPerson                exit 3   finished, but some rows need attention
 ├── Parked                     exit 5   nothing to be done before a later moment
 ├── RunStopped                 exit 1   an error stopped a run after it began to pay
 ├── StoreError                          one write to the store did not succeed
 ├── VideoError                           bytes that are not the video (or captions) we asked for
 └── ServiceError                        a call to the video service did not succeed
     ├── NotSent                         proved: the request never left
-    ├── OutcomeUnknown                  the request may have been carried out
+    ├── OutcomeUnknown                  the request may have been processed
     ├── ShapeError                      a success whose one needed member is missing
     ├── ServerTrouble                   5xx on a read
     └── Refused                         a definite answer: it was not carried out
@@ -104,7 +104,7 @@ class SheetError(BadInput):
         count = len(problems)
         noun = "problem" if count == 1 else "problems"
         words = f"{problems[0].file} has {count} {noun}; nothing was spent"
-        remedy: str | None = "mend what is named above and run the same command again"
+        remedy: str | None = "fix the cells listed above, then run the command again"
         if count == 1 and problems[0].line is None:
             # The file as a whole: one sentence says it all.
             words, remedy = f"{problems[0]}; nothing was spent", None
@@ -168,7 +168,7 @@ class AllowanceSpent(SpendRefused):
 
 
 class NeedsPerson(CallsheetError):
-    """Finished, but some rows need a person; `document` says how all of them stand."""
+    """Finished, but some rows need attention; `document` says how all of them stand."""
 
     exit_status = 3
 
@@ -257,7 +257,7 @@ class NotSent(ServiceError):
 
 
 class OutcomeUnknown(ServiceError):
-    """The request left but its outcome is not known: it may have been carried out."""
+    """The request left but its outcome is not known: it may have been processed."""
 
 
 class ShapeError(ServiceError):

@@ -266,7 +266,7 @@ class Settings(BaseModel):
     )
     prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
     prefect_needs_person: NeedsPersonEnds = _setting(
-        "failed", "the state of flow runs after which rows need a person: failed or completed"
+        "failed", "the state of flow runs after which rows need attention: failed or completed"
     )
     prefect_cancel: Cancels = _setting(
         "unbegun", "what to cancel with a flow run: unbegun rows, or all that is not made yet"

@@ -40,7 +40,7 @@ async def produce_rows(
     """
     states = await take_step(produce_step, campaign, shard, label)
     if isinstance(states, State):
-        # It was left before it had begun.
+        # It was left before it started.
         return states
     row = await _only(states, label)
     if row is not None:

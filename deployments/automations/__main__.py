@@ -3,7 +3,7 @@
     python -m callsheet.deployments.automations [--notify TYPE/NAME] [NAME ...]
 
 Those that tell somebody need a notification block, which is named as Prefect does, as
-`slack-webhook/alerts`. One that is there already is brought up to date. Speaks to the server's own
+`slack-webhook/alerts`. One that already exists is brought up to date. Speaks to the server's own
 interface; imports nothing of Prefect.
 """
 

@@ -133,11 +133,11 @@ class Guard:
             raise ProblemDetails(
                 421,
                 "the board has no such name",
-                title="This is somebody else's address",
+                title="This address belongs to another site",
                 remedy=f"it is at {self._board.origin}; `callsheet board --url URL` names it",
             )
         if "\0" in visit.path or "%00" in visit.query:
-            raise ProblemDetails(400, "no address of ours has a NUL in it")
+            raise ProblemDetails(400, "no address here contains NUL")
         if not visit.changes:
             return
         # Without a cookie there is nothing that a page elsewhere could make use of.
@@ -178,7 +178,7 @@ class Guard:
             self._tries.was_wrong(visit.client)
             raise ProblemDetails(
                 401,
-                "this token is nobody's",
+                "this token is not known",
                 remedy="`callsheet board people` says who has one; `invite` makes one",
                 headers={"WWW-Authenticate": 'Bearer error="invalid_token"'},
             )

@@ -94,7 +94,7 @@ class Health:
 
     async def _disk(self) -> HealthPart:
         free = (await asyncio.to_thread(shutil.disk_usage, self._board.settings.home)).free
-        words = f"{free / 1e9:.1f} GB are free beside the ledger"
+        words = f"{free / 1e9:.1f} GB are free next to the ledger"
         return HealthPart(name="disk", state="ok" if free > LITTLE else "trouble", words=words)
 
     async def _store(self) -> HealthPart:
@@ -120,7 +120,7 @@ class Health:
             return HealthPart(name="webhooks", state="off", words="not used: rows are polled")
         heard = await self._board.read(latest_heard)
         if heard is None:
-            return HealthPart(name="webhooks", state="unknown", words="nothing was heard yet")
+            return HealthPart(name="webhooks", state="unknown", words="no webhook yet")
         ago = max(0, self._board.clock() - heard)
-        words = f"last heard {count(round(ago / 60), 'minute')} ago"
+        words = f"last webhook {count(round(ago / 60), 'minute')} ago"
         return HealthPart(name="webhooks", state="ok", words=words)

@@ -46,15 +46,15 @@ class ProblemDetails(Exception):
 
 _TITLES = {
     400: "This cannot be read",
-    401: "Nobody is logged in",
+    401: "You are not logged in",
     403: "You may not do this",
     404: "There is no such thing",
     405: "This is not done like that",
     408: "This took too long",
-    409: "Something has moved on",
+    409: "Something changed meanwhile",
     413: "This is too large",
     422: "This cannot be meant",
-    421: "This is somebody else's address",
+    421: "This address belongs to another site",
     429: "Too many tries",
     503: "Not now",
 }

@@ -53,7 +53,7 @@ def fault(error: Exception) -> ProblemDetails:
         500,
         "a fault in Callsheet; what was paid for is in the ledger",
         title="This went wrong",
-        remedy="try again; whoever runs the board finds the reason in its log",
+        remedy="try again; the board's log has the reason",
     )
 
 

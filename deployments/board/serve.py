@@ -73,5 +73,5 @@ def _listen(host: str, port: int) -> socket.socket:
         why = error.strerror if isinstance(error, OSError) else "there is no such port"
         raise ConfigurationError(
             f"the board cannot listen on {host}:{port}: {why}",
-            remedy="is one at work there already? --port 0 takes a port that is free",
+            remedy="is another program using it? --port 0 picks a free port",
         ) from error

@@ -175,7 +175,7 @@ class VideoDesk:
         return self._card(view, found[0])
 
     async def next_undecided(self, view: VideoView, row: str) -> str | None:
-        """Return the first row after this one on its page whose video nobody has decided on."""
+        """Return the first row after this one on its page whose video is not reviewed yet."""
         found = (await self._page(view)).rows
         here = next((at for at, one in enumerate(found) if one.row == row), -1)
         turned = [*found[here + 1 :], *found[: max(here, 0)]]

@@ -54,7 +54,7 @@ def nobody() -> ProblemDetails:
     """Return the refusal of whoever is not logged in."""
     return ProblemDetails(
         401,
-        "nobody is logged in",
+        "you are not logged in",
         remedy="`callsheet board` prints an address to log in by",
         headers={"WWW-Authenticate": "Bearer"},
     )

@@ -86,9 +86,9 @@ async def _hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[None]:
 
             try:
                 receiver = await stack.enter_async_context(hearing(ledger, settings))
-                say(f"hearing webhooks at {receiver.address}")
+                say(f"receiving webhooks at {receiver.address}")
             except AlreadyReceiving as there:
-                say(f"{there}: that one goes on hearing")
+                say(f"{there}: that one receives webhooks")
         yield
 
 
@@ -98,8 +98,8 @@ async def _refuse_strangers(args: Namespace, board: Board, ledger: Ledger) -> No
         return
     if not await others(board):
         raise ConfigurationError(
-            f"nobody is invited to the board yet, and {args.host} is not this machine alone",
-            remedy="`callsheet board invite NAME --role admin` invites somebody first",
+            f"the board has no people yet, and {args.host} is open to other machines",
+            remedy="`callsheet board invite NAME --role admin` adds a person first",
         )
     if not args.behind_proxy:
         say(
@@ -115,7 +115,7 @@ async def _tell(args: Namespace, board: Board, console: Console) -> None:
     if args.json:
         print_json({"url": board.origin, "login": login, "token": admin[1] if admin else None})
         sys.stdout.flush()
-    console.print(plain(f"the board is at {board.origin}; Ctrl+C stops it"))
+    console.print(plain(f"the board is at {board.origin}; press Ctrl+C to stop"))
     if login is None:
         console.print("its first admin was revoked: people log in by their invitations")
         return

@@ -77,7 +77,7 @@ async def _invite(args: Namespace, board: Board) -> None:
 async def _people(args: Namespace, board: Board) -> None:
     if args.revoke is not None and not await people.revoke(board, BY, args.revoke):
         raise BadInput(
-            f'nobody who may come in is called "{args.revoke}"',
+            f'there is no person called "{args.revoke}"',
             remedy="`callsheet board people` lists them",
         )
     found = await board.read(partial(all_people))

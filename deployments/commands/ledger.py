@@ -112,7 +112,7 @@ def _vacuum(args: Namespace, settings: Settings) -> int:
     gone, before, after = vacuum_ledger(
         settings.ledger, at=time.time(), keep_events=since, anyway=args.anyway
     )
-    words = f"{gone:,} lines that nobody needs are gone; {say_bytes(before)} became "
+    words = f"{gone:,} lines that are no longer needed were deleted; {say_bytes(before)} became "
     _tell(args, words + say_bytes(after), {"gone": gone, "before": before, "after": after})
     return 0
 

@@ -43,7 +43,7 @@ def _nobody(args: Namespace, settings: Settings) -> int:
     if settings.kept_logins and settings.kept_logins.trouble:
         raise settings.kept_logins.trouble
     document = {"logged_out": False, "key": None, "revoked": False, "exit": 0}
-    _print(args, document, settings.base_url, "nobody is logged in: nothing to do")
+    _print(args, document, settings.base_url, "you are not logged in: nothing to do")
     _tell_of_others(settings, None)
     return 0
 

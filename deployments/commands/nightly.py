@@ -105,7 +105,7 @@ class _Signals:
     def stop(self) -> None:
         if self.stopped and self._main is not None:
             self._main.cancel()
-        say("stopping: what is under way is let finish, a few seconds; once more ends it at once")
+        say("stopping: finishing what has started, a few seconds; once more ends it at once")
         self.stopped = True
         for run in self._runs:
             run.lose(STOPPED)

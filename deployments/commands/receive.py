@@ -21,6 +21,7 @@ from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.credentials import LiveSecrets
 from callsheet.tasks.errors import CallsheetError
 from callsheet.tasks.ledger import Ledger, open_ledger
+from callsheet.tasks.plural import count
 from callsheet.tasks.redact import redact, redacted
 from callsheet.tasks.settings import Settings
 from callsheet.tasks.visible import say
@@ -47,7 +48,7 @@ async def _receive(args: Namespace, console: Console) -> None:
             print_json({**said, **metrics})
             sys.stdout.flush()
         await stop.wait()
-    console.print(f"stopped; {receiver.heard} hints were heard")
+    console.print(f"stopped; {count(receiver.heard, 'webhook')} received")
 
 
 @asynccontextmanager
@@ -87,7 +88,7 @@ async def _hearing(ledger: Ledger, settings: Settings, fd: int | None) -> AsyncI
 
 def _tell(receiver: Receiver, settings: Settings, console: Console) -> None:
     """Say once what is where, and what is still missing."""
-    console.print(plain(f"hearing webhooks at {receiver.address}; Ctrl+C stops it"))
+    console.print(plain(f"receiving webhooks at {receiver.address}; press Ctrl+C to stop"))
     if settings.webhook_url:
         url = redact(settings.webhook_url)
         console.print(plain(f"every POST to {url}, and below, has to reach it"))
@@ -100,7 +101,7 @@ def _tell(receiver: Receiver, settings: Settings, console: Console) -> None:
         return
     if not secrets:
         say(
-            "there is no secret yet, so that every delivery is refused: `callsheet webhooks "
+            "there is no secret yet, so every webhook is rejected: `callsheet webhooks "
             "ensure` makes a subscription with one, which is taken up here at once"
         )
 

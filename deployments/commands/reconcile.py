@@ -109,7 +109,8 @@ def _show(comparison: Comparison, console: Console, args: Namespace) -> None:
         console.print(plain(words))
     if not args.apply and any(one.change for one in comparison.differences):
         apply = suggest("reconcile", *([args.campaign] if args.campaign else []), "--apply")
-        console.print(f"`{apply}` sets right what is free and certain; the rest needs a person")
+        words = "fixes what is certain and free to fix; the rest needs your attention"
+        console.print(f"`{apply}` {words}")
 
 
 def _cells(one: Difference) -> tuple[str, ...]:

@@ -44,9 +44,9 @@ _WHY_NOT = {
     "retired": "it has left the sheet: put it back, and `{run}` takes it up again",
     "planned": "its first take is not made yet: `{run}` makes it",
     "quoted": "its first take is not made yet: `{run}` makes it",
-    "submitting": "it is under way: `{run}` carries it on",
-    "rendering": "it is under way: `{run}` carries it on",
-    "ready": "it is under way: `{run}` carries it on",
+    "submitting": "it has started: `{run}` finishes it",
+    "rendering": "it has started: `{run}` finishes it",
+    "ready": "it has started: `{run}` finishes it",
 }
 
 
@@ -129,7 +129,7 @@ async def _choose(args: Namespace) -> Choice:
         if not named:
             raise BadInput(
                 "--even-kept takes rows that are named; nothing was spent",
-                remedy="a video that somebody keeps is not taken again with others: name its row",
+                remedy="a kept video is retaken only if you name its row",
             )
         kept = frozenset()
     choice = Choice(campaign, kept=kept)
@@ -144,7 +144,7 @@ async def _choose(args: Namespace) -> Choice:
             choice.neither.append(row)
     if named and choice.neither:
         row = choice.neither[0]
-        why = "somebody keeps its video" if row.id in kept else f"it is {row.state}"
+        why = "its video is kept" if row.id in kept else f"it is {row.state}"
         raise BadInput(f"{row.row} cannot be taken again, {why}; nothing was spent",
                        remedy=_why_not(choice, row))  # fmt: skip
     if args.run and choice.as_is:
@@ -161,7 +161,7 @@ def _nothing(choice: Choice, console: Console) -> dict[str, Any]:
     else:
         console.print("nothing to take again, 0 credits")
     if choice.kept and (left := [row for row in choice.neither if row.id in choice.kept]):
-        console.print(f"{count(len(left), 'video')} that somebody keeps stay as they are")
+        console.print(f"{count(len(left), 'video')} that are kept stay unchanged")
     return _document(choice, [], {}, None)
 
 
@@ -175,7 +175,7 @@ async def _approve(
         await run.at.store.check()
     total = in_credits(plan.total)
     if plan.unpriced:
-        total += f" and {plan.unpriced} at a price the service did not say"
+        total += f" and {plan.unpriced} at an unknown price"
     videos = count_videos(len(approved))
     when = "made now" if args.run else "made by the next run"
     console.print(f"{videos} for {total}, {when}")
@@ -248,7 +248,7 @@ def _why_not(choice: Choice, row: CampaignRow) -> str:
     if row.id in choice.kept and row.state in RETAKEABLE:
         return "its video is kept: name the row and say --even-kept to make another all the same"
     if row.state in RETAKEABLE and row.enabled:
-        return "not taken again while others of them are under way: they are carried on first"
+        return "not retaken while other rows are unfinished: they are finished first"
     if not row.enabled:
         return "it is switched off in the sheet: write yes into its cell of `enabled`, and run that"
     return _WHY_NOT[row.state].format(run=run_line(campaign))

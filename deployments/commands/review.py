@@ -87,7 +87,7 @@ async def _wanted(args: Namespace, ledger: Ledger) -> ToReview:
     args.words = args.words[:-1]
     campaign, named = await campaign_and_words(args, ledger)
     if not named and not args.select:
-        raise BadInput("say which row is meant", remedy="name it, or say --select tag:x")
+        raise BadInput("name the row", remedy="name it, or say --select tag:x")
     rows = await chosen_rows(args, ledger, campaign, named)
     several = bool(args.select) or len(named) > 1
     if several and (verdict == UNDO or args.take or args.instead_of):
@@ -114,7 +114,7 @@ async def _decide_on_one(
             again = suggest("review", campaign.name, row, *more)
             error.remedy = f"`{again}` replaces that, with --because and --note as you like"
         raise
-    words = f"{row} is {stands.words}" if stands else f"nobody has decided on {row} now"
+    words = f"{row} is {stands.words}" if stands else f"{row} is not reviewed now"
     return words, {}
 
 
@@ -137,7 +137,7 @@ async def _decide_on_many(
     if done.same:
         words += f", {done.same} before"
     if done.stood:
-        words += f"; {done.stood} stay as somebody else decided: name them one by one"
+        words += f"; {done.stood} keep another person's verdict: name them one by one"
     return words, {"made": done.made, "same": done.same, "stood": done.stood}
 
 
@@ -158,7 +158,7 @@ def _tell(args: Namespace, wanted: ToReview, words: str, console: Console) -> No
     console.print(plain(words))
     if wanted.verdict == "reject":
         if not (args.because or args.note):
-            console.print("--because and --note tell whoever edits the brief what to change")
+            console.print("--because and --note say what to change in the brief")
         named = [row.row for row in wanted.rows] if not wanted.several else []
         again = suggest("retake", wanted.campaign.name, *(named or ["ROW"]))
         console.print(f"`{plain(again)}` makes another, at a price that is asked about")

@@ -75,7 +75,7 @@ async def _find(args: Namespace, settings: Settings) -> Catalogue:
         found, trouble = await told_anew(service, settings, ledger, known, clock=time.time)
     if trouble is not None and (found is None or found.tools is None):
         raise ending(trouble, time.time()) from trouble
-    assert found is not None, "what is told without trouble is there"
+    assert found is not None, "the rest is listed"
     if trouble is not None:
         say(f"{str(trouble).rstrip('.')}; this is what it told on {day_told(found)}")
     elif args.refresh and known is not None:
@@ -123,7 +123,7 @@ def _show_tool(tool: Tool, console: Console) -> dict[str, Any]:
             made.add_row(*(plain(cell) for cell in cells + [_limits(one) or "-"] * limited))
         console.print(made)
     else:
-        console.print("the service does not tell its fields")
+        console.print("the service does not list its fields")
     examples = {"csv": example_csv(tool), "yaml": example_yaml(tool)}
     for kind, text in examples.items():
         console.print(f"a sheet to begin with, as {kind.upper()}:\n")
@@ -135,7 +135,7 @@ def _show_tool(tool: Tool, console: Console) -> dict[str, Any]:
 def _show_list(name: str, catalogue: Catalogue, console: Console) -> dict[str, Any]:
     assert name in PARTS
     if name not in catalogue.body:
-        raise BadInput(f"the service does not tell its {name}")
+        raise BadInput(f"the service does not list its {name}")
     entries = catalogue.body[name]
     show_records(name.capitalize(), entries, LISTS[name], console)
     console.print(f"as {plain(catalogue.base_url)} told on {day_told(catalogue)}")

@@ -131,7 +131,7 @@ async def _tell_ready(
             "no video service is configured: `callsheet login` gets a key for one, "
             "`callsheet up --sandbox` tries it all at no cost"
         )
-    console.print(plain(f"Ctrl+C stops it; the logs are in {settings.home / 'up'}"))
+    console.print(plain(f"press Ctrl+C to stop; the logs are in {settings.home / 'up'}"))
     if args.open and ways[0]:
         from callsheet.deployments.commands.board import open_browser
 

@@ -73,7 +73,7 @@ def _show(audit: Audit, console: Console) -> None:
         lacking = count(len(audit.bare) - anew, "video")
         console.print(f"pictures: {anew} made anew; {lacking} without, which `--repair` makes")
     if audit.extra:
-        console.print(f"{len(audit.extra)} more below the campaign's folder, left alone:")
+        console.print(f"{len(audit.extra)} more files in the campaign's folder, not touched:")
         for file in audit.extra[:SHOWN]:
             console.print(f"  {plain(_short(file.uri))} ({file.bytes} bytes)")
     if audit.exit_status == 3:
@@ -81,7 +81,7 @@ def _show(audit: Audit, console: Console) -> None:
         console.print(
             f"`{repair}` fetches again, free, what the service still has"
             if not any(one.left or one.repaired for one in audit.files)
-            else "what is left needs a person: see above"
+            else "what is left needs your attention: see above"
         )
 
 

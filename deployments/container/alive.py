@@ -59,7 +59,7 @@ def trouble_of(role: str, host: str = "127.0.0.1") -> str | None:
     except (OSError, HTTPException) as error:
         return f"no answer at port {port} ({error})"
     if role == "receiver" and not _is_receiver(said):
-        return f"somebody else answers at port {port}"
+        return f"another program answers at port {port}"
     return None
 
 

@@ -1,6 +1,6 @@
 """`python3 deployments/container/make_secrets.py FOLDER`: the secrets that compose.yaml asks for.
 
-Passwords are made up, and addresses with the same passwords in them; what is there already stays.
+Passwords are made up, and addresses with the same passwords in them; what already exists stays.
 The key for the service is asked for by --key, or made up for the sandbox by --demo. Imports nothing
 but Python's own, so that nothing has to be installed where containers are all there is.
 """

@@ -45,9 +45,9 @@ def wrong_by(part: str, error: Exception) -> PlaceFinding:
         return wrong(part, str(error), error.remedy or RUNBOOK)
     if isinstance(error, OSError) and error.strerror:
         where = f" ({shorten(str(error.filename), 80)})" if error.filename else ""
-        words = f"it cannot be looked at: {error.strerror.lower()}{where}"
+        words = f"it cannot be checked: {error.strerror.lower()}{where}"
         return wrong(part, words, "see that the path is the right one, and that you may enter it")
-    return wrong(part, f"it cannot be looked at: {shorten(str(error))}", RUNBOOK)
+    return wrong(part, f"it cannot be checked: {shorten(str(error))}", RUNBOOK)
 
 
 def each_of(part: str, look: Callable[[], Iterable[PlaceFinding]]) -> list[PlaceFinding]:

@@ -48,7 +48,7 @@ def versions() -> Iterator[PlaceFinding]:
 def remarks(settings: Settings) -> Iterator[PlaceFinding]:
     """Say what is odd about the settings: misspelt names, keys that everybody can read."""
     for remark in settings.remarks:
-        yield note("settings", remark, "mend it where it is set; docs/settings.md has every name")
+        yield note("settings", remark, "fix it where it is set; docs/settings.md has every name")
 
 
 def nights(settings: Settings, folder: Path) -> Iterator[PlaceFinding]:

@@ -49,15 +49,13 @@ async def service(settings: Settings) -> AsyncIterator[PlaceFinding]:
 def _scopes(words: str, scopes: Sequence[str] | None, *, may_read: bool) -> PlaceFinding:
     """Say what a key may do, and what cannot be done with it."""
     if not may_read:
-        words += ", which may not read: nothing can be planned, quoted or brought home with it"
+        words += ", which may not read: nothing can be planned, quoted or downloaded with it"
         return wrong("service", words, "`callsheet login`, or a key that has the scope read")
     if not scopes or not set(scopes) & {"read", "write"}:
         return ok("service", f"{words} (what it may do, the service does not say)")
     held = ", ".join(scopes)
     if "write" not in scopes:
-        words += (
-            f", which has the scope {held} alone: it plans, quotes and brings videos home that "
-        )
+        words += f", which has the scope {held} alone: it can plan, quote and download videos that "
         words += "are under way, and can neither make nor edit nor cancel any"
         remedy = "`callsheet login`, or a key that has the scope write, where videos are to be made"
         return note("service", words, remedy)
@@ -78,7 +76,7 @@ async def webhooks(settings: Settings) -> AsyncIterator[PlaceFinding]:
         async with httpx.AsyncClient(timeout=5, follow_redirects=False) as client:
             answer = await client.get(settings.webhook_url)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        words = f"nobody answers at {redact(settings.webhook_url)} ({type(error).__name__})"
+        words = f"no answer at {redact(settings.webhook_url)} ({type(error).__name__})"
         yield note(
             "webhooks", words, "runs poll instead; start `callsheet receive`, and see whether the "
             "proxy leads to it",

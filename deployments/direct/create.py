@@ -56,7 +56,7 @@ async def create(at: Session) -> Document:
     price = await _price(at, wanted)
     _check_price(price, limit)
     at.console.print(f"{plain(_named(wanted))}: {_priced(price)}")
-    question = "Make it at a price nobody knows?"
+    question = "Make it at an unknown price?"
     if price is not None:
         question = f"Spend {in_credits(price)}?"
     await consent(at.args, question, what=f"{_priced(price)} are")
@@ -158,9 +158,7 @@ def _check_price(price: Decimal | None, limit: Decimal | None) -> None:
 
 
 def _priced(price: Decimal | None) -> str:
-    return (
-        "credits at a price the service did not say" if price is None else (f"{in_credits(price)}")
-    )
+    return "credits at an unknown price" if price is None else (f"{in_credits(price)}")
 
 
 def _named(wanted: dict[str, Json]) -> str:

@@ -3,7 +3,7 @@
 Opens the client behind the organisation's one gate, which the ledger remembers, so that a moment
 named by the service holds for direct commands and runs alike. When the service does not do as it
 is told: a definite refusal is 2, nothing was spent. What a later moment may mend is 5, with the
-moment. What may have been carried out, nobody knows, is 3: a person has to look.
+moment. What may have been processed, nobody knows, is 3: a person has to look.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def ending(error: CallsheetError, now: float) -> CallsheetError:
 def _ending_of_call(error: ServiceError, now: float) -> CallsheetError:
     words = str(error).rstrip(".")
     if isinstance(error, OutcomeUnknown):
-        known = "may have been carried out"
+        known = "may have been processed"
         doubtful = words if known in words else f"{words}; it {known}"
         remedy = _REPEAT.get(_BY_NAME[error.operation].money, error.remedy)
         return Unsettled(doubtful, remedy=remedy)

@@ -38,7 +38,7 @@ DELIVERY = (
     "attempt", "status", "status_code", "response_status", "success", "ok", "error", "outcome",
 )  # fmt: skip
 _ENSURE = "`callsheet webhooks ensure`"
-_COLUMNS = ("webhook", "address", "active", "secret", "last heard", "hints in 24 h", "failed")
+_COLUMNS = ("webhook", "address", "active", "secret", "last heard", "webhooks in 24 h", "failed")
 
 
 async def ensure(at: Session) -> Document:
@@ -80,7 +80,7 @@ async def _tell(
         at.console.print(f"[bold]{plain(status.webhook_id)}[/] {where}: {_words(status)}")
     if status.missed:
         missed = count(len(status.missed), "event was", "events were")
-        at.console.print(f"{missed} not heard; a run finds their videos by looking")
+        at.console.print(f"{missed} missed; runs find their videos by polling")
     document: Document = {**vars(status), "missed": list(status.missed), "exit": 0}
     document["url"] = None if status.url is None else redact(status.url)
     if status.trouble is not None:
@@ -93,14 +93,14 @@ async def _tell(
 
 def _words(status: SubscriptionStatus) -> str:
     said = [word for word in ("made", "enabled") if getattr(status, word)]
-    return ", ".join([*said, "a ping was heard" if status.heard else "no ping was heard"])
+    return ", ".join([*said, "a ping arrived" if status.heard else "no ping arrived"])
 
 
 def _subscriber(at: Session) -> Subscriber:
     settings = at.settings
     if not settings.webhook_url and not settings.webhook_secret:
         raise ConfigurationError(
-            "CALLSHEET_WEBHOOK_URL is not set, so the service cannot be told where to send hints",
+            "CALLSHEET_WEBHOOK_URL is not set, so the service does not know where to send webhooks",
             remedy="set it to the public https address that leads to `callsheet receive`",
         )
     assert at.ledger is not None, "a verb that subscribes has a ledger"
@@ -115,7 +115,7 @@ async def _receiver(at: Session) -> list[str]:
     if there is None:
         return [f"no receiver answers at {address}: start one with `callsheet receive`"]
     if there != name_of(at.ledger.address):
-        return [f"the receiver at {address} hears for another ledger: see CALLSHEET_LEDGER"]
+        return [f"the receiver at {address} works for another ledger: see CALLSHEET_LEDGER"]
     return []
 
 
@@ -197,7 +197,7 @@ def _has_failed(attempt: Json) -> bool:
 
 
 def _print(console: Console, shown: list[Document], problems: list[str]) -> None:
-    made = table("Subscriptions", _COLUMNS, numbers=("hints in 24 h", "failed"))
+    made = table("Subscriptions", _COLUMNS, numbers=("webhooks in 24 h", "failed"))
     for one in shown:
         cells = (
             one["webhook_id"] or "-",

@@ -100,7 +100,7 @@ def _doubt_about(call: UnkeyedCall, number: int) -> Doubt:
     adopt = suggest("resolve", "--call", str(number), "--adopt", "ID")
     settle = f"`{adopt}`, or `{suggest('resolve', '--call', str(number), '--abandon')}`"
     return lambda words: Unsettled(
-        f"{words}; it may have been carried out and charged",
+        f"{words}; it may have been processed and charged",
         remedy=f"look first: {look}; then settle it: {settle}. "
         "Doing it again may pay a second time",
     )
@@ -117,7 +117,7 @@ def _first_signal_waits(sending: asyncio.Future[Any]) -> Iterator[None]:
             sending.cancel()
             return
         warned = True
-        words = "the call is under way and its answer is waited for; once more leaves it"
+        words = "waiting for the answer of the call; press Ctrl-C again to leave it"
         say(words)
 
     with on_signal(stop):

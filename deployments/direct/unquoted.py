@@ -123,7 +123,7 @@ async def _pay(
     await consent(
         at.args,
         f"Spend credits on it without a quote ({call.operation.name}{of})?",
-        what=f"credits for {call.operation.name}{of}, at a price the service did not say, are",
+        what=f"credits for {call.operation.name}{of}, at an unknown price, are",
     )
     made = await pay_once(at, call, send)
     video_id, begun = call.video_id or made.video_id, "begun" if call.video_id else "accepted"

@@ -141,7 +141,7 @@ def _target(at: Session, usual: str) -> Path:
         raise BadInput(f"there is no folder {target.parent}", remedy="make it, or name another")
     if target.exists() and not at.args.force:
         raise BadInput(
-            f"{target} exists and was left alone", remedy=f"{again_with('--force')} to replace it"
+            f"{target} exists and was not changed", remedy=f"{again_with('--force')} to replace it"
         )
     return target
 

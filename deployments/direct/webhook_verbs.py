@@ -131,7 +131,7 @@ def _secret_file(path: str | None) -> Iterator[Callable[[str | None], None]]:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
         raise BadInput(
-            f"--secret-file {path} exists and was left alone",
+            f"--secret-file {path} exists and was not changed",
             remedy="name a file that is not there yet",
         ) from error
     except OSError as error:
@@ -156,7 +156,7 @@ def _secret_file(path: str | None) -> Iterator[Callable[[str | None], None]]:
 
 def _lost(words: str) -> Unsettled:
     return Unsettled(
-        f"{words}; there may be a subscription whose secret nobody knows",
+        f"{words}; there may be a subscription whose secret is lost",
         remedy="`callsheet webhooks list` shows it: delete it, then subscribe again",
     )
 

@@ -162,7 +162,7 @@ def _starts(inbox: Inbox) -> list[Start]:
         entrypoint=DIGEST,
         words=("nights", "digest", inbox.name),
         cron=f"{int(minute or 0)} {int(hour)} * * *",
-        about=f"What people are told of the nights of {inbox.name}",
+        about=f"Digests of the nightly runs of {inbox.name}",
     )
     return [night, digest]
 
@@ -202,9 +202,9 @@ async def _deploy(
     console.print(plain(f"deployed on {server.url} from {written}, to run in {folder}"))
     worker = f"python -P -m callsheet.deployments.prefect_worker --pool {pool}"
     if is_kept and pool == usual:
-        console.print(plain("the worker that `callsheet up` keeps carries them"))
+        console.print(plain("the Prefect worker of `callsheet up` runs them"))
     else:
-        console.print(plain("a worker carries them, with the settings that a run needs:"))
+        console.print(plain("a Prefect worker runs them, with the settings that a run needs:"))
         console.print(plain(f"  {worker}"))
     names = [start.name for start in starts]
     return {"prefect": server.url, "deployments": names, "written": str(written), "worker": worker}

@@ -38,7 +38,7 @@ def _with_addresses(inboxes: Sequence[Inbox]) -> list[Inbox]:
     if not found:
         named = ", ".join(inbox.name for inbox in inboxes)
         raise BadInput(
-            f"there is nobody to tell: {named} has no addresses",
+            f"there is no one to notify: {named} has no addresses",
             remedy='write them in nights.toml: notify = ["env:NIGHT_MAIL"]',
         )
     return found

@@ -99,7 +99,7 @@ def terms_of(inbox: Inbox) -> str:
 
 
 #: What an exit status says of a night.
-_ENDS = {0: "well", 1: "failed", 2: "sheets to mend", 3: "needs a person", 4: "asks", 5: "parked"}
+_ENDS = {0: "well", 1: "failed", 2: "sheets to fix", 3: "needs attention", 4: "asks", 5: "parked"}
 
 
 def _of_last(night: KeptNight | None) -> str:

@@ -48,7 +48,7 @@ async def listen(
 ) -> socket.socket:
     """Return a socket that listens on `address`, as `setting` says; `ledger` is the name of ours.
 
-    Raises ConfigurationError, which says who is there already where that can be told;
+    Raises ConfigurationError, which says who is there where that can be told;
     AlreadyReceiving when that is one of ours.
     """
     host, port = split_address(address, setting)

@@ -142,7 +142,7 @@ def _deploy(file: Path) -> int:
 def make_pool(at: PrefectAddress, name: str = POOL, template: Path | None = None) -> None:
     """Make a work pool of processes, unless there is one of this name.
 
-    With a template make it of that; a pool that is there already gets the template as it is now.
+    With a template make it of that; a pool that already exists gets the template as it is now.
     """
     said = json.loads((template or TEMPLATE).read_text())
     # Prefect's own types: jobs of Kubernetes have a manifest.

@@ -66,7 +66,7 @@ def _of(name: str, part: KeptPart, now: WhatIsUp) -> str:
         "prefect": f"{part.address}  (PREFECT_API_URL={part.address}/api)",
         "sandbox": f"{part.address}  (videos that cost nothing)",
         "deployments": f"those of prefect.yaml, on the work pool {now.pool}",
-        "worker": f"carries flow runs in {now.folder}",
+        "worker": f"runs flows in {now.folder}",
     }
     return words.get(name) or part.address or part.state
 

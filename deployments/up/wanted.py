@@ -62,7 +62,7 @@ class Parts:
             profile=wanted.profile,
             is_trial=wanted.sandbox is not None,
         )
-        #: Is told of ports that were taken, and of a part that is there already.
+        #: Is told of ports that were taken, and of a part that already exists.
         self._explain = explain
 
     async def start(self, *, on_board: Callable[[], None]) -> bool:
@@ -142,7 +142,7 @@ class Parts:
         host, port = split_address(self._settings.receiver)
         there = await asyncio.to_thread(who_is_there, host, port)
         if there == name_of(self._settings.ledger):
-            self._explain(f"a receiver is at work at {self._settings.receiver}: it hears on")
+            self._explain(f"a receiver is at work at {self._settings.receiver}: it keeps receiving")
             return
         listening = self._listen(host, None, port, "the receiver")
         port = listening.getsockname()[1]

@@ -61,9 +61,9 @@ def _state_for(flow_run: dict[str, Any], deployment: str | None) -> dict[str, An
     if flow_run["state_type"] == "CANCELLING":
         return {"type": "CANCELLED", "name": "Cancelled", "message": "its process is gone"}
     if deployment in TAKEN_UP:
-        words = "its process is gone; it goes on from what the ledger has"
+        words = "its process is gone; it continues from the ledger"
         return {"type": "SCHEDULED", "name": "AwaitingRetry", "message": words}
-    words = "its process is gone; run it again, and it goes on from what the ledger has"
+    words = "its process is gone; run it again, and it continues from the ledger"
     return {"type": "CRASHED", "name": "Crashed", "message": words}
 
 

@@ -54,11 +54,11 @@ def plan_in_words(plan: Plan, ways: Sequence[str]) -> list[str]:
     ]
     people = sum(line.action == "person" for line in plan.lines)
     if people:
-        words = count(people, "row needs a person", "rows need a person")
+        words = count(people, "row needs attention", "rows need attention")
         lines.append(f"- {words} first: the table says why")
     lines += [f"- **warning**: {cell(words)}" for words in warnings_of(plan)]
     if ways:
-        lines += ["", "## What to do", "", "Nothing is spent until somebody approves.", ""]
+        lines += ["", "## What to do", "", "Nothing is spent until a person approves.", ""]
         lines += [f"- {words}" for words in ways]
     return lines
 
@@ -72,7 +72,7 @@ def ways_on(plan: Plan) -> list[str]:
         "**spend less**: `budget` is what the campaign may cost in all its runs, `run_budget` what "
         "this run may, `select` names the rows",
         f"**at a terminal**: `{typed}` shows the same plan, and asks",
-        "**otherwise do nothing**: nothing is begun without a word",
+        "**do nothing**: nothing starts without an approval",
     ]
 
 

@@ -90,7 +90,7 @@ def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], page: str | No
     lines += table_in_words(("state", "rows"), tally.rows.items())
     lines += ["", _money(run, tally)]
     if run.outcome is None:
-        lines += ["", "The run did not come to its end: this is how the campaign stands."]
+        lines += ["", "The run did not finish. This is the current state of the campaign."]
     elif run.outcome.words:
         lines += ["", cell(run.outcome.words)]
     lines += _for_somebody(run, [row for row in rows if row.state in NEEDS_PERSON])
@@ -104,7 +104,7 @@ def _money(run: Run, tally: Tally) -> str:
     budget = "none" if tally.budget is None else as_text(tally.budget)
     words = f"The campaign has cost {in_credits(tally.charged)}"
     if tally.reserved:
-        words += f" and has {in_credits(tally.reserved)} set aside"
+        words += f" with {in_credits(tally.reserved)} reserved"
     words += f"; its budget for all runs is {budget}."
     if run.outcome is None:
         return words
@@ -117,7 +117,7 @@ def _for_somebody(run: Run, rows: Sequence[CampaignRow]) -> list[str]:
         return []
     assert run.campaign is not None
     places = _places(run)
-    lines = ["", "## What needs somebody", ""]
+    lines = ["", "## What needs attention", ""]
     for row in rows[:NAMED]:
         first = commands_for(run.campaign, row)[0]
         why = cell(row.reason or "no reason is known")

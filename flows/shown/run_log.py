@@ -141,7 +141,7 @@ class RunLog:
                 self._say(self._words_on(row), logging.WARNING)
         if last and len(found) == NAMED:
             every = f"`{suggest('rows', run.campaign.name)}`"
-            self._say(f"{every} names every row that needs somebody", logging.WARNING)
+            self._say(f"{every} lists every row that needs attention", logging.WARNING)
 
     def _words_on(self, row: CampaignRow) -> str:
         assert self._run.campaign is not None

@@ -20,7 +20,7 @@ LANES: dict[Lane, str] = {
     "search": "look in the service's list for what an earlier call made",
     "poll": "look whether the video is there",
     "deliver": "fetch video and captions into the store",
-    "cancel": "cancel its render at the service, as somebody asked",
+    "cancel": "cancel its render at the service, as requested",
 }
 
 
@@ -50,7 +50,7 @@ class Command:
 def next_run(row: CampaignRow, *, now: float, rules: Rules) -> Next:
     """Return what the next run does with `row`, should its sheet still say the same of it."""
     if row.state == "retired":
-        words = "the row has left the sheet; should it come back, the run goes on from here"
+        words = "the row left the sheet; if it comes back, the run continues from here"
         return Next(
             action="nothing", means=words, why=None, rests="retired", lane=None, lane_means=None
         )
@@ -121,7 +121,7 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
         case "planned" | "quoted" | "approved":
             return [Command(run, "quote it, ask, and make it"), cancel]
         case "submitting" | "rendering" | "ready":
-            return [Command(run, "carry it on: it is paid for, nothing more is spent"), cancel]
+            return [Command(run, "continue it: it is paid for, nothing more is spent"), cancel]
         case "held" if row.take is not None and row.take.stands:
             return [
                 Command(run, "try again; what is paid for is not paid again"),
@@ -130,7 +130,7 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
                 cancel,
             ]
         case "held":
-            return [Command(run, "try again, once what it waits for is mended"), cancel]
+            return [Command(run, "try again once the cause is fixed"), cancel]
         case "stalled":
             return [Command(run, "look again, free"), looks, retake, cancel]
         case "uncertain":

@@ -96,7 +96,7 @@ def _check_others(connection: Connection, plan: KeptPlan, at: float) -> None:
     other = approved_since(connection, plan.campaign, plan.made_at)
     if other is not None and other.id != plan.id:
         raise MovedOn(
-            f"{other.approved_by} has approved another plan of {plan.campaign} in the meantime; "
+            f"{other.approved_by} has approved another plan of {plan.campaign} meanwhile; "
             "nothing was approved or spent"
         )
     run = unbegun_run(connection, plan.campaign)
@@ -117,7 +117,7 @@ def _check_allowance(
         raise AllowanceSpent(
             f"the plan has rows without a readable price, and {by} may approve "
             f"{in_credits(allowance)} a day; nothing was approved or spent",
-            remedy="have somebody without an allowance approve it, or leave those rows out",
+            remedy="ask a person without an allowance limit to approve it, or leave those rows out",
         )
     day = datetime.fromtimestamp(at, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     spent = approved_by(connection, by, since=day.timestamp())
@@ -127,7 +127,7 @@ def _check_allowance(
             f"the plan costs {in_credits(total)}; {by} may approve {as_text(allowance)} a day and "
             f"has approved {as_text(spent)} today (UTC): {as_text(spent + total - allowance)} too "
             "many; nothing was approved or spent",
-            remedy="have somebody with a higher allowance approve it, or name fewer rows",
+            remedy="ask a person with a higher allowance to approve it, or name fewer rows",
         )
 
 

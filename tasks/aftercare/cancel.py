@@ -52,7 +52,7 @@ STAYS: Mapping[State, str] = {
     "rendering": "to be cancelled, but not yet: run this again, or the sheet",
     "ready": "its video is made and paid for: the next run delivers it",
     "held": "its video is made and paid for: the next run delivers it",
-    "uncertain": "nobody knows whether it was paid for: settle it with `callsheet resolve`",
+    "uncertain": "it may have been paid for: settle it with `callsheet resolve`",
     "stalled": "the service neither cancelled it nor has its video: run the sheet to look again",
     "delivered": "delivered before",
     "failed": "failed before: there is nothing to cancel",

@@ -37,7 +37,7 @@ MOST_IN_JPEG = 400
 #: One video of a JPEG in pixels: the room of its picture, and that of its words.
 _CELL, _WORDS, _GAP = 260, 64, 16
 _PAPER, _INK, _FAINT, _WRONG = (250, 250, 249), (24, 24, 27), (113, 113, 122), (180, 35, 24)
-_VERDICTS = {"keep": "kept", "reject": "rejected", None: "nobody has decided"}
+_VERDICTS = {"keep": "kept", "reject": "rejected", None: "not reviewed yet"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,14 +61,14 @@ async def words_of_rest(run: Run, cancelled: int | None = None) -> str:
     `cancelled` is how many rows were, where somebody asked for it.
     """
     if run.campaign is None:
-        return "nothing was begun"
+        return "nothing was started"
     tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
     videos = sum(tally.rows.get(state, 0) for state in UNDER_WAY)
-    said = [] if cancelled is None else [f"{count(cancelled, 'row')} not begun will not be made"]
+    said = [] if cancelled is None else [f"{count(cancelled, 'row')} not started will not be made"]
     if not videos:
         return "; ".join([*said, "no video is under way"])
     keep = f"{count(videos, 'video')} {'keeps' if videos == 1 else 'keep'} rendering"
     release = suggest("cancel", run.campaign.name)
     them = "it" if videos == 1 else "them"
-    said.append(f"{keep}, {in_credits(tally.reserved)} set aside: `{release}` releases {them}")
+    said.append(f"{keep}, {in_credits(tally.reserved)} reserved: `{release}` releases {them}")
     return "; ".join(said)

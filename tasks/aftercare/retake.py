@@ -36,9 +36,9 @@ from callsheet.tasks.suggest import suggest
 
 #: What happens to the take before, for people, where anything happens to it.
 LEFT_BEHIND = {
-    "stalled": "its video may still finish and be charged: what was set aside for it stays so "
+    "stalled": "its video may still finish and be charged: its reserved credits stay reserved "
     "(`{cancel}` first releases it)",
-    "uncertain": "it may have been paid for: what was set aside for it counts as paid",
+    "uncertain": "it may have been paid for: its reserved credits count as paid",
 }
 
 
@@ -157,8 +157,8 @@ def approve_wanted(
     if late:
         named = ", ".join(row.row for row in late)
         kept = set() if even_kept else kept_rows(connection, campaign.id)
-        how = "is kept by somebody" if kept >= {row.id for row in late} else "moved on"
-        raise MovedOn(f"{named} {how} in the meantime; nothing was approved or spent")
+        how = "is kept" if kept >= {row.id for row in late} else "moved on"
+        raise MovedOn(f"{named} {how} meanwhile; nothing was approved or spent")
     if budget is not None:
         set_budget(connection, campaign, budget=budget, at=at)
 

@@ -91,7 +91,7 @@ def approve_takes(connection: Connection, plan_id: str, terms: PlanTerms, *, at:
         kept = kept_rows(connection, campaign.id)
         moved += [row.row for row in found if row.id in kept]
     if moved:
-        raise MovedOn(f"{', '.join(moved)} moved on in the meantime; nothing was approved or spent")
+        raise MovedOn(f"{', '.join(moved)} moved on meanwhile; nothing was approved or spent")
     by = words_of_approval(plan)
     approve_wanted(
         connection,

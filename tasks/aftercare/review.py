@@ -49,7 +49,7 @@ def review_row(
     found = video_of_take(connection, campaign_id=campaign.id, row=row, take=take)
     if found is None:
         named = f"{row} has no video yet" if take is None else f"{row} has no take {take}"
-        raise BadInput(named, remedy=f"`{suggest('explain', campaign.name, row)}` tells how it is")
+        raise BadInput(named, remedy=f"`{suggest('explain', campaign.name, row)}` shows its state")
     before = review_of(connection, found)
     said = review(
         connection,

@@ -108,7 +108,7 @@ def differences(document: Mapping[str, Any], now: Plan) -> list[str]:
         if said := _difference(before.get(row), after.get(row)):
             moved.append(f"{row}: {said}")
     left = set(now.retiring) ^ set(document.get("retiring", ()))
-    moved += [f"{row}: in the sheet at one time and not at the other" for row in sorted(left)]
+    moved += [f"{row}: in the sheet only before or only now" for row in sorted(left)]
     if len(moved) > NAMED:
         moved = [*moved[:NAMED], f"and {len(moved) - NAMED:,} more"]
     return moved
@@ -148,9 +148,9 @@ def paid_lines(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _difference(before: Mapping[str, Any] | None, now: PlanLine | None) -> str | None:
     if before is None:
-        return "not in the plan to be paid for, and now it would be"
+        return "not paid for in the plan, but now it would be"
     if now is None:
-        return "not to be paid for any more"
+        return "no longer paid for"
     if before["digest"] != now.digest:
         return "edited since"
     price = parse_credits(before["quoted"])

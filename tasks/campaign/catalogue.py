@@ -40,7 +40,7 @@ DAY = 86_400.0
 #: How long asking for it may take, in seconds: nobody waits for a list.
 LONGEST = 15.0
 NOTHING_KNOWN = (
-    "names tools, and of the service's tools nothing is known yet: `callsheet tools` asks for them"
+    "names tools, and the list of the service's tools is not here yet: `callsheet tools` gets it"
 )
 
 
@@ -108,7 +108,7 @@ async def compared_offline(sheet: Sheet, settings: Settings) -> Sheet:
     if known is None or comparison.found:
         known, comparison, words = await _in_ledger(sheet, rows, settings)
     if known is not None and known.tools is not None:
-        words = f"is compared with the tools as the service told them on {day_told(known)}"
+        words = f"is compared with the service's list of tools of {day_told(known)}"
     return _told(sheet, comparison, settings, words)
 
 
@@ -186,7 +186,7 @@ async def _ask(
             if not isinstance(errors.get("tools"), NotSent):
                 await asyncio.gather(*(ask(part) for part in PARTS if part != "tools"))
     except TimeoutError:
-        words = f"the service did not tell its tools within {longest:g} s"
+        words = f"the service did not list its tools within {longest:g} s"
         errors.setdefault("tools", ServerTrouble(words, operation="tools"))
     return told, None if "tools" in told else errors["tools"]
 
@@ -234,7 +234,7 @@ async def _in_ledger(
             if comparison.found:
                 comparison = compare(sheet, await _unpaid(ledger, sheet), known)
     except LedgerError as error:
-        words = f"names tools that are not compared with the service's: {error}"
+        words = f"names tools that could not be compared with the service's: {error}"
         return None, Compared(), words
     return known, comparison, NOTHING_KNOWN
 
@@ -256,10 +256,11 @@ def _trouble(known: Catalogue | None, error: ServiceError | None) -> str | None:
         return None
     trouble = str(error).rstrip(".")
     if known is None or known.tools is None:
-        return f"names tools that are not compared with the service's: {trouble}"
+        return f"names tools that could not be compared with the service's: {trouble}"
     day = day_told(known)
     return (
-        f"is compared with the tools as the service told them on {day}; now it did not: {trouble}"
+        f"is compared with the service's list of tools of {day}; the service did not answer now: "
+        f"{trouble}"
     )
 
 

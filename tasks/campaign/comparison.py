@@ -116,11 +116,11 @@ def _inputs(tool: Tool, given: Mapping[str, Json]) -> Iterator[Finding]:
     lacking = [f"{FIELDS}.{one.name}" for one in fields.values()
                if one.required and not {one.name, *one.others} & given.keys()]  # fmt: skip
     if lacking:
-        message = f"asks for {_some(lacking)}, which the row does not have"
+        message = f"asks for {_some(lacking)}, which the row lacks"
         yield Finding(message, "tool", tool.id)
     elif not given:
         names = [f"{FIELDS}.{name}" for name in fields]
-        message = f"gets none of its fields in this row: {_some(names)}"
+        message = f"has none of its fields set in this row: {_some(names)}"
         yield Finding(message, "tool", tool.id)
 
 

@@ -46,7 +46,7 @@ LOOK = 1.0
 #: How often one that has room asks for more, in seconds.
 ROOM = 0.1
 #: Why a crew leaves whose run has ended.
-OVER = "nobody carries this production any more"
+OVER = "this distributed run has ended"
 #: A ledger that is away is tried again for so long, in seconds.
 AWAY = RetryPolicy(first=1.0, longest=15.0, seconds=900.0)
 
@@ -189,7 +189,7 @@ class Crew:
                 else:
                     await self._sleep(pause)
         except BaseException:
-            engine.stop("the crew broke off")
+            engine.stop("the worker stopped")
             raise
         finally:
             if carried:

@@ -58,7 +58,7 @@ LET_GO = 30.0
 GONE = 60.0
 #: How often in a row crews are started anew that did nothing.
 ANEW = 3
-NO_CREWS = "the crews ended and left rows behind: see their flow runs"
+NO_CREWS = "the workers stopped with unfinished rows: see their flow runs"
 
 
 def check_workers(count: int, settings: Settings) -> None:
@@ -186,12 +186,12 @@ class Crews:
             return
         if self._is_started and not self._over.is_set():
             # Whoever leaves in the middle takes the crews along.
-            self.stop("the run that they are for has ended")
+            self.stop("their run has ended")
             try:
                 async with asyncio.timeout(LET_GO):
                     await self._over.wait()
             except TimeoutError:
-                log.warning("some crews have not let go yet: their batches lapse by themselves")
+                log.warning("some workers have not released their rows: their leases will expire")
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -334,7 +334,7 @@ class Crews:
     def _waits_for(self) -> str | None:
         if self._production is None or self._over.is_set() or self._headway.crews:
             return None
-        return "no crew has claimed anything yet: is a worker of the work pool up?"
+        return "no worker has claimed rows yet: is a Prefect worker of the work pool running?"
 
     async def _write(self, change: partial[None]) -> None:
         try:

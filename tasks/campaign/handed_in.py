@@ -59,12 +59,12 @@ def read_kept(settings: Settings, kept: KeptSheet) -> bytes:
         content = file.read_bytes()
     except OSError as error:
         raise BadInput(
-            f"the sheet {kept.name} that was handed in cannot be read ({file}: {error.strerror})",
-            remedy="hand it in again; where runs are started on another machine, the folder "
+            f"the sheet {kept.name} that was uploaded cannot be read ({file}: {error.strerror})",
+            remedy="upload it again; if runs start on another machine, the folder "
             ".callsheet/board has to be the same there",
         ) from error
     if hashlib.sha256(content).hexdigest() != kept.digest:
-        raise BadInput(f"{file} is not the sheet that was handed in", remedy="hand it in again")
+        raise BadInput(f"{file} is not the sheet that was uploaded", remedy="upload it again")
     return content
 
 

@@ -120,7 +120,7 @@ class CampaignLease:
     def _lose(self, words: str) -> None:
         if self.lost is None:
             self.lost = words
-            log.warning("%s, since this run had been silent for too long", words)
+            log.warning("%s, since this run did not renew its lease", words)
             if self._on_lost is not None:
                 self._on_lost(words)
 

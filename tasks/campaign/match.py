@@ -78,7 +78,7 @@ async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sh
         if name == sheet.campaign:
             return sheet
         if are_alike(sheet.briefs, await ledger.read(partial(rows_of, campaign_id=number))):
-            words = f"goes on with campaign {name}, as which it was run before"
+            words = f"continues campaign {name}, as in its last run"
             return _renamed(sheet, name, words)
     campaign = known.get(sheet.campaign)
     if campaign is None or not is_other_money(campaign, options):
@@ -103,8 +103,8 @@ def check_same_money(campaign: Campaign, options: RunOptions) -> None:
 
 
 def _other_money_words(campaign: Campaign, options: RunOptions) -> str:
-    tried = "was only tried with --sandbox: its videos and credits are no real ones"
-    real = "is made with a real service, and --sandbox would put videos of its own among its videos"
+    tried = "was only tried with --sandbox: its videos and credits are not real"
+    real = "was made with the real service, and --sandbox would mix test videos with its videos"
     return f"campaign {campaign.name} {real if options.sandbox else tried}; nothing was spent"
 
 
@@ -192,7 +192,7 @@ def _in_another_ledger(
     return SpendRefused(
         f"{sheet.name} was last run with the {old}, and the one of this folder, {new}, has paid "
         "for nothing of it; nothing was spent",
-        remedy=f"to go on with that ledger:\n  {there}{again}\n"
+        remedy=f"to continue with that ledger:\n  {there}{again}\n"
         "to make the videos with this one, and perhaps pay for them a second time:\n"
         f"  {suggest_run(sheet.address, sheet.campaign, *options.typed, '--new-campaign')}",
     )
@@ -242,7 +242,8 @@ async def _other_service(
     other = _beside(campaign, known, options)
     return SpendRefused(
         _other_money_words(campaign, options),
-        remedy=f"to have one beside it:\n  {suggest_run(sheet.address, other, *options.typed)}",
+        remedy="to make a separate campaign:\n"
+        f"  {suggest_run(sheet.address, other, *options.typed)}",
     )
 
 
@@ -271,7 +272,7 @@ async def _match_new(
         elsewhere=found,
         refusal=SpendRefused(
             words,
-            remedy=f"to go on with {first.campaign}:\n"
+            remedy=f"to continue {first.campaign}:\n"
             f"  {suggest_run(sheet.address, first.campaign, *options.typed)}\n"
             f"to make them again as {sheet.campaign} ({credits} credits):\n"
             f"  {suggest_run(sheet.address, sheet.campaign, *options.typed, '--new-campaign')}",

@@ -167,7 +167,7 @@ def check_saved_plan(plan: Plan, path: Path, *, tolerance: Decimal = Decimal(0))
 
     A price may have changed by `tolerance`, a part of it (0.1 is a tenth).
     """
-    look = "look at a new plan (`callsheet plan SHEET -o FILE`) and approve that"
+    look = "make a new plan (`callsheet plan SHEET -o FILE`) and approve that"
     check_holds(plan, _read_saved(path), tolerance=tolerance, look=look)
 
 
@@ -186,10 +186,11 @@ def check_holds(
         moved += _moved(line, before.get(line.row), tolerance)
     shown = set(saved.get("retiring", ()))
     left = [row for row in plan.retiring if row not in shown] if plan.needs_word else []
-    moved += [f"{row}: it has left the sheet since" for row in left]
+    moved += [f"{row}: the sheet no longer has it" for row in left]
     if moved:
         raise MovedOn(
-            "the approved plan no longer holds; nothing was spent:\n  " + "\n  ".join(moved),
+            "the sheet or the prices changed since the plan was approved; nothing was spent:\n  "
+            + "\n  ".join(moved),
             remedy=look,
         )
 
@@ -222,9 +223,9 @@ def check_retirement(plan: Plan, way_on: str) -> None:
     named = ", ".join(left) + (f" and {more} more" if more > 0 else "")
     raise SpendRefused(
         f"{len(plan.retiring)} of the {plan.live} rows of campaign {plan.campaign} are not in its "
-        f"sheet any more ({named}), and nobody has said that they are to be retired; nothing was "
+        f"sheet any more ({named}), and you did not confirm retiring them; nothing was "
         "changed, nothing was spent",
-        remedy=f"is the sheet whole? If it is:\n  {way_on}",
+        remedy=f"if the sheet is complete:\n  {way_on}",
     )
 
 
@@ -232,9 +233,9 @@ def _read_saved(path: Path) -> dict[str, Any]:
     try:
         saved: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if saved["format"] != FORMAT:
-            raise ValueError("a plan of another Callsheet")
+            raise ValueError("a plan of another version of Callsheet")
         if not all("row" in line for line in saved["rows"]) or "campaign" not in saved:
-            raise ValueError("not what was saved")
+            raise ValueError("changed since it was saved")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(
             f"{path} is not a saved plan; nothing was spent",

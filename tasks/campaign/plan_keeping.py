@@ -75,7 +75,7 @@ def replace_plan(
     if void_plan(connection, old.id, old=old.state, words=words, replaced_by=plan_id):
         return plan_id
     now = find_plan(connection, old.id)
-    void_plan(connection, plan_id, old="quoting", words="another plan was made in its place")
+    void_plan(connection, plan_id, old="quoting", words="a newer plan replaced it")
     return now.replaced_by or old.id if now is not None else plan_id
 
 
@@ -87,5 +87,5 @@ def check_still_stands(connection: Connection, _: Sequence[PricedRow], *, plan_i
 def check_stands(plan: KeptPlan | None) -> None:
     """Raise SpendRefused when a plan was taken back after it was approved."""
     if plan is None or plan.state != "approved":
-        why = plan.words if plan and plan.words else "it was taken back"
+        why = plan.words if plan and plan.words else "it was withdrawn"
         raise SpendRefused(f"the plan is no longer valid: {why}; nothing was spent")

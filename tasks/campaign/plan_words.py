@@ -22,8 +22,8 @@ def warnings_of(plan: Plan) -> list[str]:
         gone = len(plan.retiring)
         found.append(
             f"{gone:,} of the campaign's {count(plan.live, 'row')} {'is' if gone == 1 else 'are'} "
-            "not in the sheet any more: is it whole? A run asks, and without a terminal takes "
-            "--retire or a saved plan"
+            "not in the sheet any more: is the sheet complete? A run asks, and without a terminal "
+            "takes --retire or a saved plan"
         )
     return found
 
@@ -50,10 +50,10 @@ def _videos(plan: Plan) -> str:
     else:
         words = f"{count(len(plan.spending), 'video')} for {in_credits(plan.total)}"
     if plan.unpriced:
-        words += f" and {plan.unpriced:,} at a price the service did not say"
+        words += f" and {plan.unpriced:,} at an unknown price"
     if actions["continue"]:
         carried = count(actions["continue"], "row is", "rows are")
-        words += f"; {carried} paid for before and carried on, 0 credits"
+        words += f"; {carried} already paid for and continued, 0 credits"
     if on_hold := sum(line.on_hold for line in plan.lines):
         words += f"; {count(on_hold, 'row is', 'rows are')} on hold, 0 credits"
     if actions["nothing"]:
@@ -88,9 +88,9 @@ def _account(plan: Plan) -> str:
 def _budget(plan: Plan) -> str:
     if plan.budget is None:
         return ""
-    words = f"budget for the campaign's whole life: {in_credits(plan.budget)}"
+    words = f"budget of the campaign, over every run: {in_credits(plan.budget)}"
     if plan.committed:
-        words += f", {as_text(plan.committed)} charged or set aside before"
+        words += f", {as_text(plan.committed)} reserved or charged before"
     left = plan.budget - plan.committed - (plan.total if plan.spending else Decimal(0))
     after = " after this plan" if plan.spending else ""
     return f"{words}, " + (

@@ -60,7 +60,7 @@ async def ask_prices(
     if troubled and not prices and not await answers(service):
         raise before_spending(troubled[0][1], clock()) from troubled[0][1]
     for one, error in troubled:
-        words = f"it has no price, {str(error).rstrip('.')}: nothing was spent on it, run again"
+        words = f"no price: {str(error).rstrip('.')}: nothing was spent on it; run again"
         prices[one.row] = Price(None, words)
         if hold is not None:
             await hold(one, words)

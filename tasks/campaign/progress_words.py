@@ -49,7 +49,7 @@ def log_line(snapshot: Snapshot, now: datetime | None = None) -> str:
     `now` is the moment in the reader's zone; without it no moment is told.
     """
     states = ", ".join(f"{count:,} {state}" for state, count in snapshot.rows.items())
-    parts = [done_of(snapshot), states, f"{money_of(snapshot)} charged or set aside"]
+    parts = [done_of(snapshot), states, f"{money_of(snapshot)} reserved or charged"]
     parts += [part for part in (*speeds_of(snapshot.speeds), end_of(snapshot, now)) if part]
     parts += [f"after {say_duration(snapshot.seconds)}", *filter(None, [snapshot.waits_for])]
     return "; ".join(parts)
@@ -61,7 +61,7 @@ def say_outcome(outcome: RunOutcome) -> str:
     counts = ", ".join(f"{n:,} {state}" for state, n in tally.rows.items())
     words = f"{counts}; this run was charged {in_credits(outcome.charged_this_run)}, "
     words += f"the campaign has cost {in_credits(tally.charged)}"
-    return words + (f" and has {in_credits(tally.reserved)} set aside" if tally.reserved else "")
+    return words + (f" with {in_credits(tally.reserved)} reserved" if tally.reserved else "")
 
 
 def done_of(snapshot: Snapshot) -> str:

@@ -82,9 +82,9 @@ def check_prices(rows: Iterable[PricedRow], before: Mapping[str, State]) -> None
     risen = [row for row in rows if row.state == "quoted" and before[row.row] == "approved"]
     if risen:
         raise SpendRefused(
-            "prices have risen since they were approved; nothing was spent:\n  "
+            "prices rose since you approved them; nothing was spent:\n  "
             + "\n  ".join(f"{row.row}: {row.reason}" for row in risen),
-            remedy=f"look at the new prices, then {again_with()} to approve them "
+            remedy=f"check the new prices, then {again_with()} to approve them "
             "(quote_tolerance lets them rise a little)",
         )
 
@@ -134,7 +134,7 @@ def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | Non
         short = plan.committed + plan.total - plan.budget
         raise SpendRefused(
             f"the plan costs {in_credits(plan.total)}, {as_text(plan.committed)} of the "
-            f"budget of {as_text(plan.budget)} for the campaign's whole life are spoken for: "
+            f"budget of {as_text(plan.budget)} for the campaign are reserved or charged: "
             f"{as_text(short)} too many; nothing was spent",
             remedy=again_with("--budget", f"{plan.committed + plan.total:f}")
             + ", or name fewer rows"
@@ -164,6 +164,4 @@ def _without(plan: Plan) -> str:
 def check_wanted(connection: Connection, campaign: Campaign) -> None:
     """Raise SpendRefused when somebody has cancelled the campaign since it was read."""
     if not end_cancel(connection, campaign):
-        raise SpendRefused(
-            f"campaign {campaign.name} was cancelled in the meantime; nothing was spent"
-        )
+        raise SpendRefused(f"campaign {campaign.name} was cancelled meanwhile; nothing was spent")

@@ -74,7 +74,7 @@ async def report_stands(at: Context, campaign: Campaign) -> bool:
 async def write_report(at: Context, campaign: Campaign) -> None:
     """Put `manifest.json` and `status.csv` into the campaign's folder of the store.
 
-    What is there already, made of the same, is left as it is.
+    What already exists, made of the same, is left as it is.
     """
     known = await at.ledger.read(partial(find_campaign, name=campaign.name))
     assert known is not None

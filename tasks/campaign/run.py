@@ -251,7 +251,7 @@ def current_run() -> Run:
     """Return the run at hand; raise CallsheetError outside of one."""
     run = _current.get()
     if run is None:
-        raise CallsheetError("a step was started outside of a run")
+        raise CallsheetError("a step started outside of a run")
     return run
 
 
@@ -325,9 +325,9 @@ async def refuse_hidden(rows: Sequence[str]) -> bool:
     """Refuse to spend: rows are hidden, and there is nobody to ask whether they are wanted."""
     videos = "a video of it is" if len(rows) == 1 else "videos of them are"
     raise SpendRefused(
-        f"{say_hidden(rows)} in the workbook, and nobody said whether {videos} wanted; "
+        f"{say_hidden(rows)} in the workbook, and you did not say whether {videos} wanted; "
         "nothing was spent",
-        remedy="--visible-only leaves them out, --include-hidden makes videos of them too; "
+        remedy="--visible-only skips them, --include-hidden makes videos of them too; "
         "`hidden_rows` in a profile says it for good",
     )
 

@@ -68,7 +68,7 @@ def _stopped_by(error: BaseException) -> RunStopped | None:
         return RunStopped.by(error, remedy=error.remedy or _AGAIN)
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
         remedy = f"make room, then {_AGAIN}"
-        return RunStopped("the run stopped: there is no room left on the disk", remedy=remedy)
+        return RunStopped("the run stopped: the disk is full", remedy=remedy)
     return None
 
 
@@ -94,7 +94,7 @@ def _words_of(run: Spender, tally: Tally | None) -> str:
         status = suggest("status", run.campaign.name)
         return f"what it was charged is in the ledger: `{status}`"
     charged = in_credits(tally.paid_here - run.charged_before)
-    return f"this run was charged {charged}, and {in_credits(tally.reserved)} are set aside"
+    return f"this run was charged {charged}, and {in_credits(tally.reserved)} are reserved"
 
 
 def _spent(run: Spender, tally: Tally | None) -> Decimal | None:

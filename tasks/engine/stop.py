@@ -59,7 +59,7 @@ class Stop:
         """Say what no row can go on without, and since or until when."""
         gate, silent = self._at.service.gate, self._silence()
         if not gate.is_open and gate.closed_until is not None:
-            return f"the service asks for no requests before {gate.closed_until:%H:%M:%S} UTC"
+            return f"the service accepts no requests before {gate.closed_until:%H:%M:%S} UTC"
         if silent > SILENT:
             since = datetime.fromtimestamp(self._at.clock() - silent, UTC)
             return f"the service has not answered since {since:%H:%M:%S} UTC"

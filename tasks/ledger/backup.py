@@ -43,7 +43,7 @@ from callsheet.tasks.ledger.trouble import trouble
 
 #: How often a file that changes meanwhile is copied.
 _TRIES = 3
-_INSTEAD = "--instead restores the backup in its place, and keeps what is there beside it"
+_INSTEAD = "--instead restores the backup and stores the existing ledger next to it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +74,12 @@ def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
     ledger that is read-only is copied, too.
 
     Nothing appears there before it is whole, proved and on the disk. Raises BadInput where a file
-    is there already, LedgerError where there is no ledger, or it cannot be read or written.
+    already exists, LedgerError where there is no ledger, or it cannot be read or written.
     """
     path = to / f"ledger-{_moment(at)}.db" if to.is_dir() else to
     if path.exists():
         raise BadInput(
-            f"{path} is there already, and a backup replaces no other; nothing was written",
+            f"{path} already exists, and a backup replaces no other; nothing was written",
             remedy="name another file, or a folder: the name is made of the moment then",
         )
     with _room_at(path.parent):

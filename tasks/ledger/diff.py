@@ -26,9 +26,9 @@ Action = Literal["make", "remake", "continue", "nothing", "person", "off", "reti
 ACTIONS: dict[Action, str] = {
     "make": "a first video is made and paid for",
     "remake": "the row changed: a new video is made and paid for",
-    "continue": "already paid for or under way: carried on, no new charge",
+    "continue": "already paid for or started: continues, no new charge",
     "nothing": "delivered and unchanged",
-    "person": "waits for a person; no run spends on it by itself",
+    "person": "waits for a person; no run spends on it",
     "off": "switched off in the sheet",
     "retire": "left the sheet: kept in the ledger, nothing is deleted",
 }

@@ -33,7 +33,7 @@ from callsheet.tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
 from callsheet.tasks.ledger.schema import NOT_FIRST, reviews, rows, takes
 from callsheet.tasks.ledger.states import State
 
-#: How a video stands with people: kept, rejected, or nobody has decided.
+#: How a video stands with people: kept, rejected, or not reviewed yet.
 ReviewFilter = Literal["keep", "reject", "none"]
 #: From this part of a campaign's rows on it is quicker to walk through all of them in order.
 MANY = 1 / 8
@@ -44,7 +44,7 @@ class RowFilter:
     """Conditions that all hold; what is empty or None asks for nothing.
 
     What is said of a video (`review`, `flagged`, `video`, `since`, `until`) is said of the newest
-    that the row has; `review="none"` are videos that nobody has decided on. `takes` is how many
+    that the row has; `review="none"` are videos that are not reviewed yet. `takes` is how many
     takes a row has at least, `since` and `until` when its video was delivered (Unix seconds: later
     than the one, no later than the other). `q` is looked for in id, title and reason.
     """

@@ -70,7 +70,7 @@ class TrackedVideo:
 
 
 def keep_hint(connection: Connection, hint: Hint, *, at: float) -> bool:
-    """Keep a hint; return False if its body is there already.
+    """Keep a hint; return False if its body already exists.
 
     The event id is unique as well, yet not signed: another body under an id that is taken is kept
     without it, so that nobody can silence a delivery by lending its id to another.

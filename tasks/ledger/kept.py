@@ -31,7 +31,7 @@ def deliver_kept(connection: Connection, take_ids: Sequence[int], *, at: float) 
         for row in rows_by_number(connection, sorted(held)):
             if row.take is None or not {"mp4", *row.captions} <= there.get(held[row.id], set()):
                 continue
-            words = "somebody keeps it as it is"
+            words = "a person keeps it"
             if move(connection, row, "delivered", at=at, words=words, take=row.take):
                 this = update(takes).where(takes.c.id == row.take.id)
                 connection.execute(this.values(delivered_at=at))

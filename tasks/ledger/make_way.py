@@ -73,7 +73,7 @@ def _keep(file: Path, before: Path, connection: sqlite3.Connection | None) -> No
     try:
         os.link(file, before)
     except FileExistsError as error:
-        raise BadInput(f"{before} is there already; the ledger is as it was") from error
+        raise BadInput(f"{before} already exists; the ledger is as it was") from error
     except OSError:
         with temporary(before) as copy:
             if connection is None:

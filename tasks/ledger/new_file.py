@@ -90,7 +90,7 @@ def give_name(copy: Path, path: Path) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             os.replace(copy, path)
     except FileExistsError as error:
-        raise BadInput(f"{path} is there already; nothing was written") from error
+        raise BadInput(f"{path} already exists; nothing was written") from error
     sync_folder(path.parent)
 
 

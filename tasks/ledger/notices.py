@@ -47,7 +47,7 @@ class Notice:
 
 
 def keep_notices(connection: Connection, several: Iterable[Notice]) -> None:
-    """Write notices down, all or none; one whose key is there already stays as it is.
+    """Write notices down, all or none; one whose key already exists stays as it is.
 
     Those of one digest go together: once one of them is there, the digest counts as told.
     """

@@ -177,5 +177,5 @@ def _leave(connection: Connection, row: CampaignRow, because: str | None, at: fl
         return
     move(connection, row, "planned", at=at, words=reason)
     if row.state == "stalled" and take is not None:
-        # Its video may still be finished and charged: what was set aside for it stays so.
+        # Its video may still be finished and charged: its reserved credits stay reserved.
         connection.execute(_LET_GO, {"the_take": take.id, "moment": at})

@@ -71,7 +71,7 @@ class ReviewStands(CallsheetError):
     def __init__(self, row: str, take: int, standing: Review | None) -> None:
         self.standing = standing
         if standing is None:
-            words = f"nobody has decided on take {take} of {row} any more"
+            words = f"take {take} of {row} is not reviewed any more"
         else:
             words = f"take {take} of {row} was {standing.words}"
         super().__init__(f"{words}; nothing was changed")

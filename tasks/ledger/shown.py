@@ -87,7 +87,7 @@ class ShownRow:
 
     @property
     def verdict(self) -> str | None:
-        """keep, reject, or None where nobody has decided."""
+        """keep, reject, or None where not reviewed yet."""
         return self.review.verdict if self.review else None
 
 

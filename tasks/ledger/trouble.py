@@ -17,7 +17,7 @@ def trouble(error: Exception, address: str) -> LedgerError:
     if "disk is full" in low or "no space" in low:
         return LedgerFull(
             f"the disk of the ledger {address} is full; what was recorded before is safe",
-            remedy="make room, then run the same command again",
+            remedy="free some space, then run the same command again",
         )
     if getattr(getattr(error, "orig", None), "sqlite_errorname", "") == "SQLITE_READONLY_DBMOVED":
         return LedgerError(

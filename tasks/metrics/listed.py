@@ -35,7 +35,7 @@ METRICS: tuple[Metric, ...] = (
         "since when the oldest row that is being made stands still; none is: not there",
     ),
     Metric("callsheet_quoted_credits", "gauge", _CAMPAIGN, "what its rows cost by their quotes"),
-    Metric("callsheet_reserved_credits", "gauge", _CAMPAIGN, "set aside for what is under way"),
+    Metric("callsheet_reserved_credits", "gauge", _CAMPAIGN, "reserved for rows that have started"),
     Metric("callsheet_charged_credits", "gauge", _CAMPAIGN, "charged by the service, in all"),
     Metric("callsheet_budget_credits", "gauge", _CAMPAIGN, "its budget, where it has one"),
     Metric("callsheet_budget_left_credits", "gauge", _CAMPAIGN, "what of its budget is left"),

@@ -67,10 +67,10 @@ async def _alarm(
         await note_quiet(ledger, inbox, "trouble", window=night, about=about, now=now)
     else:
         lasting = f" for {count(nights, 'night')}" if nights > 1 else ""
-        subject = f"{inbox.name}: the night failed{lasting}{await _no_video(ledger, now)}"
+        subject = f"{inbox.name}: the nightly run failed{lasting}{await _no_video(ledger, now)}"
         lines = (
             shorten(redact(words), 600),
-            "What was paid for is in the ledger; the next night goes on with it.",
+            "What was paid for is in the ledger; the next nightly run continues it.",
         )
         about = note({"night": night, "since": since, "told": night})
         letter = alarm_letter(subject, lines, inbox=inbox.name, link=inbox.board)
@@ -127,17 +127,17 @@ async def tell_silence(
 
 def _silent(inbox: Inbox, sweep: LastSweep, missed: int) -> tuple[str, tuple[str, ...]]:
     """Return the subject and the sentences of an alarm."""
-    come = f"{inbox.name}: {count(missed, 'night')} did not come"
-    help_words = "Is the schedule there, and the machine up? `callsheet nights list` says what is."
+    come = f"{inbox.name}: {count(missed, 'nightly run')} did not start"
+    help_words = "Check that the schedule exists and the machine is up: `callsheet nights list`."
     if sweep.begun_at is None:
         return come, ("It has never been swept.", help_words)
     last = datetime.fromtimestamp(sweep.begun_at, UTC).astimezone(read_zone(inbox.timezone))
     at = f"{last:%A} {last.day} {last:%B} at {last:%H:%M}"
     if missed:
         return come, (f"The last one began on {at}, and none since then.", help_words)
-    return f"{inbox.name}: the night of {last.day} {last:%B} did not end", (
+    return f"{inbox.name}: the nightly run of {last:%B} {last.day} did not finish", (
         f"It began on {at} and gives no sign of life.",
-        "The next night goes on with what it has begun.",
+        "The next nightly run continues what it started.",
     )
 
 

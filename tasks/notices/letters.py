@@ -30,7 +30,7 @@ TITLE = 44
 #: What is said of a sheet that nothing was made of.
 _SAID: Mapping[str, str] = {
     "not-approved": "waits for approval",
-    "invalid": "the sheet has to be mended",
+    "invalid": "fix the sheet",
     "set-aside": "set aside until it changes",
 }
 
@@ -117,9 +117,9 @@ def _short(contents: Contents) -> str:
     if fresh:
         page = next((line.link for line in contents.lines if line.fresh and line.link), None)
         told.append(f"- {count(fresh, 'new video')}" + (f": {page}" if page else ""))
-    told.append(f"- {in_credits(contents.charged)} tonight")
+    told.append(f"- {in_credits(contents.charged)} in this run")
     if contents.next_at is not None:
-        told.append(f"- Next night: {_moments(contents.zone)(contents.next_at)}")
+        told.append(f"- Next nightly run: {_moments(contents.zone)(contents.next_at)}")
     return "\n".join(told)
 
 

@@ -82,8 +82,8 @@ def _of_several(lines: Sequence[CampaignFigures], contents: Contents) -> list[st
     if approvals:
         said.append(f"{count(approvals, 'approval')} to give")
     if sheets:
-        said.append(f"{count(sheets, 'sheet')} to mend")
-    return [*said, f"{in_credits(contents.charged)} tonight"]
+        said.append(f"{count(sheets, 'sheet')} to fix")
+    return [*said, f"{in_credits(contents.charged)} in this run"]
 
 
 def _of_kind(matters: Iterable[Matter], kind: str) -> int:

@@ -134,7 +134,7 @@ def still_unknown(error: ServiceError, money: Money) -> ServiceError:
     That the last request never left, or was refused, proves nothing about the one before it.
     """
     return OutcomeUnknown(
-        f"{error}; an earlier attempt went unanswered and may have been carried out",
+        f"{error}; an earlier attempt went unanswered and may have been processed",
         operation=error.operation,
         status=error.status,
         code=error.code,

@@ -68,7 +68,7 @@ class Gate:
 def closed(until: datetime, *, operation: str) -> RateLimited:
     """Return the error of a call that is not made before `until`."""
     error = RateLimited(
-        f"{operation}: the service asks for no requests before {until:%Y-%m-%d %H:%M:%S %Z}",
+        f"{operation}: the service accepts no requests before {until:%Y-%m-%d %H:%M:%S %Z}",
         operation=operation,
         retry_at=until,
         remedy="run the same command again after that moment; nothing is lost",

@@ -28,7 +28,7 @@ class Outcome(Enum):
     REFUSED = "refused"  # any other 3xx or 4xx
 
 
-#: After these the request may have been carried out.
+#: After these the request may have been processed.
 UNKNOWN = frozenset({Outcome.TROUBLE, Outcome.LOST, Outcome.CUT, Outcome.SHAPELESS})
 
 
@@ -37,7 +37,7 @@ class Verdict(Enum):
 
     AGAIN = "again"  # the same bytes and, where there is one, the same key
     STOP = "stop"  # a definite answer: tell it
-    ASK = "ask"  # it may have been carried out: whoever asked must find out
+    ASK = "ask"  # it may have been processed: whoever asked must find out
 
 
 A, S, Q = Verdict.AGAIN, Verdict.STOP, Verdict.ASK

@@ -50,7 +50,7 @@ class _Effort:
 
     attempts: int = 0
     limited: int = 0
-    unknown: bool = False  # one of them may have been carried out
+    unknown: bool = False  # one of them may have been processed
     sending: timedelta = timedelta()
     waiting: timedelta = timedelta()
 

@@ -156,7 +156,7 @@ class BucketInventory:
             raise StoreError(f"{self._root}{key} is gone by now; look again")
         copied = await objects.head(aside)
         if copied is not None and copied.bytes != seen.bytes:
-            message = f"{self._root}{aside} is there already; {self._root}{key} was left alone"
+            message = f"{self._root}{aside} already exists; {self._root}{key} was left alone"
             raise StoreError(message, permanent=True)
         if copied is None:
             # Otherwise it was copied before, by somebody who was killed before the next step.
@@ -194,7 +194,7 @@ def _set_aside(path: Path, mark: str) -> str:
     aside = path.with_name(marked(path.name, mark))
     with disk_trouble(_DISK, path.parent):
         if os.path.lexists(aside):
-            raise StoreError(f"{aside} is there already; {path} was left alone", permanent=True)
+            raise StoreError(f"{aside} already exists; {path} was left alone", permanent=True)
         os.rename(path, aside)
         sync_folder(path.parent)
     return str(aside)

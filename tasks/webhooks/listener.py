@@ -188,6 +188,6 @@ class _Listener:
         if not healthy and not self._said:
             self.say(f"videos are found by looking for them: {status.trouble}")
         if healthy and self._said:
-            self.say("webhooks tell of videos again")
+            self.say("webhooks arrive again")
         self._said = not healthy
         return status

@@ -187,9 +187,9 @@ def _status(own: OwnWebhook, trouble: str | None) -> SubscriptionStatus:
 
 
 def _explained(own: OwnWebhook, trouble: str, found: WebhookInventory) -> str:
-    off = " It is disabled until a ping is heard." if own.webhook.is_active is False else ""
+    off = " It is disabled until a ping arrives." if own.webhook.is_active is False else ""
     if own.has_moved:
-        off += f" It was made for {own.entry.url}, and somebody has changed that."
+        off += f" It was made for {own.entry.url}, and that was changed since."
     if found.here:
         return trouble + off
     return (

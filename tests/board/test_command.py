@@ -133,7 +133,7 @@ def test_whoever_is_invited_beside_a_board_at_work_gets_in(desk: Desk) -> None:
         (("invite", " ", "--role", "viewer"), "a name has 1 to 80"),
         (("invite", "Ben", "--role", "viewer", "--allowance", "much"), "not an amount"),
         (("invite", "Ben"), "--role is missing"),
-        (("people", "--revoke", "Ben"), "nobody who may come in"),
+        (("people", "--revoke", "Ben"), "there is no person called"),
         (("link", "spring", "--name", "Mara"), 'no campaign "spring"'),
         (("links", "--revoke", "7"), "no link 7 holds"),
         (("--url", "board.example"), "write it like https"),
@@ -150,7 +150,7 @@ def test_what_cannot_be_meant_is_said(words: tuple[str, ...], said: str, desk: D
 def test_beyond_this_machine_somebody_has_to_be_invited(desk: Desk) -> None:
     refused = desk.call("board", "--host", "0.0.0.0", "--port", "0")
     assert refused.status == 2
-    assert "nobody is invited" in refused.err
+    assert "the board has no people yet" in refused.err
 
     desk.call("board", "invite", "Ben", "--role", "admin")
     with board(desk, "--host", "0.0.0.0") as (ready, process):
@@ -183,7 +183,7 @@ def test_it_hears_webhooks_where_they_are_configured(desk: Desk) -> None:
         # A second board for the same ledger lets the first one hear.
         with board(desk) as (_, second):
             second.terminate()
-            assert "goes on hearing" in second.communicate(timeout=60)[1]
+            assert "that one receives webhooks" in second.communicate(timeout=60)[1]
 
 
 def test_open_brings_a_browser_along_that_is_logged_in(desk: Desk) -> None:

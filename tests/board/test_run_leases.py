@@ -161,7 +161,7 @@ async def test_a_process_that_lost_its_run_begins_nothing_more(
     heard: list[str] = []
     watch = partial(_taken_over, folder=tmp_path, run_id=run_id, heard=heard)
     await carry_out(run_id, settings, PLAIN, place="a worker", watch=watch)
-    assert heard == ["another process took over this run, since this one was silent too long"]
+    assert heard == ["another process took over this run: this one did not renew its lease"]
     assert service.calls()["create"] == before["create"]
     found = await run_of(tmp_path, run_id)
     assert (found.place, found.ended_at, found.exit) == (ELSEWHERE, None, None)

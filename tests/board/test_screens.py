@@ -64,7 +64,7 @@ async def test_no_page_takes_a_title_for_markup_whatever_state_its_row_is_in(
         ("/", "No campaign yet"),
         ("/activity", "Activity"),
         ("/health", "Health"),
-        ("/people", "Invite somebody"),
+        ("/people", "Invite a person"),
     ],
 )
 async def test_a_board_with_nothing_in_it_says_how_to_begin(
@@ -197,11 +197,11 @@ async def a_plan(
     [
         ("approver", "ready", ["Approve 1 row for 5 credits", "3 <small>of 20", "1 row left"], []),
         ("approver", "dear", ["Approve 1 row for 9 credits", "1 credit too many"], []),
-        ("viewer", "ready", ["Somebody who may approve"], ["<button class=\"button primary"]),
+        ("viewer", "ready", ["An approver must approve"], ["<button class=\"button primary"]),
         ("viewer", "ready", ["2 <small>rows", "1,152 credits charged for them before; 0 "
              "credits now"], ["paid for before: 0"]),
         ("approver", "late", ["stopped holding", "Plan again"], [">Approve"]),
-        ("approver", "new", ["Something has moved on", "It was 5 credits, it is 6 credits now",
+        ("approver", "new", ["The sheet or the prices changed", "It was 5 credits, it is 6 credits now",
                              "Price before", "Approve 1 row for 6 credits"], []),
     ],
 )  # fmt: skip
@@ -235,7 +235,7 @@ async def test_an_old_link_leads_to_the_plan_that_may_be_approved_now(
     inside = await browser.get("/plans/oldest", headers={"HX-Request": "true"})
 
     assert [one.url.path for one in (*opened, pressed)] == ["/plans/new"] * 3
-    assert ("stands no more" in inside.text, "/plans/new" in inside.text) == (True, True)
+    assert ("is no longer valid" in inside.text, "/plans/new" in inside.text) == (True, True)
     assert "Approve 1 row for 7 credits" in (await browser.get("/plans/new")).text
 
 
@@ -293,7 +293,7 @@ async def test_what_needs_a_person_is_told_by_what_is_the_matter(open_board: Ope
     page = await (await open_board.form("admin")).get("/c/spring/attention")
 
     for words in (
-        "Nobody knows whether 1 row was paid for", "1 render failed", "1 row held back",
+        "Nobody knows whether 1 row was paid for", "1 render failed", "1 row on hold",
         "1 row without progress for too long", "1 brief refused by the service", "Retake 1 row",
     ):  # fmt: skip
         assert words in page.text
@@ -335,8 +335,8 @@ async def test_the_report_adds_up_and_is_taken_home(open_board: OpenBoard) -> No
     [
         ([None, None], "Look at them"),
         (["keep", None], "Look at it"),
-        (["keep", "reject"], "1 video is to be redone"),
-        (["keep", "keep"], "Take the report home"),
+        (["keep", "reject"], "1 video is rejected"),
+        (["keep", "keep"], "Download the report"),
     ],
 )
 async def test_the_page_of_a_finished_campaign_says_what_comes_next(

@@ -258,7 +258,7 @@ async def test_without_a_video_it_says_so(open_board: OpenBoard, count: int) -> 
     page = await browser.get(f"{PAGE}?q=nothing+like+that")
 
     assert page.status_code == 200
-    assert ("None of 1 video matches" if count else "as soon as it is delivered") in page.text
+    assert ("None of 1 video matches" if count else "when it is delivered") in page.text
 
 
 async def test_a_campaign_or_video_that_is_not_there(open_board: OpenBoard) -> None:

@@ -1,4 +1,4 @@
-"""A campaign with videos that nobody has decided on yet, for the tests of pages about videos."""
+"""A campaign with videos that are not reviewed yet, for the tests of pages about videos."""
 
 from __future__ import annotations
 

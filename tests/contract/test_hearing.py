@@ -84,7 +84,7 @@ async def test_a_receiver_that_goes_is_missed_and_one_that_comes_back_is_relied_
         await asyncio.sleep(2 * SHORT)
     assert [words.split(":")[0] for words in engine.said] == [
         "videos are found by looking for them",
-        "webhooks tell of videos again",
+        "webhooks arrive again",
         "videos are found by looking for them",
     ]
 

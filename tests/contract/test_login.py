@@ -80,7 +80,7 @@ def key_in(path: Path) -> str:
 def test_with_a_code_and_out_again(desk: Desk, service: Sandbox) -> None:
     done = log_in(desk, "--json")
     assert done.status == 0, done.err
-    assert "nobody sits at this terminal" in done.err
+    assert "there is no terminal to ask at" in done.err
     assert done.err.index("as plain text in") < done.err.index("enter ")
     key = key_in(kept(desk))
     assert done.json == {

@@ -85,7 +85,7 @@ async def test_a_name_that_is_taken_by_another_file_is_left_alone(place, tmp_pat
     )
     await store.put(other, metadata={})
     await store.aclose()
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="already exists"):
         await inventory.set_aside(uri, "damaged-1")
     assert await inventory.size(uri) == len(VIDEO)
 

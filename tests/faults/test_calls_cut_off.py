@@ -31,7 +31,7 @@ async def silent() -> AsyncIterator[tuple[str, Mapping[str, int]]]:
         if b"quick" not in head:
             count["held"] += 1
             await reader.read()
-        body = CONTENT if b"video" in head else VIDEO
+        body = CONTENT if b"/content" in head else VIDEO
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
         writer.close()
 
@@ -68,10 +68,10 @@ async def test_the_downloader_goes_on_after_hundreds_of_downloads_were_cut_off(
     address, count = silent
 
     async def quick() -> str:
-        return f"{address}/video?quick"
+        return f"{address}/content?quick"
 
     async def slow() -> str:
-        return f"{address}/video"
+        return f"{address}/content"
 
     async with Fetcher(spool=tmp_path, allow_http=True) as fetcher:
         for turn in range(3):

@@ -107,12 +107,15 @@ def test_a_ledger_that_changes_while_its_files_are_copied_is_not_backed_up(
     mounted = production.desk.folder / "mounted"
     mounted.mkdir()
     shutil.copytree(folder, mounted, dirs_exist_ok=True)
-    done = Event()
+    ledger, done = mounted / production.ledger.name, Event()
+    size = ledger.stat().st_size
 
     def write() -> None:
         while not done.is_set():
-            os.utime(mounted / production.ledger.name)
+            os.utime(ledger)
 
+    # To copy it takes long enough for a write, however busy the machine is.
+    os.truncate(ledger, 512 << 20)
     with bound(mounted, folder), read_only(folder):
         writer = Thread(target=write)
         writer.start()
@@ -121,6 +124,7 @@ def test_a_ledger_that_changes_while_its_files_are_copied_is_not_backed_up(
         finally:
             done.set()
             writer.join()
+            os.truncate(ledger, size)
         assert refused.status == 2, refused.err
         assert "a program writes to the ledger" in refused.err
         assert not (production.desk.folder / "torn.db").exists()

@@ -47,7 +47,7 @@ def test_what_migrations_say_that_they_work_with_is_so(connection: Connection) -
         assert wrong(script.revision, works_with, oldest=oldest, found=found, left=gone) == []
         oldest = works_with
         left[script.revision] = getattr(script.module, "leaves", ())
-        # What it made is there already.
+        # What it made already exists.
         command.stamp(configured(connection), script.revision)
 
 

@@ -141,7 +141,7 @@ def test_a_plan_that_nobody_approved_is_shown_with_its_prices(shown: Shown) -> N
     assert "duration_seconds" in next(line["why"] for line in table if line["row"] == "r002")
     # A cell is drawn by Markdown.
     assert r"Video \*for two\* 1" in {line["video"] for line in table}
-    for said in ("2 videos for 30 credits", "budget for the campaign's whole life: 100 credits",
+    for said in ("2 videos for 30 credits", "budget of the campaign, over every run: 100 credits",
                  "the service's account has", "What to do", "`approve`"):  # fmt: skip
         assert said in words
     assert "2 videos for 30 credits" in shown.said("plan")
@@ -157,7 +157,8 @@ def test_the_table_has_every_row_with_what_it_cost_and_where_it_is_seen(shown: S
     assert "duration_seconds" in table[0]["reason"]
     assert f"({BOARD}/c/{shown.name}/rows/r002)" in table[0]["video"]
     assert f"({BOARD}/c/{shown.name}/videos?open=r001)" in table[1]["video"]
-    for words in ("| delivered | 2 |", "This run was charged 30 credits.", "## What needs somebody",
+    for words in ("| delivered | 2 |", "This run was charged 30 credits.",
+                  "## What needs attention",
                   "is rejected: the service refused", "/artifacts/artifact/"):  # fmt: skip
         assert words in summary
 

@@ -174,7 +174,7 @@ def test_rows_that_need_a_person_fail_the_run_and_tell_somebody(
     wait(lambda: bool(caller.told))
     (told,) = caller.told
     assert told["subject"].startswith(name)
-    assert told["subject"].endswith("needs a person")
+    assert told["subject"].endswith("needs attention")
     assert "1 delivered, 1 failed" in told["body"]
 
 
@@ -211,8 +211,8 @@ def test_what_is_cancelled_on_the_page_begins_nothing_more_by_the_ledger(
     assert 2 <= len(begun) == studio.calls()["create"] - before < 12
     assert (ended["type"], ended["name"]) == ("CANCELLED", "Cancelled")
     said = (
-        f"{12 - len(begun)} rows not begun will not be made; {len(begun)} videos keep rendering, "
-        f"{15 * len(begun)} credits set aside: `callsheet cancel {name}` releases them"
+        f"{12 - len(begun)} rows not started will not be made; {len(begun)} videos keep rendering, "
+        f"{15 * len(begun)} credits reserved: `callsheet cancel {name}` releases them"
     )
     assert said in ended["words"]
     told = _artifacts(caller, name, "markdown", key=f"callsheet-{name}-interruption")
@@ -265,7 +265,7 @@ def test_what_is_cancelled_once_it_is_approved_is_not_made_later(
     ended = caller.end()
 
     assert (ended["type"], ended["name"]) == ("CANCELLED", "Cancelled")
-    assert "2 rows not begun will not be made; no video is under way" in ended["words"]
+    assert "2 rows not started will not be made; no video is under way" in ended["words"]
     again = caller.desk.run(f"{name}.csv")
     assert again.json["rows"] == {"total": 2, "cancelled": 2}
     assert studio.calls().get("create", 0) == before

@@ -77,7 +77,7 @@ def test_what_people_say_of_videos_is_kept_shown_and_heeded(desk: Desk, name: st
     assert by_row["r002"]["review_note"] == "the logo is old"
     assert "--even-kept" in by_row["r001"]["words"]
     named = desk.call("retake", name, "r001", "--yes")
-    assert (named.status, "somebody keeps its video" in named.err) == (2, True)
+    assert (named.status, "its video is kept" in named.err) == (2, True)
     bulk = desk.call("retake", name, "--select", "row:r001", "--even-kept", "--yes")
     assert bulk.status == 2
     even = desk.call("retake", name, "r001", "--even-kept", "--yes", "--json")

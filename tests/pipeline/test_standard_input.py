@@ -38,7 +38,7 @@ def test_a_sheet_that_is_being_typed_is_left_at_once(desk: Desk) -> None:
         out, err = process.communicate()
 
     assert (status, out) == (5, "")
-    assert err == "stopped; run the same command again to go on\n"
+    assert err == "stopped; run the same command again to continue\n"
 
 
 def _unread(pipe: int) -> int:

@@ -343,7 +343,7 @@ def test_a_lost_answer_to_a_keyed_create_costs_nothing(
     found = here.call(*wanted)
 
     assert lost.status == 3
-    assert "may have been carried out" in lost.json["error"]
+    assert "may have been processed" in lost.json["error"]
     assert "same key and is paid for once" in lost.err
     assert found.status == 0
     here.call("video", "show", found.json["video_id"], "--wait")
@@ -384,7 +384,7 @@ def test_a_lost_answer_without_a_key_is_settled_by_a_person(
     again = here.call(*generate)
 
     assert lost.status == 3
-    assert "may have been carried out and charged" in lost.json["error"]
+    assert "may have been processed and charged" in lost.json["error"]
     assert f"callsheet video show {video}" in lost.err
     assert f"callsheet video renders {video}" in lost.err
     assert "may pay a second time" in lost.err
@@ -437,14 +437,14 @@ def test_a_paid_call_under_way_is_left_only_at_the_second_signal(
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         said = ""
-        while "once more leaves it" not in said:
+        while "Ctrl-C again to leave it" not in said:
             said = process.stderr.readline()
             assert said
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
 
     assert process.returncode == 3
-    assert "may have been carried out" in json.loads(out)["error"]
+    assert "may have been processed" in json.loads(out)["error"]
     assert "Traceback" not in err
 
 

@@ -169,7 +169,7 @@ def test_a_subscription_is_made_once_by_whoever_comes_first(office: Here) -> Non
     assert first.json["trouble"] is None
     assert told.status == 0
     assert first.json["webhook_id"] in told.out
-    assert "a ping was heard" in told.out
+    assert "a ping arrived" in told.out
     assert _webhooks(office) == [first.json["webhook_id"]]
     with create_engine(f"sqlite:///{office.folder}/.callsheet/ledger.db").connect() as connection:
         assert Gauging().ask(connection).subscriptions == 1

@@ -80,7 +80,8 @@ async def test_a_night_is_read_in_the_morning_and_the_next_one_is_silent(
     said, shown = text.get_content(), page.get_content()
     assert charged == [30, 0]
     assert mail["Subject"] == (
-        "3 campaigns: 2 of 11 videos ready, 1 approval to give, 1 sheet to mend, 30 credits tonight"
+        "3 campaigns: 2 of 11 videos ready, 1 approval to give, 1 sheet to fix, "
+        "30 credits in this run"
     )
     assert "9 videos for 135 credits wait for your approval" in said
     assert "https://board.example/plans/" in said

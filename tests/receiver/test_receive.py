@@ -78,7 +78,7 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, here: Here) -> None:
     lines = [line for line in err.splitlines() if "callsheet.receiver" in line]
     words = ("heard video.ready", "heard before", "no secret that is kept", "bytes at most")
     assert [word for word, line in zip(words, lines, strict=True) if word not in line] == []
-    assert "1 hints were heard" in err
+    assert "1 webhook received" in err
     for secret in (SECRET, body.decode(), signature(body).decode()[10:], video):
         assert secret not in err
 

@@ -56,19 +56,19 @@ def test_a_plan_shows_what_decides_its_price():
         ["b", "auto", "de", "65"],
     ]
     assert "c" * 60 in text
-    assert "(auto: the row does not say, the service decides)" in text
+    assert "(auto: not set in the row, the service decides)" in text
 
 
 def test_a_plan_says_first_how_many_rows_need_a_person():
     lines = [line("a", action="person", state="failed", why="the render failed"), line("b")]
-    assert shown(plan(*lines)).startswith("1 row needs a person first: ")
+    assert shown(plan(*lines)).startswith("1 row needs attention first: ")
 
 
 CASES: list[tuple[Plan, str]] = [
     (plan(line(length=8)), "1 video for 12 credits"),
     (plan(line(price=1, length=8), line("b", 0, length=8)), "2 videos for 1 credit"),
     (plan(line(action="nothing")), "nothing to do, 0 credits; 1 delivered before, 0 credits"),
-    (plan(line(action="continue")), "1 row is paid for before and carried on, 0 credits"),
+    (plan(line(action="continue")), "1 row is already paid for and continued, 0 credits"),
     (plan(line(), line("b")), "2 rows leave the length to the service; their prices are for a "
      "length it did not say"),
     (plan(line(priced_for=30.0)), "1 row leaves the length to the service; its price is for 30 s"),
@@ -78,7 +78,7 @@ CASES: list[tuple[Plan, str]] = [
      "1 credit short for this plan"),
     (plan(line(length=8), balance=Decimal(12)), "the service's account has 12 credits"),
     (plan(line(length=8), budget=Decimal(40), committed=Decimal(20)),
-     "budget for the campaign's whole life: 40 credits, 20 charged or set aside before, "
+     "budget of the campaign, over every run: 40 credits, 20 reserved or charged before, "
      "8 left after this plan"),
     (plan(line(length=8), budget=Decimal(20), committed=Decimal(60)), "52 over it after this plan"),
 ]  # fmt: skip

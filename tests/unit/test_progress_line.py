@@ -142,10 +142,10 @@ def test_what_is_waited_for_is_said_soon_and_what_is_the_same_seldom() -> None:
     shown = Shown(terminal=False)
     for tick in range(60):
         shown.now = 1000.0 + tick
-        waits = "the service asks for no requests before 08:00:00 UTC" if tick > 10 else None
+        waits = "the service accepts no requests before 08:00:00 UTC" if tick > 10 else None
         shown.view.hear(replace(SMALL, seconds=float(tick), waits_for=waits))
     assert [line.rpartition("; ")[2] for line in shown.lines] == [
-        "after 0s", *["the service asks for no requests before 08:00:00 UTC"] * 4,
+        "after 0s", *["the service accepts no requests before 08:00:00 UTC"] * 4,
     ]  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def full() -> Iterator[int]:
 @pytest.mark.parametrize("words", ["schema", "rows spring", "rows spring --json"])
 @pytest.mark.parametrize(
     ("stdout", "status", "told"),
-    [(nobody, 0, ""), (full, 1, "callsheet: there is no room left on the disk")],
+    [(nobody, 0, ""), (full, 1, "callsheet: the disk is full")],
 )
 def test_output_that_cannot_be_written(
     ledger_url: str, words: str, stdout: object, status: int, told: str

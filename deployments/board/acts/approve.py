@@ -165,7 +165,9 @@ async def _check_retake(board: Board, person: Person, plan: KeptPlan, terms: Pla
     read = partial(rows_named, campaign=campaign, names=list(lines))
     rows = await board.read(read)
     asked = await _prices_now(board, rows)
-    moved = [f"{row.row}: it has moved on" for row in rows if not is_as_shown(row, lines[row.row])]
+    moved = [
+        f"{row.row}: it changed meanwhile" for row in rows if not is_as_shown(row, lines[row.row])
+    ]
     moved += [f"{row}: it is not there any more" for row in lines.keys() - {r.row for r in rows}]
     for row, price in asked.items():
         before = parse_credits(lines[row]["quoted"])
@@ -217,7 +219,7 @@ def _check_budget(
         raise ProblemDetails(
             422,
             f"the plan costs {in_credits(total)}, {as_text(committed)} of the budget of "
-            f"{as_text(budget)} for the campaign's whole life are spoken for: {as_text(short)} "
+            f"{as_text(budget)} for the campaign are reserved or charged: {as_text(short)} "
             "too many; nothing was spent",
             title="The budget is too small",
             remedy=f"approve it with a budget of {as_text(committed + total)}, or name fewer rows",
@@ -237,6 +239,6 @@ async def _moved_on(
     new = await plan_anew(board, person, plan, words=words, sheet_id=sheet_id)
     return ProblemDetails(
         409, f"{words}: nothing was approved or spent",
-        remedy="look at the new plan and approve that",
+        remedy="check the new plan and approve it",
         extra={"plan": new},
     )  # fmt: skip

@@ -71,6 +71,6 @@ def _nobody() -> ProblemDetails:
     return ProblemDetails(
         401,
         "this was used before, has run out, or never was",
-        title="This lets nobody in",
-        remedy="ask whoever runs the board to invite you again, or `callsheet board` for a login",
+        title="This login does not work",
+        remedy="ask an admin of the board to invite you again, or run `callsheet board`",
     )

@@ -42,7 +42,7 @@ async def invite(
     allowance: Decimal | None = None,
     again: bool = False,
 ) -> Invitation:
-    """Let somebody in; `again` renews who is there already. Raises BadInput."""
+    """Let somebody in; `again` renews who already exists. Raises BadInput."""
     name, kind = checked_name(name), _role(role)
     if allowance is not None and allowance < 0:
         raise BadInput("an allowance is credits a day, 0 or more")

@@ -48,7 +48,7 @@ def _at_work(run: BoardRun) -> ProblemDetails:
     until = datetime.fromtimestamp(run.leased_until or 0.0, UTC)
     return ProblemDetails(
         409,
-        f"the run is at work: {name_of(run.place)} has its lease until {until:%H:%M:%S} UTC; "
+        f"the run is active: {name_of(run.place)} has its lease until {until:%H:%M:%S} UTC; "
         "nothing was changed",
         remedy="wait until the run ends; if its process is gone, its lease is not renewed and the "
         "board resumes the run by itself",

@@ -31,5 +31,5 @@ async def settle(board: Board, person: Person, campaign: str, row: str) -> str:
     spent = found.take.reserved
     change = partial(give_up, row=found, take=found.take, charged=spent, again=False)
     if not await board.write(partial(change, at=board.clock())):
-        raise ProblemDetails(409, f"{row} has moved on in the meantime: look at it again")
+        raise ProblemDetails(409, f"{row} changed meanwhile: look at it again")
     return f"{row} was given up, {in_credits(spent)} counted as spent on it"

@@ -155,7 +155,7 @@ async def kept_sheet(board: Board, sheet_id: str) -> KeptSheet:
     """Return what was handed in; raises ProblemDetails (404) for nothing."""
     kept = await board.read(partial(find_sheet, sheet_id=sheet_id))
     if kept is None:
-        raise ProblemDetails(404, "there is no such sheet", remedy="hand it in again")
+        raise ProblemDetails(404, "there is no such sheet", remedy="upload it again")
     return kept
 
 

@@ -16,7 +16,7 @@ REFUSALS = {
     401: "nobody's token",
     403: "not with this role, allowance or link",
     404: "there is no such thing",
-    409: "something has moved on, or is decided already",
+    409: "something changed meanwhile, or is already decided",
     413: "too large",
     422: "it cannot be meant: `problems` say where",
     429: "too many tries: `Retry-After` says when to come again",

@@ -48,7 +48,7 @@ class Everybody(BaseModel):
 
 
 class Invite(BaseModel):
-    """Whom to invite; `again` renews somebody who is there already."""
+    """Whom to invite; `again` renews somebody who already exists."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -145,7 +145,7 @@ async def revoke_person(board: TheBoard, person: Admin, name: str) -> Gone:
     if name == person.name:
         raise ProblemDetails(409, "you cannot revoke yourself: another admin can")
     if not await people.revoke(board, person.name, name):
-        raise ProblemDetails(404, "nobody who may come in has this name")
+        raise ProblemDetails(404, "there is no person with this name")
     return Gone(revoked=True)
 
 

@@ -88,8 +88,8 @@ async def review_row(
         raise ProblemDetails(
             409,
             str(stands),
-            title="Somebody was first",
-            remedy="name the verdict that stands in `instead_of` to replace it",
+            title="Another person was first",
+            remedy="name the existing verdict in `instead_of` to replace it",
             extra={"review": standing.model_dump(mode="json") if standing else None},
         ) from stands
     line = review_line(said)

@@ -65,7 +65,7 @@ async def again(board: TheBoard, person: Approver, campaign: str) -> Response:
     if plan is None or plan.sheet_id is None:
         raise ProblemDetails(
             409,
-            f"no sheet of {campaign} was handed in on the board",
+            f"no sheet of {campaign} was uploaded on the board",
             title="Which sheet?",
             remedy="Hand it in under New campaign: a campaign of that name is gone on with.",
         )
@@ -79,7 +79,7 @@ async def go_on(board: TheBoard, person: Approver, campaign: str) -> Response:
     """Have the last run go on with what it left: it looks again, and pays for nothing new."""
     run = await _last_run(board, person, campaign)
     if run is None:
-        raise ProblemDetails(409, f"no run of {campaign} that was begun on the board has ended")
+        raise ProblemDetails(409, f"no run of {campaign} that started on the board has ended")
     await carry_on(board, person, run)
     return RedirectResponse(f"/c/{part(campaign)}", 303)
 

@@ -30,7 +30,7 @@ ACTIONS: Mapping[str, str] = {
     "retake": "retake",
     "continue": "carry on",
     "nothing": "unchanged",
-    "person": "needs a person",
+    "person": "needs attention",
     "off": "switched off",
     "retire": "retire",
 }
@@ -90,7 +90,7 @@ async def again(
     seen = await see_plan(board, person, plan_id)
     try:
         if seen.plan.sheet_id is None or seen.plan.kind != "run":
-            new = await plan_anew(board, person, seen.plan, words="somebody asked for it anew")
+            new = await plan_anew(board, person, seen.plan, words="a person asked for a new one")
         else:
             terms = PlanTerms.read(
                 {

@@ -31,7 +31,7 @@ UNANSWERED = 300.0
 
 _PAST_HORIZON = (
     "a create was sent and its answer lost, longer ago than the service is known to remember "
-    "keys, and no video of ours is in its list"
+    "keys, and the service lists no video for it"
 )
 
 

@@ -236,6 +236,6 @@ def _troubled(
             words = f"no video after {say_duration(rules.deadline)}; {observation.words}"
             return Decision(memory, to="stalled", reason=words)
         if row.state == "approved" and memory.failures >= UNASKED_LIMIT:
-            words = f"not begun, {observation.words}: nothing was spent on it, run again"
+            words = f"not begun, {observation.words}: nothing was spent on it; run again"
             return Decision(memory, to="held", reason=words)
     return Decision(memory, lane=lane, after=after)

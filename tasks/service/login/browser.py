@@ -203,7 +203,7 @@ def fitting_way(environ: Mapping[str, str], *, platform: str, terminal: bool) ->
     if any(environ.get(name) for name in _SSH):
         return "device", "this is an SSH session, and its browser is on another machine"
     if not terminal:
-        return "device", "nobody sits at this terminal"
+        return "device", "there is no terminal to ask at"
     shown = environ.get("BROWSER") or any(environ.get(name) for name in _DISPLAYS)
     if platform not in ("darwin", "win32") and not shown:
         return "device", "there is no display to open a browser on"

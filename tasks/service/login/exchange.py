@@ -129,7 +129,7 @@ class Exchange:
         """Return the error for an auth server that is in trouble: nothing is lost, come back."""
         told = self.told(response) if response else 0.0
         return Parked(
-            f"the auth server is in trouble ({words}); nobody was logged in",
+            f"the auth server is in trouble ({words}); you were not logged in",
             until=self.clock() + timedelta(seconds=told or LATER),
             remedy="run the same command again then; if this stays so, check CALLSHEET_AUTH_URL",
         )

@@ -61,7 +61,7 @@ class Landing(Generic[T]):
                 return await self._brought
         except TimeoutError:
             raise LoginError(
-                f"nobody approved the login within {limit:g} s",
+                f"the login was not approved within {limit:g} s",
                 remedy="run `callsheet login` again, or `callsheet login --device`",
             ) from None
 
@@ -105,7 +105,8 @@ class Landing(Generic[T]):
         except LoginError as error:
             self._brought.set_exception(error)
             return _page(400, "Not logged in", f"{error}.")
-        return _page(200, "Approved", "Callsheet goes on in your terminal. Close this page.")
+        words = "Callsheet continues in your terminal. You can close this page."
+        return _page(200, "Approved", words)
 
 
 _STATUS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 410: "Gone"}

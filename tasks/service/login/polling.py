@@ -64,7 +64,7 @@ class _Silence:
     """A poll that was not answered in a way that means anything."""
 
     error: CallsheetError
-    #: The poll may have been carried out, and its answer with the key lost.
+    #: The poll may have been processed, and its answer with the key lost.
     left: bool
     #: What the server asked for, in seconds.
     wait: float = 0.0

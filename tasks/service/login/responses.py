@@ -119,15 +119,15 @@ _IN_APP = "in the service's app under Settings, Advanced, API keys"
 _SENTENCES: dict[str, tuple[str, str]] = {
     "expired_token": ("the code ran out before it was approved", _AGAIN),
     "access_denied": (
-        "the login was declined by whoever was asked to approve it",
-        "run `callsheet login` again if that was not meant",
+        "the login was declined",
+        "run `callsheet login` again if that was a mistake",
     ),
     "invalid_grant": (
         "the code is unknown to the auth server, or was used before",
         f"{_AGAIN}; a key that was made and never arrived can be revoked {_IN_APP}",
     ),
     "anonymous_not_enabled": (
-        "the service lets nobody in without a person's e-mail address",
+        "the service needs a person's email address to log in",
         "name one: `callsheet login --email ADDRESS`",
     ),
     "issuer_not_enabled": (
@@ -144,7 +144,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
         f"can be revoked {_IN_APP}",
     ),
     "claim_expired": (
-        "this claim ran out: nobody approved it in time",
+        "this claim ran out: it was not approved in time",
         "run `callsheet login --email ADDRESS` again: it begins a new one",
     ),
     "invalid_scope": (

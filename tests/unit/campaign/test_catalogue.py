@@ -173,7 +173,7 @@ async def test_a_service_that_does_not_tell_it_is_in_nobodys_way(compare, servic
     kept = [await compare(text, at=NOW + 4 * DAY) for text in (GOOD, GOOD)]
     [none], *olds = ([str(note) for note in sheet.notes] for sheet in (unknown, *kept))
 
-    assert none.startswith("s.csv names tools that are not compared with the service's: ")
+    assert none.startswith("s.csv names tools that could not be compared with the service's: ")
     assert words in none
     assert unknown.advice == ()
     for [old] in olds:
@@ -222,7 +222,7 @@ async def test_offline_the_last_word_of_the_service_counts(ledger, made_address,
     elsewhere = settings(CALLSHEET_LEDGER=made_address, CALLSHEET_BASE_URL="https://o.test/api/v1")
     other = await offline(WRONG, elsewhere)
 
-    words = "s.csv is compared with the tools as the service told them on 18 November 2026"
+    words = "s.csv is compared with the service's list of tools of 18 November 2026"
     assert [str(note) for note in good.notes] == [words]
     assert [str(note) for note in caught.value.notes] == [words]
     assert ["`callsheet tools`" in str(note) for note in (*before.notes, *other.notes)] == [

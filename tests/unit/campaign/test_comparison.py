@@ -90,7 +90,8 @@ def test_what_the_service_does_not_list_is_a_problem(text: str, problem: str) ->
     [
         (
             "id,tool,title\na,product-launch,Tea",
-            's.csv:2 row "a", column tool: "product-launch" gets none of its fields in this row: '
+            's.csv:2 row "a", column tool: "product-launch" has none of its fields set in '
+            "this row: "
             "fields.product, fields.audience",
         ),
         (

@@ -301,6 +301,6 @@ def test_a_saved_plan_approves_the_rows_that_it_shows_to_leave(file: Path):
     save_plan(plan, file)
     check_saved_plan(plan, file)
     check_saved_plan(replace(plan, retiring=("a", "b")), file)
-    with pytest.raises(SpendRefused, match="d: it has left the sheet since"):
+    with pytest.raises(SpendRefused, match="d: the sheet no longer has it"):
         check_saved_plan(replace(plan, retiring=("a", "d")), file)
     assert said_in(file) == ["same_campaign"]

@@ -95,7 +95,7 @@ async def test_an_error_after_the_first_intent_says_the_sum(
     assert isinstance(stopped, RunStopped)
     assert words.count("the run stopped: ") == 1
     assert "nothing was spent" not in words
-    assert "this run was charged 0 credits, and 12 credits are set aside" in words
+    assert "this run was charged 0 credits, and 12 credits are reserved" in words
     assert (document["exit"], document["spent"]) == (1, 12)
 
 
@@ -105,7 +105,7 @@ async def test_what_was_charged_before_this_run_is_not_in_its_sum(
     error = LedgerError("the ledger is locked")
     stopped = await stops(made_address, tmp_path, error, lambda stage: stage.delivered("a"))
     assert isinstance(stopped, RunStopped)
-    assert "charged 12 credits, and 0 credits are set aside" in str(stopped)
+    assert "charged 12 credits, and 0 credits are reserved" in str(stopped)
     assert stopped.spent == Decimal(12)
 
 

@@ -71,7 +71,7 @@ def test_the_moment_the_service_named_is_kept() -> None:
 
 
 def test_an_unknown_outcome_is_said_once() -> None:
-    words = "cancel: refused; an earlier attempt went unanswered and may have been carried out"
+    words = "cancel: refused; an earlier attempt went unanswered and may have been processed"
 
     meant = ending(OutcomeUnknown(words, operation="cancel"), NOW)
 

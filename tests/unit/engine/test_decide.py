@@ -374,7 +374,7 @@ def test_a_price_that_cannot_be_asked_holds_the_row_and_spends_nothing():
         assert (decision.to, decision.lane) == (
             (None, "submit") if n < UNASKED_LIMIT else ("held", None)
         )
-    assert "500: nothing was spent on it, run again" in str(decision.reason)
+    assert "500: nothing was spent on it; run again" in str(decision.reason)
 
 
 def test_a_list_that_only_fails_leaves_the_row_to_a_later_run():

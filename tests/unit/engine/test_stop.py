@@ -183,7 +183,7 @@ def test_a_row_that_needs_a_list_which_never_comes_is_held_and_the_run_goes_on()
     engine, row = run_virtually(_of_a_clip(play), play.time)
     assert engine.parked_because is None
     assert row.state == "held"
-    assert "not begun, 500: nothing was spent on it, run again" in str(row.reason)
+    assert "not begun, 500: nothing was spent on it; run again" in str(row.reason)
     assert play.time.now - NOW < 600
 
 
@@ -191,7 +191,7 @@ def test_a_row_that_needs_a_list_which_never_comes_is_held_and_the_run_goes_on()
     ("closed", "words"),
     [
         (None, "the service has not answered since 00:16:4"),
-        ("2126-01-01T08:00:00+00:00", "the service asks for no requests before 08:00:00 UTC"),
+        ("2126-01-01T08:00:00+00:00", "the service accepts no requests before 08:00:00 UTC"),
     ],
 )
 def test_a_run_says_what_all_its_rows_wait_for(closed: str | None, words: str) -> None:

@@ -326,7 +326,7 @@ async def test_where_files_have_one_name_alone_they_are_copied(
     with pytest.raises(BadInput, match="replaces no other"):
         back_up(address, kept, **BY_ME)
     before = restore(address, kept, **BY_ME, instead=True).before
-    with pytest.raises(BadInput, match="is there already"):
+    with pytest.raises(BadInput, match="already exists"):
         restore(address, kept, **BY_ME, instead=True)
 
     assert before is not None

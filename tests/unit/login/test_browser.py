@@ -183,7 +183,7 @@ async def test_it_stops_listening_however_it_ends(log_in):
         return None
 
     browser = Browser(nothing)
-    with pytest.raises(LoginError, match=r"nobody approved the login within 0\.2 s"):
+    with pytest.raises(LoginError, match=r"the login was not approved within 0\.2 s"):
         await log_in(browser, limit=0.2)
     parts = urlsplit(browser.asked["redirect_uri"])
     with pytest.raises(OSError, match=r"Connect|refused"):

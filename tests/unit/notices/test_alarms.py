@@ -32,9 +32,9 @@ async def test_silence_is_an_alarm_ever_more_rarely(
         await come_by(ledger, settings, inbox, f"2026-11-0{day}", "20:00")
 
     assert post.subjects == [
-        "spring: 1 night did not come",
-        "spring: 3 nights did not come",
-        "spring: 7 nights did not come",
+        "spring: 1 nightly run did not start",
+        "spring: 3 nightly runs did not start",
+        "spring: 7 nightly runs did not start",
     ]
 
 
@@ -49,7 +49,7 @@ async def test_when_nights_come_again_that_is_told(
     await swept(ledger, night("2026-11-04", UNCHANGED))
     await come_by(ledger, settings, inbox, "2026-11-04")
 
-    assert post.subjects == ["spring: 1 night did not come", "Nothing to do: 1 campaign as it was"]
+    assert post.subjects == ["spring: 1 nightly run did not start", "Nothing to do: 1 campaign as it was"]
 
 
 async def test_an_inbox_that_was_never_swept_has_until_its_next_night(
@@ -61,7 +61,7 @@ async def test_an_inbox_that_was_never_swept_has_until_its_next_night(
     await come_by(ledger, settings, inbox, "2026-11-02")
 
     assert before == []
-    assert post.subjects == ["spring: 1 night did not come"]
+    assert post.subjects == ["spring: 1 nightly run did not start"]
 
 
 async def test_a_night_of_many_sweeps_is_no_silence(
@@ -77,7 +77,7 @@ async def test_a_night_of_many_sweeps_is_no_silence(
     await come_by(ledger, settings, hourly, "2026-11-22", "10:40")
 
     assert before == []
-    assert post.subjects == ["spring: 1 night did not come"]
+    assert post.subjects == ["spring: 1 nightly run did not start"]
 
 
 @pytest.mark.parametrize("paused", ["spring", "*"])
@@ -102,7 +102,7 @@ async def test_a_night_that_does_not_end_is_told_once(
     await come_by(ledger, settings, inbox, "2026-11-22", "08:00")
     await come_by(ledger, settings, inbox, "2026-11-22", "09:00")
 
-    assert post.subjects == ["spring: the night of 22 November did not end"]
+    assert post.subjects == ["spring: the nightly run of November 22 did not finish"]
 
 
 async def test_nobody_is_alarmed_of_an_inbox_without_a_schedule(
@@ -129,9 +129,9 @@ async def test_a_night_that_failed_is_told_at_once_and_then_ever_more_rarely(
     text = post.letters[0].get_body(("plain",))
     assert text is not None
     assert post.subjects == [
-        "spring: the night failed",
-        "spring: the night failed for 3 nights",
-        "spring: the night failed for 7 nights",
+        "spring: the nightly run failed",
+        "spring: the nightly run failed for 3 nights",
+        "spring: the nightly run failed for 7 nights",
     ]
     assert "locked by another program" in text.get_content()
     assert "abcdefgh" not in text.get_content()
@@ -144,4 +144,4 @@ async def test_after_a_night_that_went_well_a_failure_is_new(
     await swept(ledger, night("2026-11-02", UNCHANGED))
     await alarm(ledger, inbox, "2026-11-03", "no", clock=lambda: at("2026-11-03", "02:01"))
 
-    assert post.subjects == ["spring: the night failed"] * 2
+    assert post.subjects == ["spring: the nightly run failed"] * 2

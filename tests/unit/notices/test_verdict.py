@@ -50,8 +50,8 @@ SUBJECTS: list[tuple[Sequence[CampaignFigures], tuple[Matter, ...], str]] = [
     ([IDLE, IDLE], (), "Nothing to do: 2 campaigns as they were"),
     ([], (), "Nothing to do: no sheets"),
     ([WAITS, SUMMER, UNAPPROVED, REFUSED], of(FAILED, DEAR, BROKEN),
-     "4 campaigns: 49 of 92 videos ready, 1 needs you, 1 approval to give, 1 sheet to mend, "
-     "12 credits tonight"),
+     "4 campaigns: 49 of 92 videos ready, 1 needs you, 1 approval to give, 1 sheet to fix, "
+     "12 credits in this run"),
 ]  # fmt: skip
 
 
