@@ -201,8 +201,9 @@ async def a_plan(
         ("viewer", "ready", ["2 <small>rows", "1,152 credits charged for them before; 0 "
              "credits now"], ["paid for before: 0"]),
         ("approver", "late", ["stopped holding", "Plan again"], [">Approve"]),
-        ("approver", "new", ["The sheet or the prices changed", "It was 5 credits, it is 6 credits now",
-                             "Price before", "Approve 1 row for 6 credits"], []),
+        ("approver", "new", ["The sheet or the prices changed",
+                             "It was 5 credits, it is 6 credits now", "Price before",
+                             "Approve 1 row for 6 credits"], []),
     ],
 )  # fmt: skip
 async def test_a_plan_says_what_it_costs_and_whether_it_may_be_approved(

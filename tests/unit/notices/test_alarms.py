@@ -49,7 +49,8 @@ async def test_when_nights_come_again_that_is_told(
     await swept(ledger, night("2026-11-04", UNCHANGED))
     await come_by(ledger, settings, inbox, "2026-11-04")
 
-    assert post.subjects == ["spring: 1 nightly run did not start", "Nothing to do: 1 campaign as it was"]
+    missed, after = "spring: 1 nightly run did not start", "Nothing to do: 1 campaign as it was"
+    assert post.subjects == [missed, after]
 
 
 async def test_an_inbox_that_was_never_swept_has_until_its_next_night(
