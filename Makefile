@@ -8,7 +8,7 @@ PREFECT_3_9 := .venv-prefect-3.9
 # Tests start hundreds of processes: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-cluster quick quick-tests torture test-image bench bench-quick lint lock clean
+.PHONY: install demo test test-cluster quick quick-tests torture test-image bench bench-quick lint lock stats clean
 
 install: $(VENV)/.installed
 	@echo "Callsheet is installed. To use the callsheet command in any folder, run once:"
@@ -134,6 +134,10 @@ lock: $(VENV)/.uv
 		--no-annotate - -c constraints-dev.txt -o constraints-$$extra.txt; done
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --upgrade tests/bench/peers/requirements.in -o constraints-peers.txt
+
+# The size of the program: lines, files, imports, tests, glossary.
+stats:
+	@$(PYTHON) -m tests.stats
 
 clean:
 	rm -rf $(VENV) .venv-3.* $(PEERS) $(PREFECT_3_9) build *.egg-info .callsheet deliveries

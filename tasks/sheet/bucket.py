@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-import boto3
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
-
 from callsheet.tasks.sheet.fetched import Fetched, refused, too_large
 from callsheet.tasks.sheet.limits import MAX_BYTES
 
-_CONFIG = Config(connect_timeout=10, read_timeout=60, retries={"max_attempts": 3})
 _REASONS = {
     "NoSuchKey": "is not there; is the key right?",
     "NoSuchBucket": "is in a bucket that is not there",
@@ -25,11 +20,17 @@ _REASONS = {
 
 def fetch_bucket(address: str) -> Fetched:
     """Return a sheet from `s3://bucket/key`."""
+    # Only sheets in a bucket need boto3, which takes long to load.
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+
     bucket, _, key = address.partition("://")[2].partition("/")
     if not bucket or not key or key.endswith("/"):
         raise refused(address, "is not a sheet; write s3://bucket/path/to/sheet.csv")
     try:
-        answer = boto3.client("s3", config=_CONFIG).get_object(Bucket=bucket, Key=key)
+        config = Config(connect_timeout=10, read_timeout=60, retries={"max_attempts": 3})
+        answer = boto3.client("s3", config=config).get_object(Bucket=bucket, Key=key)
         if answer["ContentLength"] > MAX_BYTES:
             raise too_large(address)
         content = answer["Body"].read(MAX_BYTES + 1)
