@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from callsheet.tasks.ledger import Campaign, Tally
+from callsheet.tasks.ledger.campaigns import Campaign, Tally
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from callsheet.deployments.parser import parse
-from callsheet.tasks.visible import say
+from callsheet.tasks.runtime.redact import say
 
 if TYPE_CHECKING:
-    from callsheet.tasks.errors import CallsheetError, Problem
+    from callsheet.tasks.runtime.errors import CallsheetError, Problem
 
 
 _ROOM = "free some space, then run the same command again; what was paid for is in the ledger"
+
+#: Commands that share the file of another command; there, the function has the command's name.
+FILES = {
+    "contact_sheet": "export",
+    "logout": "login",
+    "nights": "nightly",
+    "schema": "tools",
+    "webhooks": "video",
+    "whoami": "login",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -33,16 +43,15 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def carry_out(words: Sequence[str]) -> int:
     """Parse and run a command; every error becomes a sentence and an exit status."""
-    from callsheet.tasks.errors import CallsheetError
-    from callsheet.tasks.file_limit import raise_file_limit
-    from callsheet.tasks.garbage import lasting
-    from callsheet.tasks.profiles import named_profile
-    from callsheet.tasks.suggest import suggest_for
+    from callsheet.tasks.runtime.errors import CallsheetError
+    from callsheet.tasks.runtime.home import named_profile
+    from callsheet.tasks.runtime.process import lasting, raise_file_limit
+    from callsheet.tasks.runtime.suggest import suggest_for
 
     args = argparse.Namespace(json="--json" in words, verbose=False)
     if os.environ.get("CALLSHEET_LOG") == "json":
         # What is wrong with the words or the settings is told so, too.
-        from callsheet.tasks.log_lines import log_as
+        from callsheet.tasks.runtime.logs import log_as
 
         log_as("json")
     try:
@@ -52,10 +61,12 @@ def carry_out(words: Sequence[str]) -> int:
         # The servers that a command brings along inherit it.
         raise_file_limit()
         with lasting():
+            name = args.command.replace("-", "_")
             command = importlib.import_module(
-                f"callsheet.deployments.commands.{args.command.replace('-', '_')}"
+                f"callsheet.deployments.commands.{FILES.get(name, name)}"
             )
-        status: int = command.main(args)
+        start = getattr(command, name if name in FILES else "main")
+        status: int = start(args)
         sys.stdout.flush()
         return status
     except CallsheetError as error:
@@ -75,10 +86,9 @@ def carry_out(words: Sequence[str]) -> int:
 def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     from textwrap import indent
 
-    from callsheet.tasks.credits import as_number
-    from callsheet.tasks.errors import NOTHING_SPENT, Parked, SheetError
-    from callsheet.tasks.redact import redact
-    from callsheet.tasks.visible import visible, visible_json
+    from callsheet.tasks.runtime.errors import NOTHING_SPENT, Parked, SheetError
+    from callsheet.tasks.runtime.redact import redact, visible, visible_json
+    from callsheet.tasks.values.amounts import as_number
 
     found = (error.problems, error.notes) if isinstance(error, SheetError) else ((), ())
     problems, notes = ([visible(redact(str(one))) for one in kind] for kind in found)
@@ -93,7 +103,7 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
         words += f"; {NOTHING_SPENT}"
     say(f"callsheet: {words}")
     if isinstance(error, Parked):
-        from callsheet.deployments.moments import say_moment
+        from callsheet.deployments.terminal import say_moment
 
         say(f"  not before {say_moment(error.until, up=True)}")
     if error.remedy:
@@ -114,7 +124,7 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
 
 def _place(problem: Problem) -> dict[str, object]:
     """Return where a problem is, for programs; its words are in `problems`, in the same order."""
-    from callsheet.tasks.redact import redact
+    from callsheet.tasks.runtime.redact import redact
 
     value = None if problem.value is None else redact(problem.value)
     place = {"line": problem.line, "row": problem.row, "column": problem.column}
@@ -136,9 +146,8 @@ def _leave_stdout() -> None:
 
 def _tell_fault(error: Exception, args: argparse.Namespace) -> int:
     """Say of what no command foresaw where it is told more of; return the exit status."""
-    from callsheet.tasks.errors import CallsheetError
-    from callsheet.tasks.redact import redact
-    from callsheet.tasks.visible import visible
+    from callsheet.tasks.runtime.errors import CallsheetError
+    from callsheet.tasks.runtime.redact import redact, visible
 
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
         # Not as a document: it may be stdout that has no room.
@@ -160,7 +169,7 @@ def _tell_where(error: Exception) -> None:
     """Show where an error comes from, without what was secret there."""
     import traceback
 
-    from callsheet.tasks.redact import redact
+    from callsheet.tasks.runtime.redact import redact
 
     say(redact("".join(traceback.format_exception(error))))
 

@@ -1,13 +1,10 @@
-"""Lines in columns that fit any terminal: short columns first, then words, and paths uncut.
-
-Made by hand, since a table would cut what is long: a path or a sentence that does not fit beside
-its line, and a first cell that is too long, has a line of its own.
-"""
+"""Lists that fit any terminal, and what `callsheet status` shows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +12,19 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
+
+from callsheet.deployments.campaign_status import CampaignStatus
+from callsheet.deployments.terminal import plain, say_moment, table
+from callsheet.tasks.engine.owner import name_of
+from callsheet.tasks.ledger.accounts import Account
+from callsheet.tasks.ledger.campaigns import Tally
+from callsheet.tasks.values.amounts import as_text
+
+# Lines in columns that fit any terminal: short columns first, then words, and paths uncut.
+#
+# Made by hand, since a table would cut what is long: a path or a sentence that does not fit beside
+# its line, and a first cell that is too long, has a line of its own.
+
 
 _GAP = "  "
 #: A column for words that is narrower than this is none: they have lines of their own.
@@ -147,3 +157,63 @@ def _linked(folder: str, path: str) -> Text:
     if "://" in whole:
         return Text(path)
     return Text(path, style=Style(link=f"file://{quote(str(Path(whole).absolute()))}"))
+
+
+# What `callsheet status` shows people: a line for each campaign, and the accounts.
+
+
+def show_status(
+    found: Sequence[CampaignStatus], accounts: Sequence[Account], console: Console
+) -> None:
+    """Show campaigns and who is at work on them, then the accounts, if there are any."""
+    _show_campaigns(found, console)
+    if accounts:
+        _show_accounts(accounts, console)
+
+
+def _show_campaigns(found: Sequence[CampaignStatus], console: Console) -> None:
+    amounts = ("quoted", "reserved", "charged", "variance", "budget", "left")
+    lines = [
+        ListedLine(
+            (one.campaign.name, f"{one.tally.total:,}", *_amounts(one.tally)),
+            ", ".join(f"{n:,} {state}" for state, n in one.tally.rows.items()),
+        )
+        for one in found
+    ]
+    show_lines(
+        console,
+        ("campaign", "rows", *amounts, "states"),
+        lines,
+        numbers=("rows", *amounts),
+    )
+    if any(one.tally.budget is not None for one in found):
+        console.print("(a budget covers every run of its campaign)")
+    console.print()
+    for one in found:
+        if one.owner and one.campaign.lease:
+            since = say_moment(one.campaign.lease.since)
+            who = name_of(one.owner)
+            words = f"{one.campaign.name} is being run by {who} since {since}"
+            console.print(plain(words))
+
+
+def _show_accounts(accounts: Sequence[Account], console: Console) -> None:
+    columns = ("account", "name", "reserved", "charged", "budget", "left")
+    made = table("Accounts", columns, numbers=columns[2:])
+    for account in accounts:
+        amounts = [as_text(account.reserved), as_text(account.charged)]
+        amounts += ["-" if a is None else as_text(a) for a in (account.budget, account.left)]
+        cells = (account.kind.replace("_", " "), account.name, *amounts)
+        made.add_row(*(plain(cell) for cell in cells))
+    console.print(made)
+
+
+def _amounts(tally: Tally) -> list[str]:
+    limits = ["-" if a is None else as_text(a) for a in (tally.budget, tally.left)]
+    spent = [as_text(tally.quoted), as_text(tally.reserved), as_text(tally.charged)]
+    return [*spent, _signed(tally.variance), *limits]
+
+
+def _signed(amount: Decimal) -> str:
+    """Return what was paid beyond the quotes as `+3`, what was saved as `-3`."""
+    return f"+{as_text(amount)}" if amount > 0 else as_text(amount)

@@ -9,7 +9,7 @@ import re
 from argparse import ArgumentParser
 from difflib import get_close_matches
 
-from callsheet.tasks.errors import BadInput
+from callsheet.tasks.runtime.errors import BadInput
 
 _MISSING = re.compile(r"the following arguments are required: (.+)")
 _CHOICE = re.compile(r"argument (\S+): invalid choice: '?(.*?)'? \(choose from (.+)\)", re.DOTALL)

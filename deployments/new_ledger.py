@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from callsheet.tasks.home import make_home
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.visible import say
+from callsheet.tasks.runtime.home import make_home
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import say
 
 _MADE_ELSEWHERE = (
     "videos made with another ledger are found only if the service still lists them. To use "

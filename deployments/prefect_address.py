@@ -21,7 +21,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from callsheet.tasks.redact import register_secret
+from callsheet.tasks.runtime.redact import register_secret
 
 #: Bytes of an answer that are read: the settings of a server are the longest.
 MOST = 1_000_000

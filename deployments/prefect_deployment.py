@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
-from callsheet.tasks.ledger import BoardRun
+from callsheet.tasks.ledger.runs import BoardRun
 
 log = logging.getLogger("callsheet.board")
 

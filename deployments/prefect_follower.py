@@ -27,13 +27,12 @@ from typing import Any, BinaryIO
 
 from callsheet.deployments.prefect_run import Following, Message, Warned, is_not_prefects
 from callsheet.deployments.servers import GONE, PrefectServer, find_or_start, point_at
-from callsheet.tasks.campaign.run import Run, at_hand, no_approval
-from callsheet.tasks.campaign.taken import Followed, StepEnd
+from callsheet.tasks.campaign.run import Followed, Run, StepEnd, at_hand, no_approval
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.engine.context import connect_to_show
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.redact import install, redact
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.redact import install, redact
 
 #: How often the server is asked whether it is there, in seconds.
 ASK = 2.0

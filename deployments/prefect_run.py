@@ -26,15 +26,13 @@ from typing import Any
 
 from callsheet.deployments.servers import find_running, point_at, prefect_of
 from callsheet.deployments.terminal import at_terminal
-from callsheet.tasks.campaign.crews import CrewStarter
-from callsheet.tasks.campaign.run import Run, run_at_hand
-from callsheet.tasks.campaign.taken import StepEnd, Taken
+from callsheet.tasks.campaign.run import Run, StepEnd, Taken, run_at_hand
 from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.campaign.workers import CrewStarter
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.ledger import Campaign
-from callsheet.tasks.redact import redact
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.visible import say
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import redact, say
 
 #: How long the command waits for Prefect to have all of the run, in seconds.
 WAIT = 1.5
@@ -99,7 +97,7 @@ class PrefectBeside:
         if not self._verbose:
             for handler in logging.root.handlers:
                 handler.addFilter(is_not_prefects)
-        starts = await asyncio.to_thread(importlib.import_module, "callsheet.flows.crew_runs")
+        starts = await asyncio.to_thread(importlib.import_module, "callsheet.flows.workers")
         runs: CrewStarter = await starts.crew_runs(self._asked.get("profile"))
         return runs
 

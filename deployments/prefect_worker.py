@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from uuid import uuid4
 
-from callsheet.deployments.up.leftovers import processes_with
+from callsheet.deployments.up.orphans import processes_with
 
 #: A worker of Prefect's, which does not outlive this process.
 COMMAND = (

@@ -25,18 +25,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from callsheet.deployments.file_lock import try_lock
-from callsheet.deployments.listening import listen_on, origin_of
 from callsheet.deployments.prefect_address import (
     MEND,
     PrefectAddress,
     ServerAnswer,
     prefect_address,
 )
-from callsheet.deployments.up.what_is_up import prefect_kept, sandbox_kept
-from callsheet.tasks.errors import CallsheetError, ConfigurationError
-from callsheet.tasks.extras import check_extra
-from callsheet.tasks.visible import say
+from callsheet.deployments.process import listen_on, origin_of, try_lock
+from callsheet.deployments.up.up_file import prefect_kept, sandbox_kept
+from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
+from callsheet.tasks.runtime.process import check_extra
+from callsheet.tasks.runtime.redact import say
 
 #: How long a server may take to come up; the first time it makes its database.
 START_LIMIT = 90.0

@@ -1,8 +1,4 @@
-"""How Callsheet speaks to people, and asks them: tables, plain lines, the one question.
-
-Owns every colour and every box. With `--json` people are spoken to on stderr, since stdout is
-for one document.
-"""
+"""How Callsheet speaks to people in a terminal: tables, lines, times, and the one question."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, TextIO
 
 from rich.box import SIMPLE_HEAD
@@ -19,10 +16,16 @@ from rich.markup import escape
 from rich.segment import Segment
 from rich.table import Table
 
-from callsheet.tasks.errors import SpendRefused
-from callsheet.tasks.log_lines import log_for_people
-from callsheet.tasks.suggest import again_with
-from callsheet.tasks.visible import say, visible, visible_json
+from callsheet.tasks.runtime.errors import SpendRefused
+from callsheet.tasks.runtime.logs import log_for_people
+from callsheet.tasks.runtime.redact import say, visible, visible_json
+from callsheet.tasks.runtime.suggest import again_with
+
+# How Callsheet speaks to people, and asks them: tables, plain lines, the one question.
+#
+# Owns every colour and every box. With `--json` people are spoken to on stderr, since stdout is
+# for one document.
+
 
 #: A colour a state; the word is always there too.
 COLOURS = {
@@ -152,3 +155,27 @@ async def read_line(terminal: TextIO) -> str:
     finally:
         loop.remove_reader(terminal)
     return terminal.readline()
+
+
+# Moments for people: in the zone of whoever reads, with UTC behind.
+
+
+def say_moment(at: float | datetime | None, *, zone: tzinfo | None = None, up: bool = False) -> str:
+    """Return a moment (Unix seconds, or aware) as `22 Nov 08:14 (07:14 UTC)`.
+
+    `zone` is the reader's own, that of this machine unless given. A date is said again where it is
+    another in UTC, and a year where it is not the present one. `up` rounds up to a whole minute:
+    for moments that are to be waited for.
+    """
+    if at is None:
+        return "-"
+    utc = at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
+    utc += timedelta(seconds=59) if up else timedelta()
+    here = utc.astimezone(zone)
+    day = f"{here.day} {here:%b}" + (
+        "" if here.year == datetime.now(zone).year else f" {here.year}"
+    )
+    if not here.utcoffset():
+        return f"{day} {here:%H:%M} UTC"
+    behind = f"{utc:%H:%M}" if utc.date() == here.date() else f"{utc.day} {utc:%b %H:%M}"
+    return f"{day} {here:%H:%M} ({behind} UTC)"

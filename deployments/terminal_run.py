@@ -13,12 +13,10 @@ from rich.console import Console
 
 from callsheet.deployments.commands.check import show_sheet
 from callsheet.deployments.commands.options import budget_of, typed_in, words_of
-from callsheet.deployments.moments import say_moment
-from callsheet.deployments.plan_table import show_plan
 from callsheet.deployments.prefect_run import PrefectBeside
-from callsheet.deployments.progress_view import ProgressView
-from callsheet.deployments.row_table import show_urgent_rows
-from callsheet.deployments.signals import stopping
+from callsheet.deployments.process import stopping
+from callsheet.deployments.progress import ProgressView
+from callsheet.deployments.tables import show_plan, show_urgent_rows
 from callsheet.deployments.terminal import (
     ask,
     at_terminal,
@@ -26,19 +24,18 @@ from callsheet.deployments.terminal import (
     console_for,
     plain,
     print_json,
+    say_moment,
 )
 from callsheet.flows.pipeline import PLAIN, noted, run_pipeline
 from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
-from callsheet.tasks.campaign.progress_words import say_outcome
+from callsheet.tasks.campaign.report import say_outcome
 from callsheet.tasks.campaign.run import Run, open_run, refuse_hidden, say_hidden
 from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
-from callsheet.tasks.credits import as_text, in_credits
-from callsheet.tasks.errors import ConfigurationError
-from callsheet.tasks.plural import count
-from callsheet.tasks.redact import unsigned
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.suggest import suggest, suggest_run
-from callsheet.tasks.visible import say
+from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import say, unsigned
+from callsheet.tasks.runtime.suggest import suggest, suggest_run
+from callsheet.tasks.values.amounts import as_text, count, in_credits
 from callsheet.tasks.webhooks.listener import check_address
 
 

@@ -1,20 +1,27 @@
-"""uvicorn inside an event loop of ours: ready once it answers, stopped without a signal.
-
-By itself it waits for ever for the rest of a head: how long a connection may take is said in the
-protocol of whoever serves.
-"""
+"""uvicorn in our own event loop, and `/metrics` at a separate address."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from callsheet.deployments.process import origin_of
+from callsheet.deployments.receiver.endpoint import listen
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.metrics import CONTENT_TYPE, Exposition
+from callsheet.tasks.runtime.errors import CallsheetError
+
+# uvicorn inside an event loop of ours: ready once it answers, stopped without a signal.
+#
+# By itself it waits for ever for the rest of a head: how long a connection may take is said in the
+# protocol of whoever serves.
 
 
 def config_for(application: Any, protocol: type[TimedProtocol], **more: Any) -> uvicorn.Config:
@@ -90,3 +97,64 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+# `/metrics` at an address of its own: the receiver's is known to the world, and tells nothing.
+
+
+Message = MutableMapping[str, Any]
+#: Connections at once: whoever scrapes has one.
+MOST = 16
+#: Seconds that a connection may take in all.
+LONGEST = 15.0
+
+
+@asynccontextmanager
+async def telling_metrics(ledger: Ledger, address: str) -> AsyncIterator[str]:
+    """Answer Prometheus at `host:port` until left; yield where that is, as a URL.
+
+    Raises ConfigurationError when the address cannot be had. Whoever reaches it may ask.
+    """
+    listening = await listen(address, ledger="", setting="CALLSHEET_METRICS")
+    try:
+        app = _Metrics(Exposition(ledger))
+        config = config_for(app, _Short, limit_concurrency=MOST, timeout_graceful_shutdown=1)
+        async with answering(config, listening):
+            yield f"{origin_of(listening)}/metrics"
+    finally:
+        listening.close()
+
+
+class _Short(TimedProtocol):
+    """One request a connection, and not for long."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.limit(LONGEST)
+
+
+class _Metrics:
+    """The ASGI application: one path."""
+
+    def __init__(self, exposition: Exposition) -> None:
+        self._exposition = exposition
+
+    async def __call__(
+        self, scope: Message, receive: object, send: Callable[[Message], Awaitable[None]]
+    ) -> None:
+        status, body = 404, b"only /metrics is here\n"
+        if scope["path"] == "/metrics" and scope["method"] in ("GET", "HEAD"):
+            try:
+                status, body = 200, await self._exposition.text()
+            except CallsheetError:
+                # Why is in the log of whoever works with the ledger, and no business of a reader's.
+                status, body = 503, b"the ledger cannot be read\n"
+        headers = [
+            (b"content-type", CONTENT_TYPE.encode()),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send(
+            {"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""}
+        )

@@ -16,29 +16,26 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
-from callsheet.flows.as_tasks import AS_TASKS
 from callsheet.flows.consent import Consent
-from callsheet.flows.crew_runs import crew_runs
-from callsheet.flows.endings import end, ended, not_approved
-from callsheet.flows.interruption import interruptible
-from callsheet.flows.parameters import Approve, Credits, NeedsPerson, amount_of
+from callsheet.flows.endings import end, ended, interruptible, not_approved
+from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_prefect_logs
+from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson, amount_of
 from callsheet.flows.pipeline import follow, run_pipeline
-from callsheet.flows.prefect_logs import set_up_prefect_logs
-from callsheet.flows.result import CampaignResult
-from callsheet.flows.run_name import run_name
 from callsheet.flows.shown import publish_report, showing
-from callsheet.tasks.campaign.crews import check_workers
+from callsheet.flows.workers import crew_runs
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.plan import said_in
 from callsheet.tasks.campaign.run import Run, no_approval, open_run, run_at_hand
 from callsheet.tasks.campaign.values import RunOptions, RunOutcome
-from callsheet.tasks.credits import as_number
-from callsheet.tasks.duration import parse_duration
-from callsheet.tasks.errors import BadInput, NotApproved
-from callsheet.tasks.ledger import AtLimit, Campaign, find_campaign, tally_of
-from callsheet.tasks.settings import Settings, load_settings
+from callsheet.tasks.campaign.workers import check_workers
+from callsheet.tasks.ledger.accounts import AtLimit
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, tally_of
+from callsheet.tasks.runtime.errors import BadInput, NotApproved
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.runtime.suggest import suggest_for
 from callsheet.tasks.sheet import HiddenRows
-from callsheet.tasks.suggest import suggest_for
+from callsheet.tasks.values.amounts import as_number, parse_duration
 from callsheet.tasks.webhooks.listener import check_address
 
 

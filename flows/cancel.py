@@ -19,23 +19,19 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from callsheet.flows.endings import NAMES, ended, needs_person
-from callsheet.flows.prefect_logs import set_up_prefect_logs
+from callsheet.flows.flow_runs import set_up_prefect_logs
 from callsheet.tasks.aftercare.cancel import Ending, carry_out, endings, exit_status, needs_service
 from callsheet.tasks.campaign.selection import choose_rows
-from callsheet.tasks.credits import as_number, in_credits
 from callsheet.tasks.engine.context import connect
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import (
-    Campaign,
-    CampaignRow,
-    Ledger,
-    ask_to_cancel,
-    find_campaign,
-    open_ledger,
-    rows_of,
-)
-from callsheet.tasks.settings import Settings, load_settings
-from callsheet.tasks.suggest import suggest_for
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
+from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.runtime.suggest import suggest_for
+from callsheet.tasks.values.amounts import as_number, in_credits
 
 #: Rows in the artifact at most.
 SHOWN = 1000

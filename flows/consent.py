@@ -21,18 +21,17 @@ from prefect.input import RunInput
 from prefect.input.actions import afilter_flow_run_input
 from pydantic import Field
 
-from callsheet.flows.parameters import Approve, Credits, amount_of
+from callsheet.flows.interface import Approve, Credits, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.artifacts import cell
 from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
-from callsheet.tasks.campaign.plan_words import sums_of, warnings_of
-from callsheet.tasks.campaign.quote import check_budget, shortage
+from callsheet.tasks.campaign.quotes import check_budget, shortage
+from callsheet.tasks.campaign.report import sums_of, warnings_of
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import Plan
-from callsheet.tasks.credits import as_text, in_credits
-from callsheet.tasks.errors import NotApproved, SpendRefused
-from callsheet.tasks.plural import count
-from callsheet.tasks.redact import redact
+from callsheet.tasks.runtime.errors import NotApproved, SpendRefused
+from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.values.amounts import as_text, count, in_credits
 
 #: How long an answer is waited for where a run cannot be suspended, in seconds: a day.
 PATIENCE = 86_400

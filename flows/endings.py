@@ -1,25 +1,36 @@
-"""How flow runs end: in states that alarms can use, and without a traceback where nothing broke.
-
-Prefect's pages and most of its alarms go by the type of a state, events by its name: a run ends in
-a state that says the truth by both. The table of states is in `docs/prefect.md`.
-"""
+"""How flow runs end: in states that alarms understand, also when they are canceled or paused."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from prefect import get_client
+import httpx
+from prefect import get_client, get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
-from prefect.exceptions import Abort
-from prefect.states import Completed, Failed, Scheduled
+from prefect.exceptions import Abort, CancelledRun, Pause, PrefectException
+from prefect.states import Cancelled, Completed, Failed, Scheduled
 
+from callsheet.flows.consent import QUESTION
 from callsheet.flows.shown import publish_problems
+from callsheet.flows.shown.artifacts import key_of, out_of_the_way, put_words
+from callsheet.tasks.aftercare.cancel import cancel_approved, cancel_rest, words_of_rest
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.steps import report_step
 from callsheet.tasks.campaign.values import RunOutcome
-from callsheet.tasks.errors import CallsheetError, NeedsPerson, Parked
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.runtime.errors import CallsheetError, NeedsPerson, Parked
+from callsheet.tasks.runtime.known_settings import Settings
+
+# How flow runs end: in states that alarms can use, and without a traceback where nothing broke.
+#
+# Prefect's pages and most of its alarms go by the type of a state, events by its name: a run ends
+# in a state that says the truth by both. The table of states is in `docs/prefect.md`.
+
 
 #: The names of states that a run ends in, by exit status, where they are not Prefect's own.
 NAMES: Final = {2: "Invalid", 3: "NeedsPerson", 4: "Refused", 5: "Parked"}
@@ -142,3 +153,213 @@ async def _call_back(words: str, until: datetime) -> None:
         return
     context.flow_run.state = answer.state
     raise Abort(words)
+
+
+# What befalls a flow run from outside while it lasts: somebody cancels or pauses it on Prefect's
+# page, or the worker that carries it is stopped.
+#
+# Prefect kills the process, at once or half a minute later, and calls every step crashed. So the
+# signal is ours while a run lasts: the run begins nothing more, lets go of what is under way in
+# order, and what a cancelling asks for is in the ledger before anything else.
+
+
+#: How often Prefect is asked how it has the flow run, in seconds.
+ASK = 5.0
+#: How long takes that are cancelled too may take to be: Prefect kills 30 s after its signal.
+LIMIT = 15.0
+
+Kind = Literal["cancelled", "paused", "stopped"]
+#: What is said of rows and steps that a run left undone.
+WORDS: dict[Kind, str] = {
+    "cancelled": "cancelled on Prefect's page",
+    "paused": "paused on Prefect's page",
+    "stopped": "its worker was stopped",
+}
+
+
+@asynccontextmanager
+async def interruptible(run: Run) -> AsyncIterator[None]:
+    """Have what befalls the flow run from outside stop the run in order, while this lasts.
+
+    Raises Ended with the state that the flow run ends in, or Pause where it is to be resumed.
+    """
+    interruption = _Interruption(run)
+    with interruption.listening():
+        try:
+            yield
+        except (asyncio.CancelledError, CancelledRun, Pause):
+            if interruption.kind is None:
+                raise
+            interruption.is_told()
+        if interruption.kind is not None:
+            await interruption.settle()
+
+
+class _Interruption:
+    """Hears of an interruption, and brings the run to its end."""
+
+    def __init__(self, run: Run) -> None:
+        self.kind: Kind | None = None
+        self._run = run
+        self._state: State[Any] | None = None
+        main = asyncio.current_task()
+        assert main is not None
+        self._main = main
+        self._leaves = False
+        self._cancelled: int | None = None
+        self._acting: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Listen to Prefect, and to the signal that a worker sends."""
+        asking = asyncio.create_task(self._ask(), name="state of the flow run")
+        try:
+            # A run of the command line has the signals itself.
+            with nullcontext() if self._run.followed else on_sigterm(self._signalled):
+                yield
+        finally:
+            asking.cancel()
+
+    def is_told(self) -> None:
+        """Go on after the run was left in the middle."""
+        if self._leaves:
+            self._main.uncancel()
+
+    async def settle(self) -> None:
+        """Say how things stand, and end the flow run as it was asked to."""
+        assert self.kind is not None
+        if self._acting is not None:
+            await asyncio.wait({self._acting})
+        if self.kind == "cancelled" and not self._run.has_begun:
+            await self._cancel(cancel_approved(self._run))
+        words = f"{WORDS[self.kind]}: {await words_of_rest(self._run, self._cancelled)}"
+        await self._say(words)
+        if self.kind == "paused":
+            raise Pause(words, state=self._state)
+        if self.kind == "stopped":
+            raise Ended(await park(words, datetime.now(UTC), at_once=True))
+        raise Ended(Cancelled(message=words))
+
+    async def _ask(self) -> None:
+        while True:
+            await asyncio.sleep(ASK)
+            kind = await self._kind()
+            # After a question of its own the run leaves by itself, once Prefect has the form.
+            if kind is not None and not is_question(self._state):
+                self._hear(kind)
+                return
+
+    def _signalled(self) -> None:
+        """Act on the signal of a worker: it kills for a cancelling, and when it is stopped."""
+        if self._acting is None:
+            self._acting = asyncio.create_task(self._find_out(), name="signal")
+
+    async def _find_out(self) -> None:
+        await self._act(await self._kind() or "stopped")
+
+    def _hear(self, kind: Kind) -> None:
+        if self._acting is None:
+            self._acting = asyncio.create_task(self._act(kind), name=kind)
+
+    async def _kind(self) -> Kind | None:
+        kind, self._state = await ask_prefect()
+        return kind
+
+    async def _act(self, kind: Kind) -> None:
+        """Have the run stop: the ledger first, so that it holds whatever becomes of this process.
+
+        A run that has begun nothing yet is left where it is.
+        """
+        self.kind = kind
+        run, words = self._run, WORDS[kind]
+        run.interrupted = words
+        if not run.has_begun:
+            # Nor does it begin anything later, whatever takes no notice of being left.
+            run.lose(words)
+            self._leaves = self._main.cancel()
+            return
+        if kind == "cancelled":
+            begun = run.at.settings.prefect_cancel == "all"
+            await self._cancel(cancel_rest(run, begun=begun))
+            if begun:
+                # The engine sees to it that the service hears of it, as long as there is time.
+                asyncio.get_running_loop().call_later(LIMIT, run.stop, words)
+                return
+        run.stop(words)
+
+    async def _cancel(self, rest: Awaitable[int | None]) -> None:
+        try:
+            self._cancelled = await rest
+        except CallsheetError as error:
+            get_run_logger().error("not all could be cancelled: %s", error)
+
+    async def _say(self, words: str) -> None:
+        """Say it in the log and in an artifact, and bring the report in the store up to date."""
+        get_run_logger().warning(words)
+        run = self._run
+        if run.campaign is None:
+            return
+        await _publish(key_of(run.campaign.name, "interruption"), words)
+        if run.engine is not None and run.outcome is None:
+            with suppress(CallsheetError):
+                await report_step(run.campaign.name)
+
+
+@out_of_the_way
+async def _publish(key: str, words: str) -> None:
+    await put_words(key, [words], words="What ended this run, and what continues")
+
+
+async def ask_prefect() -> tuple[Kind | None, State[Any] | None]:
+    """Ask Prefect how it has the flow run, and whether it goes on; no answer says nothing."""
+    context = FlowRunContext.get()
+    assert context is not None
+    assert context.flow_run is not None
+    state: State[Any] | None = None
+    with suppress(httpx.HTTPError, PrefectException, OSError):
+        async with get_client() as client:
+            state = (await client.read_flow_run(context.flow_run.id)).state
+    if state is not None and state.is_paused() and state.state_details.pause_reschedule:
+        return "paused", state
+    if state is not None and (state.is_cancelling() or state.is_cancelled()):
+        return "cancelled", state
+    return None, state
+
+
+def is_question(state: State[Any] | None) -> bool:
+    """Whether this is the state of a flow run that has suspended itself for an answer."""
+    return state is not None and (state.state_details.pause_key or "").startswith(QUESTION)
+
+
+@contextmanager
+def on_sigterm(hear: Callable[[], None]) -> Iterator[None]:
+    """Have SIGTERM heard instead of Prefect's handler, which cuts off calls that are under way.
+
+    Whoever else in this process would have been ended by it, is: a flow that calls this one, say.
+    """
+    heard = False
+
+    def note() -> None:
+        nonlocal heard
+        heard = True
+        hear()
+
+    before = _handler()
+    loop = asyncio.get_running_loop()
+    try:
+        # In a thread there are no signals, and on Windows the loop has none.
+        loop.add_signal_handler(signal.SIGTERM, note)
+    except (NotImplementedError, RuntimeError, ValueError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, before)
+        if heard and not is_called_back():
+            signal.raise_signal(signal.SIGTERM)
+
+
+def _handler() -> Any:
+    return signal.getsignal(signal.SIGTERM) or signal.SIG_DFL

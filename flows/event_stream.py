@@ -16,9 +16,9 @@ from prefect.events import Event
 from prefect.events.clients import EventsClient, get_events_client
 from prefect.settings import PREFECT_API_URL
 
-from callsheet.flows.hint_events import Emit, Payload, Resource
-from callsheet.tasks.redact import redact
-from callsheet.tasks.retry import RetryPolicy, retry
+from callsheet.flows.webhook_events import Emit, Payload, Resource
+from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.runtime.retry import RetryPolicy, retry
 
 log = logging.getLogger("callsheet.events")
 

@@ -15,11 +15,30 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from callsheet.flows.sheet_run import SheetRun
-from callsheet.flows.sweeping import Sweeping
+from callsheet.flows.sheet_run import SheetRun, Sweeping
 from callsheet.tasks.campaign.values import RunOutcome
-from callsheet.tasks.crash import crashpoint
-from callsheet.tasks.errors import (
+from callsheet.tasks.ledger.inbox_sheets import SweptSheet
+from callsheet.tasks.ledger.values import State
+from callsheet.tasks.nights.approval import keep_plan
+from callsheet.tasks.nights.locations import (
+    InboxPlace,
+    SheetFile,
+    is_as_dealt,
+    points_to,
+    version_dealt,
+)
+from callsheet.tasks.nights.records import close, resting, with_figures
+from callsheet.tasks.nights.reports import (
+    Outcome,
+    SheetReport,
+    answer_document,
+    names_of,
+    plan_report,
+    problems_report,
+    rows_report,
+)
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import (
     BadInput,
     CallsheetError,
     ConfigurationError,
@@ -32,24 +51,8 @@ from callsheet.tasks.errors import (
     StoreError,
     StoreUnusable,
 )
-from callsheet.tasks.garbage import no_search
-from callsheet.tasks.ledger import (
-    State,
-)
-from callsheet.tasks.ledger.inbox_sheets import SweptSheet
-from callsheet.tasks.nights.places import InboxPlace, SheetFile
-from callsheet.tasks.nights.records import close, resting, with_figures
-from callsheet.tasks.nights.sheet_answers import (
-    answer_document,
-    names_of,
-    plan_report,
-    problems_report,
-    rows_report,
-)
-from callsheet.tasks.nights.stability import is_as_dealt, points_to, version_dealt
-from callsheet.tasks.nights.values import Outcome, SheetReport
-from callsheet.tasks.nights.waiting_plan import keep_plan
-from callsheet.tasks.redact import redact
+from callsheet.tasks.runtime.process import no_search
+from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.sheet import Sheet, SheetOptions, parse_sheet
 
 log = logging.getLogger("callsheet.night")

@@ -1,9 +1,4 @@
-"""A night as a Prefect flow: an inbox of sheets is swept, once for each night that it was due.
-
-The sweep itself is in `flows.sweep`; this knows what Prefect knows beside it: when the run was due,
-and whether a newer one is. Prefect starts the runs that were missed one after the other, oldest
-first: all but the newest end at once.
-"""
+"""Nightly runs and digests as Prefect flows."""
 
 import logging
 import time
@@ -28,27 +23,31 @@ from prefect.context import FlowRunContext
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from callsheet.flows.as_tasks import AS_TASKS
 from callsheet.flows.endings import NAMES, ended, needs_person, not_approved
-from callsheet.flows.night import hold_night
-from callsheet.flows.night_watch import NightWatch
-from callsheet.flows.parameters import Credits, amount_of
-from callsheet.flows.prefect_logs import set_up_prefect_logs
-from callsheet.flows.run_name import is_made_up
+from callsheet.flows.flow_runs import AS_TASKS, NightWatch, is_made_up, set_up_prefect_logs
+from callsheet.flows.interface import Credits, amount_of
+from callsheet.flows.nightly_run import hold_night
 from callsheet.flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
-from callsheet.tasks.clock import utc_now
-from callsheet.tasks.credits import as_number, in_credits
-from callsheet.tasks.duration import parse_duration
-from callsheet.tasks.errors import BadInput, CallsheetError
-from callsheet.tasks.ledger import open_ledger
-from callsheet.tasks.ledger.nights import skip_night
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.nightly_runs import skip_night
 from callsheet.tasks.nights.calendar import night_of
-from callsheet.tasks.nights.inboxes import Inbox, with_terms
-from callsheet.tasks.nights.nights_file import find_inboxes
-from callsheet.tasks.nights.values import NightReport, SheetReport
-from callsheet.tasks.redact import redact
-from callsheet.tasks.settings import Settings, load_settings
-from callsheet.tasks.suggest import suggest_for
+from callsheet.tasks.nights.inboxes import Inbox, find_inboxes, with_terms
+from callsheet.tasks.nights.reports import NightReport, SheetReport
+from callsheet.tasks.notices import digest
+from callsheet.tasks.runtime.errors import BadInput, CallsheetError
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import utc_now
+from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.runtime.suggest import suggest_for
+from callsheet.tasks.values.amounts import as_number, in_credits, parse_duration
+
+# A night as a Prefect flow: an inbox of sheets is swept, once for each night that it was due.
+#
+# The sweep itself is in `flows.nightly_run`; this knows what Prefect knows beside it: when the run
+# was due, and whether a newer one is. Prefect starts the runs that were missed one after the other,
+# oldest first: all but the newest end at once.
+
 
 #: A night that was not swept, and the message says why; one that has passed before its run began.
 SKIPPED, SUPERSEDED = "Skipped", "Superseded"
@@ -264,3 +263,44 @@ def _why(sheet: SheetReport) -> list[str]:
     """Return why a sheet stands as it does: every problem with its cell, and what helps."""
     said = [words for words in (sheet.words, sheet.unanswered) if words]
     return [redact(words) for words in (*said, *sheet.problems)]
+
+
+# The digest of an inbox as a Prefect flow: at eight, say, while the night was at two.
+#
+# What is told, and that it is told once, is in `tasks.notices`.
+
+
+@flow(
+    name="digest",
+    description="Sends the digest of an inbox's last nightly run, once.",
+    flow_run_name="digest {inbox}",
+    retries=0,
+    persist_result=False,
+)
+async def tell_digest(
+    inbox: str, nights: str | None = None, profile: str | None = None
+) -> State[dict[str, Any]]:
+    """Send the digest of an inbox that is due; where there is nothing to tell, none is sent.
+
+    Args:
+        inbox: a name in nights.toml.
+        nights: another file than nights.toml.
+        profile: settings from a TOML profile.
+    """
+    set_up_prefect_logs()
+    suggest_for(profile, flow=True)
+    return await ended(_tell(inbox, nights, profile))
+
+
+async def _tell(inbox: str, nights: str | None, profile: str | None) -> State[Any]:
+    settings = load_settings(profile=profile)
+    listed = nights or settings.nights
+    file = None if listed is None else Path(listed)
+    inboxes = find_inboxes(inbox, folder=Path.cwd(), file=file)
+    async with await open_ledger(settings.ledger) as ledger:
+        sent = await digest(ledger, settings, inboxes, clock=time.time)
+    told = [one.subject for one in sent if one.failed is None]
+    failed = [f"to {one.address}: {one.failed}" for one in sent if one.failed is not None]
+    if failed:
+        return Failed(message="; ".join(failed), data=CallsheetError("; ".join(failed)))
+    return Completed(message="; ".join(told) or "nothing is due", data={"sent": told})

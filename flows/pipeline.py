@@ -1,28 +1,71 @@
-"""The order of the steps: read, plan, quote, approve, produce, report. There is only this one.
-
-In a flow (`flows.campaign`) each step is a task of Prefect's, elsewhere a plain call. Knows neither
-what a step does nor what carries it.
-"""
+"""The order of the steps of a run, and the execution of a plan that was approved on the board."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
-from callsheet.tasks.campaign.production import produce_step, production
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.lease import carry_only
+from callsheet.tasks.campaign.match import name_campaign
+from callsheet.tasks.campaign.plan import check_holds, check_money
+from callsheet.tasks.campaign.run import Run, Taken, no_approval, open_run
 from callsheet.tasks.campaign.steps import (
     approve_step,
     plan_step,
+    produce_step,
+    production,
     quote_step,
     read_step,
     report_step,
 )
-from callsheet.tasks.campaign.taken import Taken
-from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.campaign.stored_plans import (
+    PlanTerms,
+    check_stands,
+    check_still_stands,
+    paid_lines,
+    replace_plan,
+    words_of_approval,
+)
+from callsheet.tasks.campaign.uploads import parse_kept
+from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.engine.owner import is_dead
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.plans import KeptPlan, find_plan, find_sheet
+from callsheet.tasks.ledger.runs import (
+    BoardRun,
+    claim_run,
+    end_run,
+    find_run,
+    note_begun,
+    renew_run,
+)
+from callsheet.tasks.ledger.values import UNDER_WAY, rows_of
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import (
+    BadInput,
+    CallsheetError,
+    MovedOn,
+    Parked,
+    RunStopped,
+    SpendRefused,
+)
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import UnixClock
+from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.runtime.retry import renewing
+
+# The order of the steps: read, plan, quote, approve, produce, report. There is only this one.
+#
+# In a flow (`flows.campaign`) each step is a task of Prefect's, elsewhere a plain call. Knows
+# neither what a step does nor what carries it.
 
 
 @dataclass(frozen=True)
@@ -102,3 +145,281 @@ async def _report(run: Run, steps: Steps, campaign: str) -> RunOutcome:
     await steps.report_campaign(campaign)
     assert run.outcome is not None
     return run.outcome
+
+
+# One plan that was approved on the board, carried out: what was approved happens, or nothing.
+#
+# Whatever ends a process that works on a run, the next one goes on: it acquires the run's lease in
+# the ledger first and renews it, its end is noted there, and in between the pipeline's own rules
+# hold. Knows neither what started it nor what monitors it.
+
+
+log = logging.getLogger("callsheet.run")
+
+#: A run that parks without a moment is taken up again after this long, in seconds.
+PAUSE = 60.0
+LOOK = "check the new plan and approve it"
+LOOK_HERE = "have a plan made with the service that is to make its videos, and approve that"
+OVERTAKEN = "another sheet of the campaign was run since; nothing more of this one is begun"
+
+#: What goes along with a run while it lasts: signals, progress.
+Watch = Callable[[Run], AbstractAsyncContextManager[object]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEnd:
+    """How a run ended: its exit status, a word for people, and when it is taken up again."""
+
+    exit_status: int
+    words: str | None = None
+    due_at: float | None = None
+    outcome: RunOutcome | None = None
+
+
+async def carry_out(
+    run_id: str,
+    settings: Settings,
+    steps: Steps,
+    *,
+    place: str,
+    watch: Watch = lambda _: nullcontext(),
+    clock: UnixClock = time.time,
+) -> RunEnd | None:
+    """Carry a run to its end and note how that was; None where it is over, or leased elsewhere.
+
+    `place` owns the run's lease, named as `owner.this_process` does. Raises BadInput for no such
+    run.
+    """
+    async with await open_ledger(settings.ledger, create=False) as ledger:
+        run = await ledger.read(partial(find_run, run_id=run_id))
+        if run is None:
+            raise BadInput(f"the ledger has no run {run_id}; nothing was spent")
+        claim = partial(claim_run, run_id=run_id, place=place, is_dead=is_dead)
+        if await ledger.write(partial(claim, at=clock(), seconds=settings.lease)) is None:
+            log.info("run %s is over, or %s has its lease", run_id, run.place)
+            return None
+        plan = await ledger.read(partial(find_plan, plan_id=run.plan_id))
+        assert plan is not None, "a run has a plan"
+        # Its rows, too, are left as they are: their videos are at the other service.
+        end = _other_money(plan, settings)
+        if end is None:
+            carrier = _Carrier(ledger, settings, steps, run, plan, watch, clock)
+            async with _renewing(ledger, carrier, place=place, lapse=settings.lease):
+                end = await carrier.carry()
+        crashpoint("run: before its end is noted")
+        ended = partial(end_run, run_id=run_id, place=place, exit_status=end.exit_status)
+        words = redact(end.words) if end.words else None
+        await ledger.write(partial(ended, words=words, at=clock(), due_at=end.due_at))
+        return end
+
+
+def _renewing(
+    ledger: Ledger, carrier: _Carrier, *, place: str, lapse: float
+) -> AbstractAsyncContextManager[None]:
+    """Renew the run's lease; begin nothing more once another process has it."""
+    renew = partial(renew_run, run_id=carrier.run.id, place=place, seconds=lapse)
+
+    async def beat() -> None:
+        if not await ledger.write(renew):
+            carrier.lose("another process took over this run: this one did not renew its lease")
+
+    return renewing(
+        beat,
+        lapse=lapse,
+        is_lost=lambda: carrier.lost is not None,
+        on_trouble=partial(log.warning, "the lease of the run was not renewed: %s"),
+    )
+
+
+def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
+    """Return the end of a run whose plan a sandbox has priced where videos cost, or the reverse."""
+    try:
+        check_money(PlanTerms.read(plan.terms).sandbox, settings.sandbox, look=LOOK_HERE)
+    except SpendRefused as error:
+        return RunEnd(exit_status=4, words=_say(error))
+    return None
+
+
+class _Carrier:
+    """Carries one run of one plan, once its lease is acquired."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        settings: Settings,
+        steps: Steps,
+        run: BoardRun,
+        plan: KeptPlan,
+        watch: Watch,
+        clock: UnixClock,
+    ) -> None:
+        self._ledger = ledger
+        self._settings = settings
+        self._steps = steps
+        self.run = run
+        #: Why nothing more is begun: another process has the run's lease.
+        self.lost: str | None = None
+        self._open: Run | None = None
+        self._plan = plan
+        self._terms = PlanTerms.read(plan.terms)
+        self._watch = watch
+        self._clock = clock
+
+    def lose(self, because: str) -> None:
+        """Begin nothing more: another process works on the run."""
+        self.lost = because
+        log.warning("%s", because)
+        if self._open is not None:
+            self._open.lose(because)
+
+    @asynccontextmanager
+    async def _opened(self, run: Run) -> AsyncIterator[None]:
+        """Let signals and progress go along with an open run, and stop it should it be lost."""
+        self._open = run
+        if self.lost is not None:
+            run.lose(self.lost)
+        try:
+            async with self._watch(run):
+                yield
+        finally:
+            self._open = None
+
+    async def carry(self) -> RunEnd:
+        """Carry it and return how it ended, whatever that was."""
+        try:
+            check_stands(self._plan)
+            if self._plan.kind == "retake":
+                return self._end_of(await self._carry_rows(self._paid_for()))
+            if await self._is_overtaken():
+                return await self._bring_home(OVERTAKEN)
+            return self._end_of(await self._carry_sheet())
+        except Parked as error:
+            return RunEnd(exit_status=5, words=_say(error), due_at=error.until.timestamp())
+        except RunStopped as error:
+            # Nobody has to press a button: what is paid for goes on by itself.
+            due_at = self._clock() + PAUSE
+            return RunEnd(exit_status=5, words=_say(error), due_at=due_at)
+        except SpendRefused as error:
+            return await self._refused(error)
+        except CallsheetError as error:
+            return RunEnd(exit_status=error.exit_status, words=_say(error))
+
+    async def _carry_sheet(self) -> RunOutcome:
+        """Take every step of a run of the sheet as it was handed in."""
+        assert self._plan.sheet_id is not None
+        kept = await self._ledger.read(partial(find_sheet, sheet_id=self._plan.sheet_id))
+        assert kept is not None, "a plan of a sheet has one"
+        read = partial(parse_kept, self._settings, kept, self._terms.sheet_options(self._settings))
+        sheet, options = await asyncio.to_thread(read), self._terms.options(kept)
+        async with open_run(options, self._settings, self._approval) as run:
+            run.sheet = await name_campaign(run.at.ledger, sheet, options)
+            run.also_approves = partial(check_still_stands, plan_id=self._plan.id)
+            run.leaves_refused = True
+            # The plan was made with them, or without.
+            run.hidden_wanted = _wanted
+            async with self._opened(run):
+                campaign = await prepare(run, self._steps)
+                await self._note_begun()
+                return await carry(run, self._steps, campaign)
+
+    async def _approval(self, plan: Plan) -> str:
+        """Return who approved the plan; raise MovedOn unless it is the one that was shown."""
+        assert self._plan.document is not None
+        tolerance = self._settings.quote_tolerance
+        check_holds(plan, self._plan.document, tolerance=tolerance, look=LOOK)
+        return words_of_approval(self._plan)
+
+    async def _carry_rows(self, names: Sequence[str]) -> RunOutcome:
+        """Carry rows that are approved or under way, as the ledger has them: pays for no other."""
+        found = await self._campaign()
+        options = RunOptions(sheet=found.sheet or found.name, sandbox=self._terms.sandbox)
+        async with open_run(options, self._settings, no_approval) as run:
+            await run.at.store.check()
+            async with self._opened(run):
+                await carry_only(run, found, names, wait=None)
+                await self._note_begun()
+                return await carry(run, self._steps, found.name)
+
+    async def _note_begun(self) -> None:
+        crashpoint("run: what was approved is in the rows")
+        await self._ledger.write(partial(note_begun, run_id=self.run.id, at=self._clock()))
+
+    async def _refused(self, error: SpendRefused) -> RunEnd:
+        """End a run that may not spend; videos that it started before are still brought home."""
+        # What a run has begun was paid for on its plan, which stays whose word that was.
+        if isinstance(error, MovedOn) and self.run.begun_at is None:
+            error.remedy = LOOK
+            await self._plan_anew(error)
+        return await self._bring_home(_say(error))
+
+    async def _is_overtaken(self) -> bool:
+        """Whether another sheet of the campaign was run since this one was taken into the ledger.
+
+        To go back to this one would undo what is newer, and pay for what nobody wants any more.
+        """
+        if self.run.begun_at is None:
+            return False
+        assert self._plan.document is not None
+        digest = (await self._campaign()).sheet_digest
+        return bool(digest != self._plan.document["sheet"]["sha256"])
+
+    async def _bring_home(self, words: str) -> RunEnd:
+        """Pay for nothing more but what was approved; `words` say why the run goes no further."""
+        try:
+            if names := await self._begun():
+                rest = self._end_of(await self._carry_rows(names))
+                return RunEnd(exit_status=4, words=words, due_at=rest.due_at, outcome=rest.outcome)
+        except Parked as other:
+            return RunEnd(exit_status=5, words=words, due_at=other.until.timestamp())
+        except RunStopped as error:
+            words = f"{words}; {_say(error)}"
+            return RunEnd(exit_status=5, words=words, due_at=self._clock() + PAUSE)
+        except CallsheetError as error:
+            # Both are said: what keeps its videos away is mended before it is carried on.
+            words = f"{words}; what it started was not downloaded: {_say(error)}"
+            return RunEnd(exit_status=error.exit_status, words=words)
+        return RunEnd(exit_status=4, words=words)
+
+    async def _plan_anew(self, error: MovedOn) -> None:
+        """Have a plan made in the place of one that stands no more, for the same person to see."""
+        plan = self._plan
+        anew = partial(replace_plan, old=plan, plan_id=uuid4().hex, terms=plan.terms)
+        by = plan.approved_by or plan.made_by
+        await self._ledger.write(partial(anew, words=str(error), by=by, at=self._clock()))
+
+    async def _begun(self) -> list[str]:
+        """Return the rows of the plan that are approved or under way."""
+        found = await self._ledger.read(partial(find_campaign, name=self._plan.campaign))
+        if found is None:
+            return []
+        paid = frozenset(self._paid_for())
+        rows = await self._ledger.read(partial(rows_of, campaign_id=found.id))
+        states = UNDER_WAY | {"approved"}
+        return [row.row for row in rows if row.row in paid and row.state in states]
+
+    def _paid_for(self) -> list[str]:
+        assert self._plan.document is not None
+        return [line["row"] for line in paid_lines(self._plan.document)]
+
+    async def _campaign(self) -> Campaign:
+        found = await self._ledger.read(partial(find_campaign, name=self._plan.campaign))
+        if found is None:
+            raise BadInput(f"there is no campaign {self._plan.campaign}; nothing was spent")
+        return found
+
+    def _end_of(self, outcome: RunOutcome) -> RunEnd:
+        due_at: float | None = None
+        if outcome.exit_status == 5:
+            until = outcome.parked_until
+            due_at = self._clock() + PAUSE if until is None else until.timestamp()
+        return RunEnd(
+            exit_status=outcome.exit_status, words=outcome.words, due_at=due_at, outcome=outcome
+        )
+
+
+async def _wanted(rows: Sequence[Any]) -> bool:
+    return True
+
+
+def _say(error: CallsheetError) -> str:
+    return f"{error} ({error.remedy})" if error.remedy else str(error)

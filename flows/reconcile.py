@@ -16,14 +16,16 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from callsheet.flows.endings import ended, needs_person
-from callsheet.flows.prefect_logs import set_up_prefect_logs
+from callsheet.flows.flow_runs import set_up_prefect_logs
 from callsheet.tasks.aftercare.differences import Comparison
 from callsheet.tasks.aftercare.reconcile import names_of, reconcile
 from callsheet.tasks.engine.context import open_service, organisation_of
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import find_campaign, open_ledger
-from callsheet.tasks.settings import Settings, load_settings
-from callsheet.tasks.suggest import suggest_for
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.runtime.suggest import suggest_for
 
 #: Differences in the artifact at most.
 SHOWN = 1000

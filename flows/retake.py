@@ -10,22 +10,31 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
-from callsheet.flows.as_tasks import AS_TASKS
 from callsheet.flows.campaign import run_of
-from callsheet.flows.endings import end, ended
-from callsheet.flows.interruption import interruptible
-from callsheet.flows.parameters import Credits, amount_of
+from callsheet.flows.endings import end, ended, interruptible
+from callsheet.flows.flow_runs import AS_TASKS
+from callsheet.flows.interface import Credits, amount_of
 from callsheet.flows.pipeline import carry
 from callsheet.flows.shown import publish_report, showing
-from callsheet.tasks.aftercare.begun import begun_rows, has_approved
-from callsheet.tasks.aftercare.retake import approve_offers, count_videos, offers, plan_of
-from callsheet.tasks.campaign.hold import carry_only
-from callsheet.tasks.campaign.quote import check_budget, is_within
+from callsheet.tasks.aftercare.retake import (
+    approve_offers,
+    begun_rows,
+    count_videos,
+    has_approved,
+    offers,
+    plan_of,
+)
+from callsheet.tasks.campaign.lease import carry_only
+from callsheet.tasks.campaign.quotes import check_budget, is_within
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.selection import choose_rows
-from callsheet.tasks.credits import in_credits
-from callsheet.tasks.errors import SpendRefused
-from callsheet.tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, rows_of
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.reviews import kept_rows
+from callsheet.tasks.ledger.takes import RETAKEABLE
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.runtime.errors import SpendRefused
+from callsheet.tasks.values.amounts import in_credits
 
 
 @flow(

@@ -1,33 +1,42 @@
-"""The run of one sheet in a night: as any run of it, approved beforehand or not at all.
-
-What it says of it, and to whom, is not its business.
-"""
+"""The run of one sheet in a nightly run, and what all of its sheets share."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from callsheet.flows.pipeline import carry, prepare
-from callsheet.flows.sweeping import Sweeping
-from callsheet.tasks.campaign.hold import carry_only
+from callsheet.flows.pipeline import Steps, carry, prepare
+from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.match import name_campaign
 from callsheet.tasks.campaign.report import exit_status
 from callsheet.tasks.campaign.run import Run, no_approval, open_run
 from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
-from callsheet.tasks.crash import crashpoint
-from callsheet.tasks.errors import BadInput, CallsheetError, Parked, SpendRefused
-from callsheet.tasks.ledger import UNDER_WAY, Campaign, State, find_campaign, rows_of
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, states_of
-from callsheet.tasks.nights.night_approval import NightApproval
-from callsheet.tasks.nights.places import SheetFile
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.nightly_runs import KeptNight
+from callsheet.tasks.ledger.values import UNDER_WAY, State, rows_of
+from callsheet.tasks.nights.approval import NightApproval
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.locations import SheetFile
 from callsheet.tasks.nights.records import begin, canary_of
+from callsheet.tasks.nights.reports import NightReport, SheetReport, earlier_report
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import BadInput, CallsheetError, Parked, SpendRefused
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import Sleep, UnixClock
+from callsheet.tasks.runtime.suggest import suggest_run
 from callsheet.tasks.sheet import Sheet
-from callsheet.tasks.suggest import suggest_run
+
+# The run of one sheet in a night: as any run of it, approved beforehand or not at all.
+#
+# What it says of it, and to whom, is not its business.
+
 
 log = logging.getLogger("callsheet.night")
 
@@ -217,4 +226,94 @@ class SheetRun:
         known = replace(self.known, campaign=campaign)
         self.known = await self._at.ledger.write(
             partial(begin, inbox=self._at.inbox.name, sheet=known)
+        )
+
+
+# What all sheets of a sweep share: ledger and terms, whose night it is, what came of it so far.
+
+
+@dataclass(kw_only=True)
+class Sweeping:
+    """What all sheets of a sweep share."""
+
+    ledger: Ledger
+    settings: Settings
+    inbox: Inbox
+    night: KeptNight
+    #: When the night of that date began.
+    since: float
+    place: str
+    steps: Steps
+    watch: Callable[[Run], AbstractAsyncContextManager[object]]
+    sandbox: bool
+    clock: UnixClock
+    sleep: Sleep
+    #: Of which sheet of the inbox each campaign is.
+    campaigns: dict[str, str] = field(default_factory=dict)
+    #: Why nothing more may be begun: the night is another's.
+    lost: str | None = None
+    _open: dict[int, Run] = field(default_factory=dict)
+    _told: dict[str, SheetReport] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.night.report is not None:
+            before = NightReport.read(self.night.report)
+            self._told = {sheet.name: sheet for sheet in before.sheets}
+        wait = self.inbox.max_wait
+        self.until = None if wait is None else asyncio.get_running_loop().time() + wait
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds that are left of the sweep."""
+        if self.until is None:
+            return None
+        return max(0.0, self.until - asyncio.get_running_loop().time())
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether the service is a sandbox, whose videos and credits are not real."""
+        return self.sandbox or self.settings.sandbox
+
+    def knows(self, sheets: Iterable[SweptSheet]) -> None:
+        """Take in whose campaigns are those of the sheets that lie there."""
+        # A sheet that was run goes before one that was not.
+        for sheet in sorted(sheets, key=lambda one: (one.outcome == "not-approved", one.name)):
+            if sheet.campaign is not None:
+                self.campaigns.setdefault(sheet.campaign, sheet.name)
+
+    def sheet_of(self, campaign: str | None) -> str | None:
+        """Return which of the sheets that lie there has a campaign; None for none of them."""
+        return None if campaign is None else self.campaigns.get(campaign)
+
+    def lose(self, because: str) -> None:
+        """Begin nothing more, in any run: another sweep has the night."""
+        self.lost = because
+        log.warning("%s", because)
+        for run in self._open.values():
+            run.lose(because)
+
+    def opened(self, run: Run) -> None:
+        """Know of a run that is open."""
+        self._open[id(run)] = run
+        if self.lost:
+            run.lose(self.lost)
+
+    def closed(self, run: Run) -> None:
+        """Know that a run is over."""
+        self._open.pop(id(run), None)
+
+    def tell(self, report: SheetReport) -> None:
+        """Take what became of a sheet into what is told of the night."""
+        before = earlier_report(self._told, report)
+        self._told[report.name] = report.after(before)
+
+    def night_report(self, *, ended_at: float) -> NightReport:
+        """Return what came of the night so far, over all its sweeps."""
+        return NightReport(
+            inbox=self.inbox.name,
+            night=self.night.date,
+            zone=self.night.zone,
+            begun_at=self.night.begun_at,
+            ended_at=ended_at,
+            sheets=tuple(self._told[name] for name in sorted(self._told)),
         )

@@ -11,33 +11,16 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from callsheet.tasks.brief import Brief
-from callsheet.tasks.key import frozen_body
-from callsheet.tasks.ledger import (
-    Campaign,
-    CampaignRow,
-    Delivered,
-    Event,
-    Ledger,
-    Quoted,
-    State,
-    Take,
-    accept,
-    approve,
-    deliver,
-    ensure_campaign,
-    events_of,
-    find_campaign,
-    move,
-    open_take,
-    record_quote,
-    refuse,
-    rows_of,
-    set_budget,
-    settle,
-    sync_sheet,
-)
+from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign, find_campaign, set_budget
+from callsheet.tasks.ledger.deliveries import Delivered, deliver
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.moves import move
+from callsheet.tasks.ledger.quotes import Quoted, approve, record_quote
 from callsheet.tasks.ledger.schema import campaigns, rows, takes
+from callsheet.tasks.ledger.sync import sync_sheet
+from callsheet.tasks.ledger.takes import accept, open_take, refuse, settle
+from callsheet.tasks.ledger.values import CampaignRow, Event, State, Take, events_of, rows_of
+from callsheet.tasks.values.briefs import Brief, frozen_body
 
 NOW = 1_000.0
 T0 = 1_000_000.0

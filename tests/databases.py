@@ -24,7 +24,7 @@ import psutil
 import psycopg
 from sqlalchemy.engine import make_url
 
-from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.schema import VERSION_TABLE
 
 #: A table's size in bytes, from which on it is cheaper to make it anew than to leave its lines.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, update
 
-from callsheet.tasks.ledger import Campaign
+from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.leases import Lease, acquire, campaign_lease, release
 from callsheet.tasks.ledger.schema import leases
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from callsheet.tasks.log_lines import log_as
+from callsheet.tasks.runtime.logs import log_as
 
 
 @contextmanager

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 from callsheet.deployments.parser import build_parser
-from callsheet.deployments.sandbox.faults import kinds
-from callsheet.tasks import errors
-from callsheet.tasks.ledger import STATES, TRANSITIONS
+from callsheet.deployments.sandbox.faults import planned
+from callsheet.tasks.ledger.values import STATES, TRANSITIONS
 from callsheet.tasks.metrics import METRICS
-from callsheet.tasks.settings import KNOWN
+from callsheet.tasks.runtime import errors
+from callsheet.tasks.runtime.known_settings import KNOWN
 from callsheet.tasks.sheet.json_schema import sheet_schema
 
 ROOT = Path(__file__).parent.parent
@@ -65,7 +65,7 @@ def test_every_fault_of_the_sandbox_is_documented() -> None:
     text = (ROOT / "docs" / "sandbox.md").read_text()
     told = re.findall(r"^\| `([a-z-]+)` \| (?!what happens)(.+?) \| ", text, re.MULTILINE)
 
-    assert sorted(told) == sorted((kind["do"], kind["about"]) for kind in kinds.listed_kinds())
+    assert sorted(told) == sorted((kind["do"], kind["about"]) for kind in planned.listed_kinds())
 
 
 def test_every_option_of_the_sandbox_is_documented() -> None:

@@ -64,7 +64,7 @@ BELONGS = {
 #: What the list of names of a package is loaded with, each name when it is asked for.
 ON_DEMAND = "load_on_demand"
 #: The values and Prefect tasks at the top of `tasks/`.
-VERBS = {"read_sheet", "plan_rows", "quote_rows", "produce_rows", "report_campaign", "take_step"}
+VERBS = {"prefect_tasks"}
 
 
 def folder_of(path: Path) -> str:
@@ -196,7 +196,7 @@ NOT_PAID_FOR = {
         "tenacity",
         "alembic",
         "rich.console",
-        "callsheet.tasks.ledger.shown",
+        "callsheet.tasks.ledger.row_pages",
         "callsheet.tasks.ledger.takes",
         "callsheet.tasks.sheet",
         "sqlalchemy.dialects.postgresql",

@@ -1,8 +1,8 @@
 """Whatever is suggested can be typed: every command and option in code and in the pages parses.
 
-A command with a value in it is made by `tasks.suggest`; one that is the same for everybody stands
-between backticks in a string of the code. Both are read here from the source, so none escapes.
-"""
+A command with a value in it is made by `tasks.runtime.suggest`; one that is the same for everybody
+stands between backticks in a string of the code. Both are read here from the source, so none
+escapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from callsheet.deployments.parser import EPILOG, build_parser
-from callsheet.tasks.errors import BadInput
+from callsheet.tasks.runtime.errors import BadInput
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
@@ -27,7 +27,7 @@ SEEDS = {"callsheet video create", EPILOG}
 #: Stands for every value that is known only when the words are said; also a number.
 VALUE = "1"
 #: Where suggestions are made of the words that are given.
-MAKER = "tasks/suggest.py"
+MAKER = "tasks/runtime/suggest.py"
 
 
 def arguments(words: str) -> list[str]:
@@ -107,7 +107,7 @@ def strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def calls(name: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield where a function of `tasks.suggest` is called, and the words it is given."""
+    """Yield where a function of `tasks.runtime.suggest` is called, and the words it is given."""
     for path, tree in modules().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name:
@@ -155,7 +155,7 @@ def test_a_command_in_a_string_is_whole_and_can_be_typed() -> None:
                 by_hand.append(f"{path}:{line}: {said}")
 
     assert by_hand == [], (
-        "callsheet.tasks.suggest makes what has a value in it; backticks enclose the rest"
+        "callsheet.tasks.runtime.suggest makes what has a value in it; backticks enclose the rest"
     )
 
 
@@ -171,7 +171,7 @@ def test_an_option_that_is_suggested_has_the_value_it_needs() -> None:
 
 
 class Unmade(ast.NodeTransformer):
-    """Leaves out what `tasks.suggest` makes."""
+    """Leaves out what `tasks.runtime.suggest` makes."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         made = getattr(node.func, "id", "").startswith(("suggest", "again_with"))

@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 
 from callsheet.deployments.prefect_address import prefect_address
 from callsheet.deployments.prefect_deployment import client_of
-from callsheet.tasks.visible import say, visible
+from callsheet.tasks.runtime.redact import say, visible
 
 #: Where a file wants the id of a notification block.
 NOTIFY = "NOTIFY"

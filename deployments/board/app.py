@@ -1,7 +1,11 @@
-"""The board's application: every page and call in its place."""
+"""The board's web application and its server."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any
@@ -12,78 +16,121 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
 
-from callsheet.deployments.board.acts.videos import Videos
+from callsheet.deployments.board import refusals
 from callsheet.deployments.board.api import campaigns as campaign_calls
-from callsheet.deployments.board.api import cancel as cancel_calls
-from callsheet.deployments.board.api import document
-from callsheet.deployments.board.api import events as event_calls
-from callsheet.deployments.board.api import health as health_calls
 from callsheet.deployments.board.api import people as people_calls
 from callsheet.deployments.board.api import plans as plan_calls
-from callsheet.deployments.board.api import retakes as retake_calls
-from callsheet.deployments.board.api import reviews as review_calls
 from callsheet.deployments.board.api import rows as row_calls
-from callsheet.deployments.board.api import runs as run_calls
 from callsheet.deployments.board.api import sheets as sheet_calls
 from callsheet.deployments.board.api import videos as video_calls
-from callsheet.deployments.board.beside import Beside
-from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.board import Beside, Board
 from callsheet.deployments.board.guard import Guard
 from callsheet.deployments.board.health import Health
-from callsheet.deployments.board.known_query import known_query
-from callsheet.deployments.board.pages import (
-    activity,
-    attention,
-    campaigns,
-    health,
-    live,
-    login,
-    metrics,
-    new,
-    people,
-    plan,
-    report,
-    retakes,
-    row,
-    videos,
-)
-from callsheet.deployments.board.refusals import add_refusals
-from callsheet.deployments.board.repeats import Repeats
-from callsheet.deployments.board.streams import Streams
-from callsheet.deployments.board.tries import LOGINS, TOKENS, Tries
+from callsheet.deployments.board.limits import LOGINS, TOKENS, Repeats, Streams, Tries
+from callsheet.deployments.board.pages import campaign, overview, people, plans, rows, videos
+from callsheet.deployments.board.refusals import add_refusals, known_query
+from callsheet.deployments.board.run_monitor import attending
+from callsheet.deployments.board.services.videos import Videos
+from callsheet.deployments.process import inherited, listen_on, origin_of
+from callsheet.deployments.web_server import TimedProtocol, answering, config_for
 from callsheet.tasks.metrics import Exposition
+from callsheet.tasks.runtime.errors import ConfigurationError
 
-#: Modules of `pages/`.
+# The board as a server: its socket, and a clean end.
+
+
+#: Seconds that answers under way have at the end; a stream of events is cut off then.
+GRACE = 2
+#: Seconds for the head of a request to arrive.
+HEAD_TIMEOUT = 10.0
+#: Bytes of a head at most, and connections at once: one person has a few.
+LONGEST_HEAD = 32 * 1024
+MOST_CONNECTIONS = 512
+
+
+@asynccontextmanager
+async def serving(
+    make: Callable[[str], Board], *, host: str, port: int, fd: int | None = None
+) -> AsyncIterator[Board]:
+    """Serve the board that `make` gives for an origin until left.
+
+    `fd` is a socket that whoever started this process listens on. Raises ConfigurationError when
+    the address cannot be had.
+    """
+    with _listen(host, port) if fd is None else inherited(fd) as listening:
+        board = make(origin_of(listening))
+        app = make_app(board)
+        config = config_for(
+            app,
+            _Protocol,
+            h11_max_incomplete_event_size=LONGEST_HEAD,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_graceful_shutdown=GRACE,
+        )
+        try:
+            async with answering(config, listening), attending(board):
+                yield board
+        finally:
+            await app.state.beside.aclose()
+
+
+class _Protocol(TimedProtocol):
+    """A limit for the head of every request; what is answered takes the time it takes."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.limit(HEAD_TIMEOUT)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        waits = self.cycle is None or self.cycle.response_complete
+        if not waits:
+            self.limit(None)
+        elif not self.is_timed:
+            self.limit(HEAD_TIMEOUT)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return listen_on(family, (host, port), backlog=128)
+    except (OSError, OverflowError) as error:
+        why = error.strerror if isinstance(error, OSError) else "there is no such port"
+        raise ConfigurationError(
+            f"the board cannot listen on {host}:{port}: {why}",
+            remedy="is another program using it? --port 0 picks a free port",
+        ) from error
+
+
+# The board's application: every page and call in its place.
+
+
+#: The routers of `pages/`.
 PAGES = (
-    campaigns,
-    new,
-    plan,
-    live,
-    row,
-    videos,
-    retakes,
-    attention,
-    report,
-    people,
-    activity,
-    health,
-    metrics,
-    login,
+    overview.router,
+    plans.sheet_router,
+    plans.router,
+    campaign.router,
+    rows.router,
+    videos.router,
+    rows.retakes_router,
+    people.router,
+    people.login_router,
 )
-#: Modules of `api/`: each `router` has its paths below `API`.
+#: The routers of `api/`; their paths are below `API`.
 CALLS = (
-    campaign_calls,
-    row_calls,
-    review_calls,
-    event_calls,
-    video_calls,
-    people_calls,
-    health_calls,
-    sheet_calls,
-    plan_calls,
-    retake_calls,
-    cancel_calls,
-    run_calls,
+    campaign_calls.router,
+    row_calls.router,
+    video_calls.reviews_router,
+    row_calls.events_router,
+    video_calls.router,
+    people_calls.router,
+    campaign_calls.health_router,
+    sheet_calls.router,
+    plan_calls.router,
+    plan_calls.retakes_router,
+    plan_calls.cancel_router,
+    plan_calls.runs_router,
 )
 API = "/api/v1"
 
@@ -98,7 +145,7 @@ def make_app(board: Board) -> FastAPI:
         # Starlette builds these from the Host header, which a proxy may have passed on unseen.
         redirect_slashes=False,
     )
-    app.openapi = partial(document.describe, app)  # type: ignore[method-assign]
+    app.openapi = partial(refusals.describe, app)  # type: ignore[method-assign]
     app.state.board = board
     app.state.beside = beside = Beside()
     app.state.health = Health(board, beside)
@@ -120,12 +167,12 @@ def make_app(board: Board) -> FastAPI:
 def _routes() -> list[BaseRoute]:
     """Every page and call; nothing in them is of one board, and to put them together takes long."""
     router = APIRouter(generate_unique_id_function=_operation)
-    for one in PAGES:
-        router.include_router(one.router, include_in_schema=False)
+    for page in PAGES:
+        router.include_router(page, include_in_schema=False)
     # Pages show videos by the same addresses that programs fetch them by.
     router.include_router(video_calls.router, include_in_schema=False)
     for call in CALLS:
-        router.include_router(call.router, prefix=API, dependencies=[Depends(known_query)])
+        router.include_router(call, prefix=API, dependencies=[Depends(known_query)])
     return router.routes
 
 

@@ -1,29 +1,35 @@
-"""What every request to the board shares, and how a route gets it.
-
-Knows no SQL: what is in the ledger is asked for with the functions of `tasks.ledger`, by way of
-`Board.read` and `Board.write`.
-"""
+"""What every request to the board shares: who asks, what they may do, background tasks."""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import logging
 import secrets
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, TypeVar
+from typing import IO, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 
-from callsheet.deployments.board.hosts import is_loopback
-from callsheet.deployments.board.permission import Permission
+from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.sheet_reading import SheetReader
-from callsheet.tasks.ledger import Ledger
-from callsheet.tasks.ledger.ledger import Change
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
+from callsheet.tasks.ledger.ledger import Change, Ledger
+from callsheet.tasks.ledger.people import Person, Right, Role, checked_first
+from callsheet.tasks.ledger.reviews import Review
+from callsheet.tasks.runtime.known_settings import Settings
+
+# What every request to the board shares, and how a route gets it.
+#
+# Knows no SQL: what is in the ledger is asked for with the functions of `tasks.ledger`, by way of
+# `Board.read` and `Board.write`.
+
 
 T = TypeVar("T")
 
@@ -91,3 +97,207 @@ async def board_of(request: Request) -> Board:
 
 
 TheBoard = Annotated[Board, Depends(board_of)]
+
+
+# Who a request is from, read again inside the transaction of every change that it makes.
+#
+# A person may be revoked, or a link may end, while the body of a request is still on its way. So
+# what was read with the head of the request lets the request in, and never decides what is written.
+
+
+@dataclass(frozen=True)
+class Permission:
+    """How to find the person of one request, and what the route asks of them.
+
+    `find` locks what it reads until the transaction ends.
+    """
+
+    find: Change[Person | None]
+    #: Each raises ProblemDetails for a person who may not do this; routes add theirs.
+    checks: list[Callable[[Person], None]] = field(default_factory=list)
+
+    def check(self, person: Person | None) -> None:
+        """Raise ProblemDetails (401, 403) for a person who may not do this."""
+        if person is None:
+            raise nobody()
+        for check in self.checks:
+            check(person)
+
+    def guarding(self, change: Change[T]) -> Change[T]:
+        """Return a change that checks the person first, in its own transaction."""
+        return checked_first(change, find=self.find, check=self.check)
+
+
+# Who is asking, and what they may do: a route names the least role that it takes.
+#
+# A person comes with a bearer token (programs) or a session's cookie (browsers). Somebody from
+# outside came by a link (`person.guest`): no role lets them in, only a route that names a right and
+# has the campaign in its path as `{campaign}`.
+
+
+def at_least(role: Role) -> Callable[[Request], Awaitable[Person]]:
+    """Return the dependency of a route that takes somebody of this role or a higher one."""
+
+    async def person(request: Request) -> Person:
+        return _checked(request, partial(_has_role, role=role))
+
+    return person
+
+
+def with_right(right: Right, role: Role) -> Callable[[Request], Awaitable[Person]]:
+    """Return the dependency of a route that takes a role, or a link with a right to its campaign.
+
+    The route's path has to have `{campaign}`: a link to one campaign opens no other.
+    """
+
+    async def person(request: Request) -> Person:
+        campaign = request.path_params.get("campaign")
+        return _checked(request, partial(_has_right, right=right, role=role, campaign=campaign))
+
+    return person
+
+
+def somebody(request: Request) -> Person:
+    """Return who is asking; raise ProblemDetails 401 where nobody is logged in."""
+    found: Person | None = getattr(request.state, "person", None)
+    if found is None:
+        raise nobody()
+    return found
+
+
+def nobody() -> ProblemDetails:
+    """Return the refusal of whoever is not logged in."""
+    return ProblemDetails(
+        401,
+        "you are not logged in",
+        remedy="`callsheet board` prints an address to log in by",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+def _checked(request: Request, check: Callable[[Person], None]) -> Person:
+    """Return who is asking; what they need is asked again of every change that they make."""
+    found = somebody(request)
+    check(found)
+    request.state.permission.checks.append(check)
+    return found
+
+
+def _has_role(person: Person, role: Role) -> None:
+    if person.guest is not None:
+        raise ProblemDetails(403, "your link opens the videos of one campaign, and nothing else")
+    if not person.may(role):
+        raise ProblemDetails(403, f"this takes a person of the role {role}, you are {person.role}")
+
+
+def _has_right(person: Person, right: Right, role: Role, campaign: str | None) -> None:
+    if person.guest is None:
+        _has_role(person, role)
+    elif campaign != person.guest.campaign:
+        raise ProblemDetails(403, "your link opens the videos of one campaign, and nothing else")
+    elif right not in person.guest.rights:
+        raise ProblemDetails(403, f"your link does not let you {right}")
+
+
+Viewer = Annotated[Person, Depends(at_least("viewer"))]
+Reviewer = Annotated[Person, Depends(at_least("reviewer"))]
+Approver = Annotated[Person, Depends(at_least("approver"))]
+Admin = Annotated[Person, Depends(at_least("admin"))]
+#: Of routes below `{campaign}` that a link may open, too: videos, posters, captions, verdicts.
+Sees = Annotated[Person, Depends(with_right("see", "viewer"))]
+Decides = Annotated[Person, Depends(with_right("decide", "reviewer"))]
+Downloads = Annotated[Person, Depends(with_right("download", "viewer"))]
+
+
+# What a guest, who came by a link, is shown of what people inside have said of videos.
+#
+# A guest sees verdicts, and their own words. The names, reasons and notes of others stay inside.
+
+
+#: In the place of a name.
+OTHER = "another reviewer"
+
+
+def shown_to(person: Person, review: Review | None) -> Review | None:
+    """Return a review as this person is shown it."""
+    if review is None or person.guest is None or review.by == person.name:
+        return review
+    return replace(review, by=OTHER, reason=None, note=None)
+
+
+# The campaign that an address names: a dependency of the routes below it.
+
+
+async def known_campaign(board: Board, name: str) -> Campaign:
+    """Return the campaign of this name; raise ProblemDetails 404 where there is none."""
+    found = await board.read(partial(find_campaign, name=name))
+    if found is None:
+        raise ProblemDetails(404, f"the ledger knows no campaign {name[:80]}")
+    return found
+
+
+async def _of_address(board: TheBoard, campaign: str) -> Campaign:
+    return await known_campaign(board, campaign)
+
+
+#: To stand behind the person, so that nobody learns of a campaign who may not see it.
+TheCampaign = Annotated[Campaign, Depends(_of_address)]
+
+
+# Names of machines in addresses: which are numbers, and which lead to this machine alone.
+
+
+#: What a person is told who makes an address that nobody else can open.
+HERE_ONLY = "This address opens on this machine only."
+HERE_ONLY_REMEDY = (
+    "For other people, put a proxy with https in front of the board and start it with "
+    "--behind-proxy --url https://board.example."
+)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen on is of this machine alone."""
+    if host.lower() == "localhost":
+        return True
+    return is_number(host) and ipaddress.ip_address(host.strip("[]")).is_loopback
+
+
+def is_number(name: str) -> bool:
+    """Whether a host is an address as numbers, which is nobody's name."""
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+# What goes on beside requests, and has to end before the ledger is closed.
+
+
+log = logging.getLogger("callsheet.board")
+
+
+class Beside:
+    """Tasks that nobody waits for; one that fails says so in the log."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Begin some work."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def aclose(self) -> None:
+        """Cancel what still goes on, and wait for its end."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("work beside the board failed", exc_info=error)

@@ -13,20 +13,15 @@ from fastapi import Request
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from callsheet.deployments.board.beside import Beside
-from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.body_limit import BoundedBody
-from callsheet.deployments.board.permission import Permission
+from callsheet.deployments.board.board import Beside, Board, Permission, nobody
+from callsheet.deployments.board.limits import BoundedBody, Tries
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.refusals import answer, fault
-from callsheet.deployments.board.tokens import could_be, digest_of
-from callsheet.deployments.board.tries import Tries
-from callsheet.deployments.board.visit import Visit, is_own_host, visit_of
-from callsheet.deployments.board.who import nobody
+from callsheet.deployments.board.visit import Visit, could_be, digest_of, is_own_host, visit_of
 from callsheet.tasks.ledger.ledger import Change
 from callsheet.tasks.ledger.people import Person, person_of_token
 from callsheet.tasks.ledger.sessions import find_session, note_visit, person_of_session
-from callsheet.tasks.store.signed_addresses import origin_of_store
+from callsheet.tasks.store.addresses import origin_of_store
 
 #: No script, style, picture or video from anywhere else, nothing inline, and nobody frames it.
 POLICY = (

@@ -11,12 +11,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from callsheet.deployments.board.beside import Beside
-from callsheet.deployments.board.board import Board
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.ledger.hints import latest_heard
-from callsheet.tasks.plural import count
-from callsheet.tasks.redact import redact
+from callsheet.deployments.board.board import Beside, Board
+from callsheet.tasks.ledger.webhook_events import latest_heard
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.values.amounts import count
 
 Wellness = Literal["ok", "trouble", "off", "unknown"]
 #: A check older than this is made anew when somebody looks, in seconds.

@@ -13,10 +13,9 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
-from callsheet.deployments.board.who import Person
-from callsheet.tasks.credits import as_text, in_credits
-from callsheet.tasks.ledger import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
-from callsheet.tasks.plural import count
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
+from callsheet.tasks.values.amounts import as_text, count, in_credits
 
 #: Up to so many seconds a moment is told by how long ago it was: then the number, and its unit.
 _AGO = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (2_592_000, 86_400, "d"))

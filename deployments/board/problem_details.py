@@ -1,9 +1,14 @@
-"""How the board says no: a sentence, its status and a way on; as problem details (RFC 9457)."""
+"""Refusals as problem details (RFC 9457), and times in ISO 8601."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import PlainSerializer, WithJsonSchema
+
+# How the board says no: a sentence, its status and a way on; as problem details (RFC 9457).
 
 
 class ProblemDetails(Exception):
@@ -58,3 +63,21 @@ _TITLES = {
     429: "Too many tries",
     503: "Not now",
 }
+
+
+# How the interface says moments: ISO 8601 in UTC. Ours are Unix seconds.
+
+
+def iso(at: float) -> str:
+    """Return a moment as `2026-11-22T14:48:20Z`, with thousandths where it has them."""
+    found = datetime.fromtimestamp(round(at, 3), UTC)
+    exact = "milliseconds" if found.microsecond else "seconds"
+    return found.isoformat(timespec=exact).replace("+00:00", "Z")
+
+
+#: A moment in an answer.
+Moment = Annotated[
+    float,
+    PlainSerializer(iso, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
+]

@@ -1,20 +1,28 @@
-"""How a refusal reaches whoever asked: problem details for programs, a page for people."""
+"""Refusals for programs and people, unknown query members, and the OpenAPI document."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import compile_path
 
 from callsheet.deployments.board.page import page
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.tasks.errors import CallsheetError, SheetError
-from callsheet.tasks.redact import redact
+from callsheet.tasks.runtime.errors import CallsheetError, SheetError, did_you_mean
+from callsheet.tasks.runtime.redact import redact
+
+# How a refusal reaches whoever asked: problem details for programs, a page for people.
+
 
 log = logging.getLogger("callsheet.board")
 
@@ -137,3 +145,119 @@ async def _not_understood(request: Request, error: Exception) -> Response:
 async def _no_text(request: Request, error: Exception) -> Response:
     """JSON can say halves of characters, which nothing can be written down with."""
     return answer(request, ProblemDetails(422, "the request has text in it that is no text"))
+
+
+# Unknown members of an address are refused on every route of the API.
+#
+# A misspelt filter would be left out, and a call that is about many rows would be about more.
+
+
+async def known_query(request: Request) -> None:
+    """Raise ProblemDetails (422) for a member of the query that the route does not take."""
+    # A person who is not logged in is told that first.
+    if getattr(request.state, "person", None) is not None and request.query_params:
+        refuse_unknown(request.query_params, query_names(request))
+
+
+def query_names(request: Request) -> list[str]:
+    """Return the names that the route of a request takes, as the description of the API lists them.
+
+    HEAD is described by GET.
+    """
+    method = "get" if request.method == "HEAD" else request.method.lower()
+    for path, operations in request.app.openapi()["paths"].items():
+        if method in operations and compile_path(path)[0].match(request.url.path):
+            parameters = operations[method].get("parameters", ())
+            return [one["name"] for one in parameters if one["in"] == "query"]
+    return []
+
+
+def refuse_unknown(query: QueryParams, known: Collection[str]) -> None:
+    """Raise ProblemDetails (422) for a name that is not known, with the one that was meant."""
+    for name in query:
+        if name not in known:
+            names = ", ".join(known) or "nothing"
+            hint = did_you_mean(name[:40], known)
+            raise ProblemDetails(
+                422,
+                f'this address does not take "{name[:40]}"{hint}; nothing was done',
+                title="Unknown parameter",
+                remedy=f"it takes {names}",
+            )
+
+
+# What the interface says of itself (OpenAPI): who may call, and how every refusal looks.
+
+
+#: What any call may answer instead of what it is for.
+REFUSALS = {
+    400: "it cannot be read, or came by no way that a board knows",
+    401: "nobody's token",
+    403: "not with this role, allowance or link",
+    404: "there is no such thing",
+    409: "something changed meanwhile, or is already decided",
+    413: "too large",
+    422: "it cannot be meant: `problems` say where",
+    429: "too many tries: `Retry-After` says when to come again",
+    503: "not now: `remedy` says when",
+}
+DESCRIPTION = """\
+From a sheet to approved videos. Send `Authorization: Bearer TOKEN`; `callsheet board people` says
+who has one. A POST with an `Idempotency-Key` is done once, however often it is sent: a repeat gets
+the answer of the first. Amounts are credits, moments Unix seconds unless said otherwise.
+"""
+
+
+class ProblemPlace(BaseModel):
+    """One problem: where in the sheet or in the request, and what it is."""
+
+    line: int | None
+    column: str | None
+    words: str
+
+
+class ProblemDocument(BaseModel):
+    """A refusal (RFC 9457)."""
+
+    title: str
+    status: int
+    detail: str
+    remedy: str | None
+    problems: list[ProblemPlace]
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """Return the document of an application, made once."""
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version="1", description=DESCRIPTION, routes=app.routes)
+        parts = made.setdefault("components", {})
+        schemas = parts.setdefault("schemas", {})
+        for known in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(known, None)
+        schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= schema.pop("$defs")
+        schemas["Problem"] = schema
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        made["security"] = [{"token": []}]
+        for operations in made["paths"].values():
+            for method, operation in operations.items():
+                _complete(method, operation)
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+def _complete(method: str, operation: dict[str, Any]) -> None:
+    for status, words in REFUSALS.items():
+        operation["responses"][str(status)] = {
+            "description": words,
+            "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+    if method == "post":
+        operation.setdefault("parameters", []).append(
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": False,
+                "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+            }
+        )

@@ -16,18 +16,16 @@ import time
 from collections.abc import AsyncIterator
 from datetime import datetime
 
-from callsheet.deployments.signals import stopping
-from callsheet.flows.carry_out import carry_out
-from callsheet.flows.pipeline import PLAIN
-from callsheet.tasks.campaign.progress_words import log_line
+from callsheet.deployments.process import stopping
+from callsheet.flows.pipeline import PLAIN, carry_out
+from callsheet.tasks.campaign.report import log_line
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.engine.owner import this_process
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.file_limit import raise_file_limit
-from callsheet.tasks.log_lines import DATED, log_as, log_for_people
-from callsheet.tasks.redact import redact
-from callsheet.tasks.visible import say
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.logs import DATED, log_as, log_for_people
+from callsheet.tasks.runtime.process import raise_file_limit
+from callsheet.tasks.runtime.redact import redact, say
 
 #: How often progress is written into the log, in seconds.
 PACE = 10.0

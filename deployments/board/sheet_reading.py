@@ -20,14 +20,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.who import Person
-from callsheet.tasks.campaign.handed_in import find_in_kept, size_of
-from callsheet.tasks.errors import BadInput, Problem
-from callsheet.tasks.ledger import KeptSheet
-from callsheet.tasks.plural import count, say_bytes
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.sheet.fill import FoundSheet
-from callsheet.tasks.sheet.values import SheetOptions
+from callsheet.tasks.campaign.uploads import find_in_kept, size_of
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.plans import KeptSheet
+from callsheet.tasks.runtime.errors import BadInput, Problem
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.sheet.read import FoundSheet
+from callsheet.tasks.sheet.table import SheetOptions
+from callsheet.tasks.values.amounts import count, say_bytes
 
 log = logging.getLogger("callsheet.board")
 
@@ -138,12 +138,13 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     found: FoundSheet | BadInput
     try:
-        found = find_in_kept(settings, kept, options)
-    except BadInput as error:
-        found = BadInput(str(error), remedy=error.remedy)
+        try:
+            found = find_in_kept(settings, kept, options)
+        except BadInput as error:
+            found = BadInput(str(error), remedy=error.remedy)
+        pickle.dump(found, sys.stdout.buffer)
     except MemoryError:
         raise SystemExit(OUT_OF_MEMORY) from None
-    pickle.dump(found, sys.stdout.buffer)
 
 
 if __name__ == "__main__":

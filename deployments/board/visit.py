@@ -1,12 +1,10 @@
-"""How a request came: from which site, from whom, and whether that may be believed.
-
-What a proxy says of it counts with `--behind-proxy` alone, and of a list only what the last proxy
-added: the rest of it anybody may have written.
-"""
+"""Where a request comes from, and the tokens it may carry."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -14,11 +12,14 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import Scope
 
-from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.hosts import is_loopback as is_loopback
-from callsheet.deployments.board.hosts import is_number
-from callsheet.deployments.board.tokens import could_be
-from callsheet.tasks.errors import BadInput
+from callsheet.deployments.board.board import Board, is_loopback, is_number
+from callsheet.tasks.runtime.errors import BadInput
+
+# How a request came: from which site, from whom, and whether that may be believed.
+#
+# What a proxy says of it counts with `--behind-proxy` alone, and of a list only what the last proxy
+# added: the rest of it anybody may have written.
+
 
 _HOST = re.compile(r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -165,3 +166,34 @@ def _last(headers: Headers, name: str) -> str | None:
     """Return what the last proxy said."""
     values = ",".join(headers.getlist(name)).split(",")
     return values[-1].strip() or None
+
+
+# Secrets that the board makes: what they look like, and what is kept of them.
+#
+# All begin `csb_`, by which `tasks.runtime.redact` knows them. They are long and random, so a plain
+# sha256 is as good as a slow one: nobody can guess what to hash.
+
+
+PREFIX = "csb_"
+#: Longer is nobody's: it is not even hashed.
+LONGEST = 200
+
+
+def make_token(random: Callable[[], str]) -> str:
+    """Return a secret that nobody can guess."""
+    return PREFIX + random()
+
+
+def digest_of(token: str) -> str:
+    """Return what is kept of a secret, and asked for: its sha256 in hex."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def without_secrets(text: str) -> str:
+    """Return a text with a mark in the place of every secret of ours."""
+    return re.sub(rf"\b{PREFIX}[A-Za-z0-9_-]+", f"{PREFIX}***", text)
+
+
+def could_be(token: str) -> bool:
+    """Whether a text has the form of one of our secrets."""
+    return token.startswith(PREFIX) and len(token) <= LONGEST

@@ -1,7 +1,4 @@
-"""`callsheet board`: the dashboard and its interface for programs, until it is stopped.
-
-Its verbs (`invite`, `people`, `links`) are in `board_people`.
-"""
+"""`callsheet board`: serve the board; invite people, list them, make links."""
 
 from __future__ import annotations
 
@@ -9,24 +6,42 @@ import asyncio
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
 from rich.console import Console
 
-from callsheet.deployments.board.acts.admin import admin_token, keep_address, others
-from callsheet.deployments.board.acts.people import new_login
-from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.serve import serving
-from callsheet.deployments.board.visit import is_loopback, origin_of_site
-from callsheet.deployments.commands.options import sandbox_for, settings_of
+from callsheet.deployments.board.app import serving
+from callsheet.deployments.board.board import HERE_ONLY, Board, is_loopback
+from callsheet.deployments.board.services import people as people_module
+from callsheet.deployments.board.services.people import (
+    admin_token,
+    keep_address,
+    kept_address,
+    new_login,
+    others,
+)
+from callsheet.deployments.board.visit import origin_of_site
+from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
 from callsheet.deployments.new_ledger import prepare_ledger
-from callsheet.deployments.signals import run_command
-from callsheet.deployments.terminal import console_for, plain, print_json
-from callsheet.tasks.errors import ConfigurationError
-from callsheet.tasks.ledger import Ledger, open_ledger
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.visible import say
+from callsheet.deployments.process import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json, table
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.people import Invited, all_people
+from callsheet.tasks.ledger.sessions import Link, all_links
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+from callsheet.tasks.runtime.home import make_home
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import say
+from callsheet.tasks.values.amounts import as_number, as_text, parse_duration
+
+# `callsheet board`: the dashboard and its interface for programs, until it is stopped.
+#
+# Its verbs (`invite`, `people`, `links`) are in `board_people`.
+
 
 #: How long the login that is printed waits for a browser, in seconds.
 LOGIN = 3600.0
@@ -35,9 +50,7 @@ LOGIN = 3600.0
 def main(args: Namespace) -> int:
     """Serve; return 0 when told to stop. Raises ConfigurationError when it cannot listen."""
     if args.verb is not None:
-        from callsheet.deployments.commands import board_people
-
-        return board_people.main(args)
+        return people(args)
     with sandbox_for(args):
         run_command(_serve(args))
     return 0
@@ -131,3 +144,130 @@ async def open_browser(login: str) -> None:
 
     if not await asyncio.to_thread(webbrowser.open, login):
         say(f"no browser opens here; log in at {login}")
+
+
+# `callsheet board invite | people | links`: who may come in, beside a board or without one.
+
+
+#: Who invites on the command line: whoever has the ledger.
+BY = "the command line"
+DEFAULT = "http://127.0.0.1:8788"
+
+
+def people(args: Namespace) -> int:
+    """Carry out a verb."""
+    verbs: dict[str, Callable[[Namespace, Board], Awaitable[None]]] = {
+        "invite": _invite,
+        "people": _people,
+        "link": _link,
+        "links": _links,
+    }
+    return run_command(_with_board(args, verbs[args.verb]))
+
+
+async def _with_board(args: Namespace, verb: Callable[[Namespace, Board], Awaitable[None]]) -> int:
+    settings = settings_of(args)
+    make_home(settings.home)
+    async with await open_ledger(settings.ledger) as ledger:
+        said = origin_of_site(args.url) if args.url else None
+        board = Board(settings=settings, ledger=ledger, origin="", is_named=said is not None)
+        origin = said or await asyncio.to_thread(kept_address, board.folder) or DEFAULT
+        await verb(args, Board(settings=settings, ledger=ledger, origin=origin))
+    return 0
+
+
+async def _invite(args: Namespace, board: Board) -> None:
+    made = await people_module.invite(
+        board,
+        BY,
+        name=args.name,
+        role=args.role,
+        allowance=budget_of(args, "allowance"),
+        again=args.again,
+    )
+    if args.json:
+        print_json({"name": made.person.name, "role": made.person.role,
+                    "login": made.login, "token": made.token,
+                    "here_only": board.is_here_only})  # fmt: skip
+        return
+    console = console_for(args)
+    console.print(plain(f"{made.person.name} is invited as {made.person.role}"))
+    console.print(plain(f"to log in once, within a week: {made.login}"))
+    _say_reach(board)
+    console.print(plain(f"a token for programs, shown this once: {made.token}"))
+
+
+async def _people(args: Namespace, board: Board) -> None:
+    if args.revoke is not None and not await people_module.revoke(board, BY, args.revoke):
+        raise BadInput(
+            f'there is no person called "{args.revoke}"',
+            remedy="`callsheet board people` lists them",
+        )
+    found = await board.read(partial(all_people))
+    if args.json:
+        print_json({"people": [_document(one) for one in found]})
+        return
+    shown = table("People", ("name", "role", "allowance", "invited by"), numbers=("allowance",))
+    for one in found:
+        revoked = " (revoked)" if one.revoked_at is not None else ""
+        allowance = "" if one.person.allowance is None else as_text(one.person.allowance)
+        cells = (one.person.name, one.person.role + revoked, allowance, one.invited_by or "")
+        shown.add_row(*map(plain, cells))
+    console_for(args).print(shown)
+
+
+async def _link(args: Namespace, board: Board) -> None:
+    lasts = parse_duration(args.lasts)
+    made = await people_module.make(
+        board, BY, campaign=args.campaign, name=args.name, rights=args.rights, lasts=lasts
+    )
+    if args.json:
+        document = {**_link_document(made.link), "address": made.address}
+        print_json({**document, "here_only": board.is_here_only})
+        return
+    console_for(args).print(plain(f"for {made.link.name}, shown this once: {made.address}"))
+    _say_reach(board)
+
+
+async def _links(args: Namespace, board: Board) -> None:
+    if args.revoke is not None and not await people_module.end(board, BY, args.revoke):
+        raise BadInput(f"no link {args.revoke} holds", remedy="`callsheet board links` lists them")
+    found = await board.read(partial(all_links))
+    if args.json:
+        print_json({"links": [_link_document(one) for one in found]})
+        return
+    shown = table("Links", ("link", "for", "campaign", "rights", "until"), numbers=("link",))
+    for one in found:
+        until = f"{datetime.fromtimestamp(one.expires_at, UTC):%Y-%m-%d %H:%M} UTC"
+        until = until if one.revoked_at is None else "ended"
+        cells = (one.id, one.name, one.campaign, ", ".join(sorted(one.rights)), until)
+        shown.add_row(*map(plain, cells))
+    console_for(args).print(shown)
+
+
+def _say_reach(board: Board) -> None:
+    """Warn about an address that other people cannot open."""
+    if board.is_here_only:
+        remedy = "Add --url https://board.example to name the address that other people use."
+        say(f"{HERE_ONLY} {remedy}")
+
+
+def _link_document(one: Link) -> dict[str, Any]:
+    return {
+        "link": one.id,
+        "campaign": one.campaign,
+        "name": one.name,
+        "rights": sorted(one.rights),
+        "expires_at": one.expires_at,
+        "revoked": one.revoked_at is not None,
+    }
+
+
+def _document(one: Invited) -> dict[str, Any]:
+    return {
+        "name": one.person.name,
+        "role": one.person.role,
+        "allowance": as_number(one.person.allowance),
+        "invited_by": one.invited_by,
+        "revoked": one.revoked_at is not None,
+    }

@@ -12,10 +12,9 @@ from typing import Any
 
 from rich.console import Console
 
-from callsheet.deployments.commands.named_rows import campaign_and_words, chosen_rows
 from callsheet.deployments.commands.options import sandbox_for, settings_of
-from callsheet.deployments.commands.reading import reading
-from callsheet.deployments.signals import run_command
+from callsheet.deployments.commands.reading import campaign_and_words, chosen_rows, reading
+from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import (
     consent,
     console_for,
@@ -32,9 +31,12 @@ from callsheet.tasks.aftercare.cancel import (
     exit_status,
     needs_service,
 )
-from callsheet.tasks.credits import as_number, as_text, in_credits
 from callsheet.tasks.engine.context import connect
-from callsheet.tasks.ledger import Campaign, CampaignRow, Ledger, ask_to_cancel, rows_of
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.values.amounts import as_number, as_text, in_credits
 
 
 def main(args: Namespace) -> int:

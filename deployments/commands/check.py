@@ -7,13 +7,13 @@ from argparse import Namespace
 from rich.console import Console
 
 from callsheet.deployments.commands.options import settings_of, sheet_options
-from callsheet.deployments.signals import run_command
+from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
-from callsheet.tasks.campaign.catalogue import compared_offline
-from callsheet.tasks.campaign.glance import named_offline
-from callsheet.tasks.plural import count
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.campaign.catalog import compared_offline
+from callsheet.tasks.campaign.quick_check import named_offline
+from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.sheet import Sheet, read_sheet
+from callsheet.tasks.values.amounts import count
 
 
 def main(args: Namespace) -> int:

@@ -1,18 +1,58 @@
-"""`callsheet doctor`: is everything here as Callsheet needs it? It changes nothing."""
+"""`callsheet doctor`: checks this machine, the ledger, the store, the service and Prefect."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from argparse import Namespace
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+import httpx
 from rich.console import Console
 
-from callsheet.deployments.diagnosis.diagnose import diagnose
-from callsheet.deployments.diagnosis.finding import PlaceFinding
-from callsheet.deployments.signals import run_command
+from callsheet.deployments.findings import (
+    TROUBLE,
+    PlaceFinding,
+    all_of,
+    each_of,
+    files,
+    inboxes_of,
+    ledger,
+    lost,
+    nights,
+    note,
+    ok,
+    remarks,
+    room,
+    store,
+    versions,
+    wrong,
+    wrong_by,
+)
+from callsheet.deployments.prefect_address import (
+    MEND,
+    PrefectAddress,
+    ServerAnswer,
+    prefect_address,
+)
+from callsheet.deployments.process import run_command
+from callsheet.deployments.servers import prefect_of
 from callsheet.deployments.terminal import console_for, plain, print_json
-from callsheet.tasks.redact import redact
+from callsheet.deployments.up.deploy import ask_prefect, count_workers
+from callsheet.tasks.ledger.database import ledger_file, ledger_url
+from callsheet.tasks.runtime.errors import CallsheetError, shorten
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.service.login import key_status, owner_of
+from callsheet.tasks.webhooks.listener import check_address
+
+# `callsheet doctor`: is everything here as Callsheet needs it? It changes nothing.
 
 
 def main(args: Namespace) -> int:
@@ -32,3 +72,223 @@ def _show(found: PlaceFinding, console: Console) -> None:
     console.print(plain(redact(f"{found.verdict:<6}{found.part:<10}{found.words}")))
     if found.remedy:
         console.print(plain(redact(f"{'':16}{found.remedy}")))
+
+
+# Everything that is found about the place that Callsheet runs in.
+
+
+async def diagnose(profile: str | None, folder: Path) -> list[PlaceFinding]:
+    """Return what is found, part by part; a part that cannot be looked at is told as such.
+
+    Asks the service with free reads, and tries whether the store can be written and read. Nothing
+    that was not there before is left behind.
+    """
+    found = each_of("versions", versions)
+    try:
+        settings = load_settings(profile=profile, folder=folder)
+    except TROUBLE as error:
+        found.append(wrong_by("settings", error))
+        return found + await asyncio.to_thread(each_of, "prefect", _prefect_alone)
+    found += each_of("settings", lambda: remarks(settings))
+    found += each_of("nights", lambda: nights(settings, folder))
+    found += each_of("files", lambda: files(settings))
+    found += each_of("disk", lambda: room(settings))
+    found += await asyncio.to_thread(each_of, "ledger", lambda: ledger(settings.ledger))
+    found += await all_of("ledger", lost(settings))
+    found += await all_of("service", service(settings))
+    found += await all_of("webhooks", webhooks(settings))
+    found += await all_of("store", store(settings))
+    return found + await asyncio.to_thread(each_of, "prefect", lambda: _prefect(settings, folder))
+
+
+def _prefect_alone() -> Iterator[PlaceFinding]:
+    yield from prefect(prefect_address(), PrefectStarts())
+
+
+def _prefect(settings: Settings, folder: Path) -> Iterator[PlaceFinding]:
+    yield from prefect(prefect_of(settings.home), wanted_of(settings, folder))
+
+
+# What is found of the service: does it take the key, what may that do, do the clocks agree?
+
+
+#: Seconds by which clocks may differ; signatures of webhooks are refused beyond minutes.
+SKEW = 30.0
+
+
+async def service(settings: Settings) -> AsyncIterator[PlaceFinding]:
+    """Ask the service with free reads alone."""
+    try:
+        address, key = settings.service()
+    except CallsheetError as error:
+        yield wrong_by("service", error)
+        return
+    before = time.time()
+    status = await key_status(address, key)
+    if status.accepted is None:
+        remedy = "check CALLSHEET_BASE_URL, and the way to it from this machine"
+        yield wrong("service", f"{address}: {status.words}", remedy)
+        return
+    if not status.accepted:
+        yield wrong("service", f"{address}: {status.words}", "`callsheet login`")
+        return
+    owner = await owner_of(address, key)
+    yield _scopes(f"{address} takes the key", owner.scopes, may_read=status.may_read is not False)
+    if status.clock is not None:
+        apart = status.clock - (before + time.time()) / 2
+        if abs(apart) > SKEW:
+            where = "ahead of" if apart > 0 else "behind"
+            words = f"the service's clock is {abs(apart):.0f} s {where} this machine's"
+            yield wrong("clock", words, "have this machine's clock set by NTP")
+        else:
+            yield ok("clock", "this machine's and the service's agree")
+
+
+def _scopes(words: str, scopes: Sequence[str] | None, *, may_read: bool) -> PlaceFinding:
+    """Say what a key may do, and what cannot be done with it."""
+    if not may_read:
+        words += ", which may not read: nothing can be planned, quoted or downloaded with it"
+        return wrong("service", words, "`callsheet login`, or a key that has the scope read")
+    if not scopes or not set(scopes) & {"read", "write"}:
+        return ok("service", f"{words} (what it may do, the service does not say)")
+    held = ", ".join(scopes)
+    if "write" not in scopes:
+        words += f", which has the scope {held} alone: it can plan, quote and download videos that "
+        words += "are under way, and can neither make nor edit nor cancel any"
+        remedy = "`callsheet login`, or a key that has the scope write, where videos are to be made"
+        return note("service", words, remedy)
+    lacks = "" if "ai" in scopes else "; without ai it makes no clips"
+    return ok("service", f"{words} ({held}{lacks})")
+
+
+async def webhooks(settings: Settings) -> AsyncIterator[PlaceFinding]:
+    """Say whether anybody answers where the service sends its webhooks to."""
+    if settings.webhook_url is None:
+        return
+    try:
+        check_address(settings)
+    except CallsheetError as error:
+        yield wrong_by("webhooks", error)
+        return
+    try:
+        async with httpx.AsyncClient(timeout=5, follow_redirects=False) as client:
+            answer = await client.get(settings.webhook_url)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        words = f"no answer at {redact(settings.webhook_url)} ({type(error).__name__})"
+        yield note(
+            "webhooks", words, "runs poll instead; start `callsheet receive`, and see whether the "
+            "proxy leads to it",
+        )  # fmt: skip
+        return
+    words = f"{redact(settings.webhook_url)} answers ({answer.status_code})"
+    if answer.status_code != 405:
+        # A receiver takes deliveries alone, and says so.
+        yield note("webhooks", f"{words} as no receiver does", "see where the proxy leads to")
+    else:
+        yield ok("webhooks", f"{words}; a run has a ping sent to prove the way")
+
+
+# What is found of Prefect's server: does it answer, does it know us, will its recorder do?
+
+
+#: Task runs that a server's recorder has to take at once, or a burst of them is lost.
+BATCH = 100
+#: The flows of `prefect.yaml` that crews and nights are.
+CREW, NIGHTLY = "crew", "nightly"
+_DEPLOY = {
+    CREW: "`callsheet up`, or deploy what is in `prefect.yaml` (docs/deployments.md)",
+    NIGHTLY: "`callsheet nights install`, unless this machine's own clock starts them",
+}
+_MISSING = {CREW: "`--workers` is refused", NIGHTLY: "no night starts by it"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefectStarts:
+    """What this place would have Prefect start: crews, where others reach its ledger; nights."""
+
+    crews: bool = False
+    nights: bool = False
+
+
+def wanted_of(settings: Settings, folder: Path) -> PrefectStarts:
+    """Return what settings and `nights.toml` would have Prefect start, as far as they are read."""
+    crews = nights = False
+    with suppress(CallsheetError):
+        crews = ledger_file(ledger_url(settings.ledger)) is None
+    with suppress(CallsheetError, OSError):
+        nights = bool(inboxes_of(settings, folder))
+    return PrefectStarts(crews=crews, nights=nights)
+
+
+def prefect(at: PrefectAddress | None, wanted: PrefectStarts) -> Iterator[PlaceFinding]:
+    """Ask the server that is configured; where none is, a run brings its own."""
+    if at is None:
+        yield ok("prefect", "no server is configured: a run brings its own")
+        return
+    health = at.health()
+    place = f"the server at {at.url} ({at.stands_in})"
+    if health is ServerAnswer.REFUSED:
+        yield wrong("prefect", at.refusal(), MEND)
+    elif health is ServerAnswer.AWAY:
+        words = f"{place} does not answer"
+        yield wrong("prefect", words, "start it, or run with --without-prefect meanwhile")
+    else:
+        yield ok("prefect", f"{place} answers")
+        yield from _servers_version(at.version(), version("prefect"))
+        yield from _recorder(at.recorded_at_once())
+        yield from _carriers(at, wanted)
+
+
+def _servers_version(theirs: str | None, ours: str) -> Iterator[PlaceFinding]:
+    if theirs is None or theirs == ours:
+        return
+    words = f"the server is Prefect {theirs}, this is {ours}"
+    if theirs.split(".")[0] != ours.split(".")[0]:
+        yield wrong("prefect", words, "run both with the same major version")
+    else:
+        yield ok("prefect", f"{words}: they work together")
+
+
+def _recorder(at_once: int | None) -> Iterator[PlaceFinding]:
+    if at_once is None or at_once >= BATCH:
+        return
+    yield note(
+        "prefect",
+        f"its recorder reads {at_once} task runs at a time: of a large campaign most are not shown",
+        "start it in a folder with Callsheet's prefect.toml, or with "
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE=200 and ..._BATCH_SIZE=200",
+    )
+
+
+def _carriers(at: PrefectAddress, wanted: PrefectStarts) -> Iterator[PlaceFinding]:
+    """Say whether the server has what is to start crews and nights, and a worker to carry it."""
+    flows = [flow for flow, is_so in ((CREW, wanted.crews), (NIGHTLY, wanted.nights)) if is_so]
+    try:
+        pools: set[str] = set()
+        for flow in flows:
+            found = _deployments_of(at, flow)
+            pools |= {one["work_pool_name"] for one in found if one.get("work_pool_name")}
+            if not found:
+                words = f"the server has no deployment of the flow {flow}: {_MISSING[flow]}"
+                yield note("prefect", words, _DEPLOY[flow])
+        for pool in sorted(pools):
+            yield _workers(at, pool)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        words = f"what it has of crews and nights is not to be had ({shorten(str(error))})"
+        yield note("prefect", words, "see `prefect deployment ls` and `prefect work-pool ls`")
+
+
+def _deployments_of(at: PrefectAddress, flow: str) -> list[dict[str, Any]]:
+    asked = {"flows": {"name": {"any_": [flow]}}, "limit": 200}
+    return list(ask_prefect(at, "deployments/filter", asked))
+
+
+def _workers(at: PrefectAddress, pool: str) -> PlaceFinding:
+    if count_workers(at, pool):
+        return ok("prefect", f"the work pool {pool} has a worker that is up")
+    words = f"no worker of the work pool {pool} is up: crews and nights wait for one"
+    return note(
+        "prefect",
+        words,
+        f"`python -P -m callsheet.deployments.prefect_worker --pool {pool}`, or `callsheet up`",
+    )

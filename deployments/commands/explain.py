@@ -11,22 +11,17 @@ from rich.console import Console
 
 from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.commands.reading import campaign_of, reading
-from callsheet.deployments.moments import say_moment
-from callsheet.deployments.signals import run_command
-from callsheet.deployments.terminal import console_for, plain, print_json, state_text
-from callsheet.tasks.aftercare.explain import (
-    Attempt,
-    Explanation,
-    explain,
-    explanation_document,
-)
-from callsheet.tasks.brief import Json
-from callsheet.tasks.credits import as_text, in_credits
+from callsheet.deployments.process import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, state_text
+from callsheet.tasks.aftercare.explain import Attempt, Explanation, explain, explanation_document
 from callsheet.tasks.engine.policy.decision import Rules
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import CampaignRow, Event, PaidCall, rows_of
-from callsheet.tasks.redact import redacted
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.ledger.service_state import PaidCall
+from callsheet.tasks.ledger.values import CampaignRow, Event, rows_of
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.redact import redacted
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.amounts import as_text, in_credits
+from callsheet.tasks.values.briefs import Json
 
 #: Characters of a field of the request that are shown; `--json` has all of it.
 SHOWN = 120

@@ -14,20 +14,18 @@ from pathlib import Path
 
 from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.terminal import console_for, plain, print_json
-from callsheet.tasks.duration import parse_duration
-from callsheet.tasks.errors import BadInput
 from callsheet.tasks.ledger.backup import back_up, restore
+from callsheet.tasks.ledger.database import works_until
 from callsheet.tasks.ledger.maintenance import (
     check_ledger,
     make_ledger,
     upgrade_ledger,
     vacuum_ledger,
 )
-from callsheet.tasks.ledger.schema_version import works_until
-from callsheet.tasks.plural import say_bytes
-from callsheet.tasks.redact import redact
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.visible import say
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import redact, say
+from callsheet.tasks.values.amounts import parse_duration, say_bytes
 
 Document = dict[str, object]
 

@@ -1,7 +1,4 @@
-"""`callsheet login`: get a key, make sure that the service takes it, keep it.
-
-Where the key will go is settled, and said, before anybody is asked to approve anything.
-"""
+"""`callsheet login`, `logout` and `whoami`: get a key, revoke it, show which one is used."""
 
 from __future__ import annotations
 
@@ -12,17 +9,44 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from callsheet.deployments.key_destination import Destination, choose_destination
-from callsheet.deployments.key_request import Obtained, Order, obtain, take_back
-from callsheet.deployments.signals import run_command
+from callsheet.deployments.keys import (
+    Destination,
+    Obtained,
+    Order,
+    auth_url_of,
+    choose_destination,
+    obtain,
+    take_back,
+)
+from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, print_json
-from callsheet.tasks.credentials import Login, fingerprint, profile_name
-from callsheet.tasks.errors import BadInput, ConfigurationError, LoginError, Parked
-from callsheet.tasks.redact import register_secret
-from callsheet.tasks.service.login import Grant, KeyStatus, is_key, key_status, owner_of
-from callsheet.tasks.settings import Settings, credentials_folder, load_settings
-from callsheet.tasks.suggest import suggest
-from callsheet.tasks.visible import say, visible
+from callsheet.tasks.credentials import Login, fingerprint, forget, key_of, profile_name
+from callsheet.tasks.runtime.errors import (
+    BadInput,
+    CallsheetError,
+    ConfigurationError,
+    LoginError,
+    Parked,
+)
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import register_secret, say, visible
+from callsheet.tasks.runtime.settings import credentials_folder, load_settings
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.service.login import (
+    Exchange,
+    Grant,
+    KeyStatus,
+    Owner,
+    is_key,
+    key_status,
+    owner_of,
+    revoke,
+)
+
+# `callsheet login`: get a key, make sure that the service takes it, keep it.
+#
+# Where the key will go is settled, and said, before anybody is asked to approve anything.
+
 
 SCOPES = ("read", "write", "ai")
 _LACKS = {
@@ -228,3 +252,187 @@ def _what_lacks(missing: Iterable[str]) -> list[str]:
     """Return a sentence for each scope that was not granted."""
     found = [scope for scope in missing if scope in _LACKS]
     return [f"without `{scope}` {_LACKS[scope]}" for scope in found]
+
+
+# `callsheet logout`: revoke the key that `login` got, forget it, and make sure that it is dead.
+#
+# A key that came from the environment or a profile is not touched, and neither is one that was
+# handed in with `login --with-token`, unless --revoke says so: others may be using it.
+
+
+def logout(args: Namespace) -> int:
+    """Log out; return 0, or 3 when a person has to see to it that the key is revoked."""
+    console_for(args)
+    settings = load_settings(profile=args.profile, logging_in=True)
+    login, folder = settings.login, credentials_folder()
+    if login is None or folder is None:
+        return _nobody(args, settings)
+    spared = login.given and not args.revoke
+    key, locked = _key(login)
+    dead = key is not None and not spared and run_command(_revoked(login, settings, key))
+    stuck = forget(folder, login)
+    status = 0 if dead or spared else 3
+    document = {"logged_out": True, "key": login.fingerprint, "revoked": dead, "exit": status}
+    _print(args, document, login.base_url, _words(login, dead=dead, spared=spared))
+    if locked or stuck:
+        say(f"look for {login.fingerprint} in the keyring yourself: {locked or stuck}")
+    _tell_of_others(settings, login)
+    return status
+
+
+def _nobody(args: Namespace, settings: Settings) -> int:
+    if settings.kept_logins and settings.kept_logins.trouble:
+        raise settings.kept_logins.trouble
+    document = {"logged_out": False, "key": None, "revoked": False, "exit": 0}
+    _print(args, document, settings.base_url, "you are not logged in: nothing to do")
+    _tell_of_others(settings, None)
+    return 0
+
+
+def _key(login: Login) -> tuple[str | None, str | None]:
+    """Return the key, or None and why it cannot be had."""
+    try:
+        return key_of(login), None
+    except CallsheetError as error:
+        return None, str(error)
+
+
+async def _revoked(login: Login, settings: Settings, key: str) -> bool:
+    """Revoke the key; return whether it is proved to be dead.
+
+    The auth server's answer proves nothing (it is always 200): a read of the service does.
+    """
+    async with Exchange() as exchange:
+        try:
+            auth_url = login.auth_url or await auth_url_of(exchange, settings)
+        except CallsheetError as error:
+            say(f"{error}: the key cannot be revoked from here")
+        else:
+            await revoke(exchange, auth_url, key)
+    status = await key_status(login.base_url, key)
+    return status.accepted is False
+
+
+def _words(login: Login, *, dead: bool, spared: bool) -> str:
+    shown = login.fingerprint
+    if dead:
+        return f"logged out: {shown} is revoked, the service answers it with 401"
+    if spared:
+        return (
+            f"logged out: {shown} is forgotten here, and not revoked since it was handed in and "
+            "may be used elsewhere (--revoke revokes such a key)"
+        )
+    return (
+        f"logged out: {shown} is forgotten here, but may still be good: revoke it in the "
+        "service's app under Settings, Advanced, API keys"
+    )
+
+
+def _print(args: Namespace, document: dict[str, Any], base_url: str | None, words: str) -> None:
+    if args.json:
+        print_json({"profile": profile_name(args.profile), "base_url": base_url, **document})
+        say(words)
+    else:
+        print(visible(words))
+
+
+def _tell_of_others(settings: Settings, gone: Login | None) -> None:
+    if settings.key_source:
+        say(f"the key in {settings.key_source} is not touched, and stays in force")
+    logins = settings.kept_logins.logins if settings.kept_logins else {}
+    others = [url for url in logins if gone is None or url != gone.base_url]
+    if others:
+        say(f"still logged in to {', '.join(others)} (set CALLSHEET_BASE_URL to leave one)")
+
+
+# `callsheet whoami`: which key is in force, where it comes from, and what it may do.
+#
+# Asks with free reads alone: whether a key may write can only be found out by spending.
+
+
+def whoami(args: Namespace) -> int:
+    """Show it; return 0, 2 when the service does not accept the key, 5 when it cannot be asked."""
+    console_for(args)
+    settings = load_settings(profile=args.profile)
+    base_url, key = settings.service()
+    status, owner = run_command(_ask(base_url, key))
+    known, unknown = _scopes(settings, status, owner)
+    code = 2 if status.accepted is False else 0
+    if status.accepted is None:
+        code = 5 if status.later else 2
+    source, where = _origin(settings)
+    document: dict[str, Any] = {
+        "profile": profile_name(args.profile),
+        "key": fingerprint(key),
+        "source": source,
+        "where": where,
+        "base_url": base_url,
+        "organisation": owner.organisation,
+        "scopes": known,
+        "unknown_scopes": unknown,
+        "accepted": status.accepted,
+        "exit": code,
+    }
+    if args.json:
+        print_json(document)
+    else:
+        _show(document)
+    _advise(settings, status)
+    return code
+
+
+async def _ask(base_url: str, key: str) -> tuple[KeyStatus, Owner]:
+    status = await key_status(base_url, key)
+    return status, await owner_of(base_url, key) if status.accepted else Owner()
+
+
+def _origin(settings: Settings) -> tuple[str, str]:
+    """Return where the key comes from: environment, profile, keyring or file, and where exactly."""
+    source = settings.key_source
+    if source:
+        kind = "environment" if source.startswith("CALLSHEET_") else "profile"
+        return kind, source
+    assert settings.login is not None
+    assert settings.kept_logins is not None
+    if settings.login.kept_in == "keyring":
+        return "keyring", "the keyring of this machine"
+    return "file", str(settings.kept_logins.path)
+
+
+def _scopes(settings: Settings, status: KeyStatus, owner: Owner) -> tuple[list[str], list[str]]:
+    """Return the scopes that the key is known to hold, and those nobody told us about."""
+    login = None if settings.key_source else settings.login
+    told = owner.scopes
+    if told is None and login:
+        told = login.scopes
+    if told is not None:
+        return list(told), []
+    known = ["read"] if status.may_read else []
+    open_questions = SCOPES if status.may_read is None else SCOPES[1:]
+    return known, list(open_questions)
+
+
+def _show(document: dict[str, Any]) -> None:
+    accepted = {True: "yes", False: "no", None: "not known"}[document["accepted"]]
+    scopes = ", ".join(document["scopes"]) or "none that is known"
+    if document["unknown_scopes"]:
+        scopes += f" (not known: {', '.join(document['unknown_scopes'])})"
+    lines = {
+        "key": document["key"],
+        "from": f"{document['source']}: {document['where']}",
+        "service": document["base_url"],
+        "organisation": document["organisation"] or "the service does not say",
+        "scopes": scopes,
+        "accepted": accepted,
+    }
+    for name, value in lines.items():
+        print(visible(f"{name:<13}{value}"))
+
+
+def _advise(settings: Settings, status: KeyStatus) -> None:
+    if status.accepted is False:
+        where = f"set {settings.key_source} to a good key" if settings.key_source else ""
+        say(f"{status.words}: {where or 'run `callsheet login`'}")
+    elif status.accepted is None:
+        later = "; run this again later" if status.later else "; check CALLSHEET_BASE_URL"
+        say(f"whether the key is good could not be found out: {status.words}{later}")

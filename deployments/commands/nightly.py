@@ -1,8 +1,9 @@
-"""`callsheet nightly`: sweep an inbox of sheets once, as the schedule does every night."""
+"""`callsheet nightly` and `nights`: scan an inbox now, or manage nightly runs."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 from argparse import Namespace
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -12,21 +13,18 @@ from rich.console import Console
 
 from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
 from callsheet.deployments.new_ledger import prepare_ledger
-from callsheet.deployments.signals import STOPPED, on_signal, run_command
+from callsheet.deployments.process import STOPPED, on_signal, run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
-from callsheet.flows.night import hold_night
+from callsheet.flows.nightly_run import hold_night
 from callsheet.tasks.campaign.run import Run
-from callsheet.tasks.credits import as_number, as_text, in_credits
-from callsheet.tasks.duration import parse_duration
-from callsheet.tasks.errors import BadInput, CallsheetError
-from callsheet.tasks.nights.inboxes import Inbox, with_terms
-from callsheet.tasks.nights.nights_file import find_inboxes
-from callsheet.tasks.nights.sheet_answers import names_of
-from callsheet.tasks.nights.values import BY_GRAVITY, NightReport, SheetReport
-from callsheet.tasks.plural import count
-from callsheet.tasks.redact import redact
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.visible import say
+from callsheet.tasks.nights.inboxes import Inbox, find_inboxes, with_terms
+from callsheet.tasks.nights.reports import BY_GRAVITY, NightReport, SheetReport, names_of
+from callsheet.tasks.runtime.errors import BadInput, CallsheetError
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import redact, say
+from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits, parse_duration
+
+# `callsheet nightly`: sweep an inbox of sheets once, as the schedule does every night.
 
 
 def main(args: Namespace) -> int:
@@ -202,3 +200,25 @@ def _statuses(reports: Sequence[NightReport], faults: Mapping[str, CallsheetErro
 
 def _worst(found: Sequence[int]) -> int:
     return max(found, key=BY_GRAVITY.index, default=0)
+
+
+# `callsheet nights`: list them, pause and resume them, have them started, see what they tell.
+
+
+#: Where a verb is: a pause pays for no mail, a list for no schedule of others.
+VERBS = {
+    "list": ("overview", "show"),
+    "pause": ("overview", "pause_nights"),
+    "resume": ("overview", "resume_nights"),
+    "install": ("install", "install"),
+    "test": ("overview", "send_samples"),
+    "digest": ("overview", "send_digests"),
+}
+
+
+def nights(args: Namespace) -> int:
+    """Carry out a verb."""
+    file, name = VERBS[args.verb]
+    verb = getattr(importlib.import_module(f"callsheet.deployments.nights.{file}"), name)
+    status: int = run_command(verb(args))
+    return status

@@ -1,4 +1,4 @@
-"""What the options of a command mean: settings, sheet options, amounts."""
+"""What the options of a command mean: settings, sheet options, amounts, flow parameters."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from callsheet.tasks.credits import parse_credits
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.home import is_here, last_run
-from callsheet.tasks.log_lines import log_as
-from callsheet.tasks.origin import origin_of
-from callsheet.tasks.redact import unsigned
-from callsheet.tasks.settings import Settings, load_settings
-from callsheet.tasks.visible import say
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.home import is_here, last_run
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.logs import log_as
+from callsheet.tasks.runtime.redact import redact, say, unsigned
+from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.values.amounts import parse_credits
+from callsheet.tasks.values.briefs import origin_of
 
 if TYPE_CHECKING:
     # Only commands that are given a sheet pay for reading one.
     from callsheet.tasks.sheet import SheetOptions
+
+# What the options of a command mean: settings, sheet options, amounts.
 
 
 def settings_of(args: Namespace, overrides: Mapping[str, str] | None = None) -> Settings:
@@ -138,3 +140,28 @@ def budget_of(args: Namespace, option: str = "budget") -> Decimal | None:
             "12.5; nothing was spent"
         )
     return amount
+
+
+# What a person typed for `callsheet run`, as the parameters of the flow that shows the run.
+#
+# Prefect's page then says what was asked for, and a run of these parameters asks for the same.
+
+
+#: Options that are parameters of the same name and value.
+_ALIKE = (
+    "select", "at_limit", "max_wait", "plan", "if_running", "wait", "worksheet", "delimiter",
+    "hidden_rows", "new_campaign", "same_campaign", "retire", "pay_again", "workers",
+    "profile",
+)  # fmt: skip
+
+
+def flow_parameters(args: Namespace) -> dict[str, Any]:
+    """Return the parameters of the flow `campaign` for a run of the command line."""
+    amounts = {name: budget_of(args, name) for name in ("budget", "run_budget")}
+    return {
+        # For the eyes alone: the run is open already, and what signs an address stays here.
+        "sheet": redact(args.sheet),
+        "approve": "yes" if args.yes or args.plan else "ask",
+        **{name: None if n is None else float(n) for name, n in amounts.items()},
+        **{name: getattr(args, name) for name in _ALIKE},
+    }

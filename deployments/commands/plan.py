@@ -15,20 +15,18 @@ from callsheet.deployments.commands.options import (
     typed_in,
     words_of,
 )
-from callsheet.deployments.plan_table import show_plan
-from callsheet.deployments.progress_view import ProgressView
-from callsheet.deployments.signals import run_command
+from callsheet.deployments.process import run_command
+from callsheet.deployments.progress import ProgressView
+from callsheet.deployments.tables import show_plan
 from callsheet.deployments.terminal import console_for, print_json
 from callsheet.tasks.campaign.plan import plan_document, save_plan
-from callsheet.tasks.campaign.priced_plan import PricedPlan, plan_from
-from callsheet.tasks.campaign.prices import Tell
-from callsheet.tasks.campaign.quote import check_budget
+from callsheet.tasks.campaign.quotes import Tell, check_budget
+from callsheet.tasks.campaign.stored_plans import PricedPlan, plan_from
 from callsheet.tasks.campaign.values import Plan, RunOptions
-from callsheet.tasks.errors import CallsheetError, SpendRefused
-from callsheet.tasks.redact import unsigned
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.suggest import suggest_run
-from callsheet.tasks.visible import say
+from callsheet.tasks.runtime.errors import CallsheetError, SpendRefused
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import say, unsigned
+from callsheet.tasks.runtime.suggest import suggest_run
 
 
 def main(args: Namespace) -> int:

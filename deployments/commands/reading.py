@@ -1,19 +1,25 @@
-"""What the commands that only read the ledger share: opening it, and finding the campaign."""
+"""Opens the ledger and finds the campaign and rows that a command names."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from shlex import quote
 
 from callsheet.deployments.commands.options import settings_of
-from callsheet.tasks.errors import BadInput, LedgerError, did_you_mean
-from callsheet.tasks.home import LastRun
-from callsheet.tasks.ledger import Campaign, Ledger, all_campaigns, find_campaign, open_ledger
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.campaign.selection import check_selection, choose_rows, parse_selection
+from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, find_campaign
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.runtime.errors import BadInput, LedgerError, did_you_mean
+from callsheet.tasks.runtime.home import LastRun
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.suggest import suggest
+
+# What the commands that only read the ledger share: opening it, and finding the campaign.
 
 
 @asynccontextmanager
@@ -67,7 +73,7 @@ def _campaign_in(word: str) -> str:
 
 def _way_to(campaign: str, settings: Settings, error: BadInput) -> str | None:
     """Return how to reach the ledger that has a campaign, where it is another of this user's."""
-    from callsheet.tasks.campaign.glance import ledger_with
+    from callsheet.tasks.campaign.quick_check import ledger_with
 
     there_is_one = not isinstance(error, NotHere) and not _is_missing(settings)
     if settings.ledger_is_named or there_is_one:
@@ -85,3 +91,50 @@ def _step(run: LastRun) -> str:
 
 def _is_missing(settings: Settings) -> bool:
     return not Path(settings.ledger.removeprefix("sqlite:///")).exists()
+
+
+# Which campaign and rows `[CAMPAIGN] [ROW ...]` and `--select` mean.
+
+
+async def campaign_and_words(args: Namespace, ledger: Ledger) -> tuple[Campaign, list[str]]:
+    """Return the campaign, the newest unless the first word names one, and the rows named.
+
+    Raises BadInput for one word that could be either.
+    """
+    first, *others = args.words or [None]
+    known = await ledger.read(all_campaigns)
+    named = next((campaign for campaign in known if campaign.name == first), None)
+    newest = await campaign_of(ledger, None)
+    if named is None:
+        return newest, list(args.words)
+    rows = await ledger.read(partial(rows_of, campaign_id=newest.id, row=first))
+    if rows and named.id != newest.id and not others and not args.select:
+        raise BadInput(
+            f'"{first}" is a campaign, and a row of {newest.name}',
+            remedy=f"`{suggest(args.command, newest.name, first)}` means the row, "
+            f"`{suggest(args.command, first, '--select', '*')}` the campaign",
+        )
+    return named, others
+
+
+async def chosen_rows(
+    args: Namespace, ledger: Ledger, campaign: Campaign, named: Sequence[str]
+) -> list[CampaignRow]:
+    """Return the rows that are named and chosen by `--select`; raise BadInput for no such row."""
+    parse_selection(args.select)
+    rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    missing = [word for word in named if word not in {row.row for row in rows}]
+    if missing:
+        # The first word may be a campaign of another ledger.
+        raise NotHere(
+            f"campaign {campaign.name} has no row " + ", ".join(f'"{word}"' for word in missing),
+            remedy=f"`{suggest('rows', campaign.name)}` lists them",
+        )
+    return choose_rows(rows, named, args.select)
+
+
+async def check_select(args: Namespace, ledger: Ledger, campaign: Campaign) -> None:
+    """Raise BadInput when `--select` names a row that is not there, or matches none."""
+    if args.select is not None:
+        rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+        check_selection(args.select, ((row, row.asked(), row.state) for row in rows))

@@ -14,17 +14,16 @@ from rich.console import Console
 
 from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.new_ledger import prepare_ledger
+from callsheet.deployments.process import run_command
 from callsheet.deployments.receiver.acceptance import Receiver
 from callsheet.deployments.receiver.server import receiving
-from callsheet.deployments.signals import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.credentials import LiveSecrets
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.ledger import Ledger, open_ledger
-from callsheet.tasks.plural import count
-from callsheet.tasks.redact import redact, redacted
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.visible import say
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import redact, redacted, say
+from callsheet.tasks.values.amounts import count
 
 
 def main(args: Namespace) -> int:
@@ -62,7 +61,7 @@ async def hearing(
     async with AsyncExitStack() as stack:
         receiver = await stack.enter_async_context(_hearing(ledger, settings, fd))
         if settings.metrics:
-            from callsheet.deployments.metrics_server import telling_metrics
+            from callsheet.deployments.web_server import telling_metrics
 
             telling = telling_metrics(ledger, settings.metrics)
             receiver.metrics = await stack.enter_async_context(telling)
@@ -77,7 +76,7 @@ async def _hearing(ledger: Ledger, settings: Settings, fd: int | None) -> AsyncI
             yield receiver
         return
     # Nothing else here needs Prefect.
-    from callsheet.flows.hint_events import announcer
+    from callsheet.flows.webhook_events import announcer
 
     async with (
         announcer(ledger) as announce,

@@ -12,17 +12,18 @@ from rich.console import Console
 
 from callsheet.deployments.commands.options import sandbox_for, settings_of
 from callsheet.deployments.commands.reading import campaign_of, reading
-from callsheet.deployments.signals import run_command
+from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.aftercare.differences import Comparison, Difference
 from callsheet.tasks.aftercare.reconcile import apply_changes, names_of, reconcile
-from callsheet.tasks.brief import Brief
 from callsheet.tasks.engine.context import open_service, organisation_of
-from callsheet.tasks.errors import Parked, ServiceError, SheetError
-from callsheet.tasks.ledger import Campaign, Ledger, all_campaigns
-from callsheet.tasks.plural import count
+from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.runtime.errors import Parked, ServiceError, SheetError
+from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.sheet import read_sheet
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.values.amounts import count
+from callsheet.tasks.values.briefs import Brief
 
 #: How long to leave a service alone that could not be asked, in seconds.
 LATER = 300

@@ -10,27 +10,19 @@ from typing import Any
 
 from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
 from callsheet.deployments.commands.reading import campaign_of, reading
-from callsheet.deployments.moments import say_moment
-from callsheet.deployments.signals import run_command
-from callsheet.deployments.terminal import console_for, plain, print_json, table
+from callsheet.deployments.process import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, table
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.values import RunOptions
-from callsheet.tasks.credits import in_credits
 from callsheet.tasks.engine.context import open_service
-from callsheet.tasks.errors import BadInput, NotFound
-from callsheet.tasks.ledger import (
-    CampaignRow,
-    Ledger,
-    PaidCall,
-    Take,
-    adopt_video,
-    give_up,
-    resolve_call,
-    rows_of,
-    tracked_videos,
-    unsettled_calls,
-)
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.service_state import PaidCall, resolve_call, unsettled_calls
+from callsheet.tasks.ledger.takes import adopt_video, give_up
+from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of
+from callsheet.tasks.ledger.webhook_events import tracked_videos
+from callsheet.tasks.runtime.errors import BadInput, NotFound
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.amounts import in_credits
 
 
 def main(args: Namespace) -> int:

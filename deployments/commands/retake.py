@@ -10,12 +10,11 @@ from typing import Any
 
 from rich.console import Console
 
-from callsheet.deployments.commands.named_rows import campaign_and_words, chosen_rows
 from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
-from callsheet.deployments.commands.reading import reading
-from callsheet.deployments.progress_view import ProgressView
-from callsheet.deployments.row_table import show_urgent_rows
-from callsheet.deployments.signals import run_command, stopping
+from callsheet.deployments.commands.reading import campaign_and_words, chosen_rows, reading
+from callsheet.deployments.process import run_command, stopping
+from callsheet.deployments.progress import ProgressView
+from callsheet.deployments.tables import show_urgent_rows
 from callsheet.deployments.terminal import (
     consent,
     console_for,
@@ -25,19 +24,20 @@ from callsheet.deployments.terminal import (
     table,
 )
 from callsheet.flows.pipeline import PLAIN, carry
-from callsheet.tasks.aftercare.advice import run_line, service_of
+from callsheet.tasks.aftercare.explain import run_line, service_of
 from callsheet.tasks.aftercare.retake import Offer, approve_offers, count_videos, offers, plan_of
-from callsheet.tasks.campaign.hold import carry_only
+from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.match import is_other_money
-from callsheet.tasks.campaign.quote import check_budget
+from callsheet.tasks.campaign.quotes import check_budget
 from callsheet.tasks.campaign.run import Run, no_approval, open_run
 from callsheet.tasks.campaign.values import RunOptions, RunOutcome
-from callsheet.tasks.credits import as_number, as_text, in_credits
-from callsheet.tasks.duration import parse_duration
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow, kept_rows
-from callsheet.tasks.plural import count
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.reviews import kept_rows
+from callsheet.tasks.ledger.takes import RETAKEABLE
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits, parse_duration
 
 #: State -> why a row is not taken again, and what `{run}` does instead.
 _WHY_NOT = {

@@ -12,27 +12,26 @@ from typing import Any, cast
 
 from rich.console import Console
 
-from callsheet.deployments.commands.named_rows import campaign_and_words, chosen_rows
-from callsheet.deployments.commands.reading import reading
-from callsheet.deployments.signals import run_command
+from callsheet.deployments.commands.reading import campaign_and_words, chosen_rows, reading
+from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.aftercare.review import review_row, review_rows
 from callsheet.tasks.campaign.report import row_documents
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import (
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.reviews import (
     VERDICTS,
-    Campaign,
-    CampaignRow,
-    Ledger,
     Review,
     Reviewed,
     ReviewStands,
     Verdict,
     review_of,
-    video_of_take,
 )
-from callsheet.tasks.plural import count
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.ledger.row_pages import video_of_take
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.amounts import count
 
 UNDO = "undo"
 _DONE = {"keep": "kept", "reject": "rejected"}

@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 from callsheet.deployments.commands.reading import campaign_of, reading
-from callsheet.deployments.row_table import Document, show_rows
-from callsheet.deployments.signals import run_command
+from callsheet.deployments.process import run_command
+from callsheet.deployments.tables import Document, show_rows
 from callsheet.deployments.terminal import console_for, print_json_lines
 from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.campaign.selection import choose_rows, parse_selection
-from callsheet.tasks.errors import BadInput, did_you_mean
-from callsheet.tasks.ledger import STATES, CampaignRow, State, rows_of
+from callsheet.tasks.ledger.values import STATES, CampaignRow, State, rows_of
+from callsheet.tasks.runtime.errors import BadInput, did_you_mean
 
 
 def main(args: Namespace) -> int:

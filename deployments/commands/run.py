@@ -9,14 +9,13 @@ from __future__ import annotations
 from argparse import Namespace
 from contextlib import ExitStack
 
-from callsheet.deployments.commands.options import ledger_note, settings_of
-from callsheet.deployments.flow_parameters import flow_parameters
+from callsheet.deployments.commands.options import flow_parameters, ledger_note, settings_of
 from callsheet.deployments.new_ledger import prepare_ledger
-from callsheet.deployments.signals import run_command
-from callsheet.tasks.duration import parse_duration
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.visible import say
+from callsheet.deployments.process import run_command
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import say
+from callsheet.tasks.values.amounts import parse_duration
 
 
 def main(args: Namespace) -> int:
@@ -49,8 +48,8 @@ def main(args: Namespace) -> int:
 
 def _check_workers(args: Namespace, settings: Settings) -> None:
     """Raise a CallsheetError for options that crews cannot be had with."""
-    from callsheet.deployments.up.what_is_up import sandbox_kept
-    from callsheet.tasks.campaign.crews import check_workers
+    from callsheet.deployments.up.up_file import sandbox_kept
+    from callsheet.tasks.campaign.workers import check_workers
 
     if args.without_prefect:
         raise BadInput(

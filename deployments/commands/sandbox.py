@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from callsheet.deployments.sandbox.options import OptionRefused, Options
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.settings import load_settings
 
 
 def main(args: Namespace) -> int:

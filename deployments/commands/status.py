@@ -12,26 +12,19 @@ from importlib import import_module
 from callsheet.deployments.campaign_status import CampaignStatus, status_document
 from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.commands.reading import campaign_of, reading
-from callsheet.deployments.signals import run_command
-from callsheet.tasks.credits import as_number
+from callsheet.deployments.process import run_command
 from callsheet.tasks.engine.owner import is_at_work
-from callsheet.tasks.ledger import (
-    Account,
-    Campaign,
-    Ledger,
-    all_accounts,
-    all_campaigns,
-    day_of,
-    find_account,
-    tally_of,
-)
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.ledger.accounts import Account, all_accounts, day_of, find_account
+from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, tally_of
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.values.amounts import as_number
 
 
 def main(args: Namespace) -> int:
     """Show counts and account of one campaign or of all, and the accounts of days and others."""
     found, accounts = run_command(_read(args))
-    from callsheet.deployments.status_table import show_status
+    from callsheet.deployments.listing import show_status
     from callsheet.deployments.terminal import console_for, print_json
 
     show_status(found, accounts, console_for(args))
@@ -66,7 +59,7 @@ async def _read_campaigns(ledger: Ledger, campaigns: Sequence[Campaign]) -> list
     counting = asyncio.gather(*(_read_campaign(ledger, one) for one in largest))
     await asyncio.sleep(0)
     # A large ledger counts for a while, in threads: what shows it is loaded meanwhile.
-    import_module("callsheet.deployments.status_table")
+    import_module("callsheet.deployments.listing")
     found = {one.campaign.id: one for one in await counting}
     return [found[campaign.id] for campaign in campaigns]
 

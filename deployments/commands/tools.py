@@ -1,31 +1,36 @@
-"""`callsheet tools`: what the service offers, what each tool takes, and a row to begin with."""
+"""`callsheet tools` and `schema`: what the service offers, and the JSON Schema of sheets."""
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 from argparse import Namespace
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from callsheet.deployments.commands.options import settings_for
-from callsheet.deployments.direct.answer_view import show_records
-from callsheet.deployments.direct.session import ending
+from callsheet.deployments.direct.session import ending, show_records
 from callsheet.deployments.new_ledger import prepare_ledger
-from callsheet.deployments.signals import run_command
+from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
-from callsheet.tasks.campaign.catalogue import day_told, is_young, known_catalogue, told_anew
-from callsheet.tasks.campaign.comparison import meant
-from callsheet.tasks.campaign.example_row import example_csv, example_yaml
-from callsheet.tasks.catalogue import PARTS, Catalogue, Tool, ToolField
-from callsheet.tasks.credits import as_number, as_text, in_credits
+from callsheet.tasks.campaign.catalog import day_told, is_young, known_catalogue, told_anew
+from callsheet.tasks.campaign.comparison import example_csv, example_yaml, meant
 from callsheet.tasks.engine.context import open_service
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import open_ledger
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.visible import say, visible
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import say, visible
+from callsheet.tasks.sheet.json_schema import sheet_schema
+from callsheet.tasks.values.amounts import as_number, as_text, in_credits
+from callsheet.tasks.values.catalog import PARTS, Catalogue, Tool, ToolField
+
+# `callsheet tools`: what the service offers, what each tool takes, and a row to begin with.
+
 
 #: The lists beside the tools, and what their entries are likely to say of themselves.
 LISTS = {
@@ -180,3 +185,22 @@ def _tool_document(tool: Tool) -> dict[str, Any]:
         "credits": as_number(tool.credits),
         "fields": fields,
     }
+
+
+# `callsheet schema`: the JSON Schema of YAML and JSON sheets, for editors and validators.
+
+
+def schema(args: Namespace) -> int:
+    """Write the schema to a file, or to stdout."""
+    text = json.dumps(sheet_schema(), ensure_ascii=False, indent=1) + "\n"
+    if args.output in (None, "-"):
+        sys.stdout.write(text)
+        return 0
+    from callsheet.tasks.aftercare.export import whole_file
+
+    with whole_file(Path(args.output)) as file:
+        file.write(text.encode())
+    console_for(args).print(f"the schema of YAML and JSON sheets is in {plain(args.output)}")
+    if args.json:
+        print_json({"file": args.output, "exit": 0})
+    return 0

@@ -21,20 +21,20 @@ from rich.console import Console
 
 from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.new_ledger import prepare_ledger
-from callsheet.deployments.signals import on_signal, run_command
+from callsheet.deployments.process import on_signal, run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
-from callsheet.deployments.up.leftovers import end_leftovers
-from callsheet.deployments.up.supervisor import Supervisor
-from callsheet.deployments.up.systemd import tell_systemd
-from callsheet.deployments.up.telling import (
+from callsheet.deployments.up.orphans import end_leftovers
+from callsheet.deployments.up.output import (
     ready_document,
     status_of,
     tell_ready,
     tell_status,
+    tell_systemd,
     ways_in,
 )
-from callsheet.deployments.up.wanted import PARTS, Parts, WantedParts
-from callsheet.deployments.up.what_is_up import (
+from callsheet.deployments.up.parts import PARTS, Parts, WantedParts
+from callsheet.deployments.up.supervisor import Supervisor
+from callsheet.deployments.up.up_file import (
     UpAlready,
     WhatIsUp,
     holder,
@@ -42,10 +42,10 @@ from callsheet.deployments.up.what_is_up import (
     last_up,
     what_is_up,
 )
-from callsheet.tasks.errors import CallsheetError, ConfigurationError
-from callsheet.tasks.log_lines import logs_json, pass_on
-from callsheet.tasks.redact import redact
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.logs import logs_json, pass_on
+from callsheet.tasks.runtime.redact import redact
 
 #: How long `--down` waits for a clean end, and `up` for one that is starting, in seconds.
 DOWN_LIMIT, READY_LIMIT = 60.0, 180.0
@@ -189,7 +189,7 @@ def _status(args: Namespace, settings: Settings, console: Console) -> int:
 
 
 def _token(settings: Settings) -> str | None:
-    from callsheet.deployments.board.acts.admin import kept_token
+    from callsheet.deployments.board.services.people import kept_token
 
     return kept_token(settings.home / "board")
 

@@ -7,19 +7,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from callsheet.deployments.commands.named_rows import check_select
 from callsheet.deployments.commands.options import sandbox_for, settings_of
-from callsheet.deployments.commands.reading import campaign_of, reading
-from callsheet.deployments.signals import run_command
+from callsheet.deployments.commands.reading import campaign_of, check_select, reading
+from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
-from callsheet.tasks.aftercare.repair import repair
-from callsheet.tasks.aftercare.repair_pictures import repair_pictures
+from callsheet.tasks.aftercare.repair import repair, repair_pictures
 from callsheet.tasks.aftercare.verify import Audit, AuditedFile, Places, audit_document, verify
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.engine.context import connect
-from callsheet.tasks.plural import count
+from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.store import open_store
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.values.amounts import count
 
 #: Files nobody delivered that are named to people; `--json` names them all.
 SHOWN = 20

@@ -17,7 +17,7 @@ import urllib.request
 from http.client import HTTPException
 from pathlib import Path
 
-from callsheet.tasks.visible import say, visible
+from callsheet.tasks.runtime.redact import say, visible
 
 #: A role's port and the path that it answers at, whoever asks.
 ROLES: dict[str, tuple[int, str]] = {

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from callsheet.tasks.visible import say
+from callsheet.tasks.runtime.redact import say
 
 #: Prefect's settings that are secrets, or have a password in them.
 SECRETS = (

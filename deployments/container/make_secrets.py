@@ -13,7 +13,7 @@ import sys
 from getpass import getpass
 from pathlib import Path
 
-from callsheet.tasks.visible import visible
+from callsheet.tasks.runtime.redact import visible
 
 
 def main() -> int:

@@ -1,17 +1,12 @@
-"""One direct command: what it holds open, and how it ends.
-
-Opens the client behind the organisation's one gate, which the ledger remembers, so that a moment
-named by the service holds for direct commands and runs alike. When the service does not do as it
-is told: a definite refusal is 2, nothing was spent. What a later moment may mend is 5, with the
-moment. What may have been processed, nobody knows, is 3: a person has to look.
-"""
+"""One direct command: the client it opens, how it ends, and how answers are shown."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,11 +16,13 @@ from rich.console import Console
 
 from callsheet.deployments.commands.options import settings_for
 from callsheet.deployments.new_ledger import prepare_ledger
-from callsheet.deployments.signals import run_command
-from callsheet.deployments.terminal import console_for, print_json
+from callsheet.deployments.process import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.engine.context import open_service
-from callsheet.tasks.engine.lanes.price import LATER
-from callsheet.tasks.errors import (
+from callsheet.tasks.engine.free_calls import LATER
+from callsheet.tasks.ledger.database import ledger_file, ledger_url
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.runtime.errors import (
     BadInput,
     CallsheetError,
     ConfigurationError,
@@ -39,11 +36,20 @@ from callsheet.tasks.errors import (
     ShapeError,
     StoreError,
     VideoError,
+    shorten,
 )
-from callsheet.tasks.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.database import ledger_file, ledger_url
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import redacted
 from callsheet.tasks.service import OPERATIONS, Money, VideoService
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.values.briefs import Json
+
+# One direct command: what it holds open, and how it ends.
+#
+# Opens the client behind the organisation's one gate, which the ledger remembers, so that a moment
+# named by the service holds for direct commands and runs alike. When the service does not do as it
+# is told: a definite refusal is 2, nothing was spent. What a later moment may mend is 5, with the
+# moment. What may have been processed, nobody knows, is 3: a person has to look.
+
 
 Document = dict[str, Any]
 
@@ -157,3 +163,44 @@ def _ending_of_call(error: ServiceError, now: float) -> CallsheetError:
 
 def _later(now: float) -> datetime:
     return datetime.fromtimestamp(now + LATER, UTC)
+
+
+# What the service said, for people and for JSON: whole, but for its secrets.
+
+
+_WIDEST = 120
+
+
+def show_record(record: Json, console: Console, *, told: Sequence[str] = ()) -> None:
+    """Show the members of a record that say something, but for those already `told`."""
+    if not isinstance(record, dict):
+        console.print(plain(cell(record)))
+        return
+    for name, value in sorted(record.items()):
+        if name not in told and value not in (None, "", [], {}):
+            console.print(f"  {plain(name)}: {plain(cell(value, name))}")
+
+
+def show_records(
+    title: str, records: Sequence[Json], likely: Sequence[str], console: Console
+) -> None:
+    """Show records of an unknown shape: those of the `likely` members that are there."""
+    known = [record for record in records if isinstance(record, dict)]
+    columns = [name for name in likely if any(record.get(name) is not None for record in known)]
+    made = table(title, columns or ["what the service says"])
+    for record in records:
+        if columns and isinstance(record, dict):
+            made.add_row(*(plain(cell(record.get(name), name)) for name in columns))
+        else:
+            made.add_row(plain(cell(record)))
+    console.print(made)
+
+
+def cell(value: Json, name: str = "") -> str:
+    """Return a value on one line, without secrets and never long."""
+    if value is None:
+        return "-"
+    kept = redacted({name: value})[name]
+    if isinstance(kept, list) and all(isinstance(one, dict) and "name" in one for one in kept):
+        kept = ", ".join(str(one["name"]) for one in kept)
+    return shorten(kept if isinstance(kept, str) else json.dumps(kept, ensure_ascii=False), _WIDEST)

@@ -1,23 +1,55 @@
-"""The verbs on videos that pay nothing: those that only show, and those that change."""
+"""Verbs on videos that cost nothing: list, show, change, download."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import random
+import sys
+import time
 from contextlib import aclosing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn
 
-from callsheet.deployments.direct import request_body
-from callsheet.deployments.direct.answer_view import show_record, show_records
-from callsheet.deployments.direct.session import Document, Session
-from callsheet.deployments.direct.video_files import UNSTARTED, wait_for_video
+from callsheet.deployments.direct import create
+from callsheet.deployments.direct.session import Document, Session, show_record, show_records
 from callsheet.deployments.terminal import consent, plain, table
-from callsheet.tasks.brief import Json
-from callsheet.tasks.credits import as_number, as_text, in_credits
-from callsheet.tasks.errors import BadInput, Conflict, Forbidden, NotFound
-from callsheet.tasks.redact import redact, redacted
+from callsheet.tasks.engine.context import make_fetcher
+from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
+from callsheet.tasks.engine.policy.renders import (
+    ENDS,
+    poll_interval,
+    told_interval,
+    video_is_asked_for,
+)
+from callsheet.tasks.runtime.errors import BadInput, Conflict, Forbidden, NotFound, Parked
+from callsheet.tasks.runtime.redact import redact, redacted, visible
+from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.service import Video
 from callsheet.tasks.service.bodies import Report, body_of
-from callsheet.tasks.service.shapes import record_of
-from callsheet.tasks.suggest import suggest
-from callsheet.tasks.visible import visible
+from callsheet.tasks.service.response import record_of
+from callsheet.tasks.store import (
+    File,
+    StoredFile,
+    VideoFile,
+    check_captions,
+    inspect_video,
+    open_store,
+)
+from callsheet.tasks.store.spool import spool_name
+from callsheet.tasks.values.amounts import (
+    as_number,
+    as_text,
+    in_credits,
+    parse_duration,
+    say_bytes,
+    say_duration,
+)
+from callsheet.tasks.values.briefs import Json
+
+# The verbs on videos that pay nothing: those that only show, and those that change.
+
 
 #: What a template, a tool or an export is likely to say of itself; its shape is not shown.
 CATALOG = ("id", "slug", "name", "title", "category", "description", "fields")
@@ -98,10 +130,8 @@ async def show_before(at: Session, video_id: str) -> None:
 async def edit(at: Session) -> Document:
     """Change title, topic, script or caption settings; the next generate uses them."""
     args = at.args
-    options = request_body.given(
-        title=args.title, topic=args.topic, script=request_body.script(args.script)
-    )
-    changes = request_body.completed({**request_body.raw_body(args), **options}, args)
+    options = create.given(title=args.title, topic=args.topic, script=create.script(args.script))
+    changes = create.completed({**create.raw_body(args), **options}, args)
     if not changes:
         raise BadInput(
             "nothing to change",
@@ -135,7 +165,7 @@ async def cancel(at: Session) -> Document:
 
 async def share(at: Session) -> Document:
     """Make a public link and print it: whoever has it can see the video until it expires."""
-    link = await at.service.share(at.args.id, request_body.completed({}, at.args) or None)
+    link = await at.service.share(at.args.id, create.completed({}, at.args) or None)
     # As it is: markup or a line break would make another address of it.
     print(visible(link.url), file=at.console.file)
     return {"video_id": at.args.id, "url": link.url, "raw": redacted(link.raw)}
@@ -143,7 +173,7 @@ async def share(at: Session) -> Document:
 
 async def report(at: Session) -> Document:
     """Flag a video for review."""
-    request = request_body.completed(body_of(Report, reason=at.args.reason), at.args)
+    request = create.completed(body_of(Report, reason=at.args.reason), at.args)
     await at.service.report(at.args.id, request)
     at.console.print(f"{plain(at.args.id)}: flagged for review")
     return {"video_id": at.args.id, "reported": True}
@@ -201,3 +231,158 @@ def _show_list(title: str, found: Json, likely: tuple[str, ...], at: Session) ->
 def _after_change(video_id: str, video: Video | None) -> Document:
     raw = None if video is None else redacted(video.raw)
     return {"video_id": video_id, "status": video.status if video else None, "raw": raw}
+
+
+# A video and its captions: waited for, fetched, checked, and then a file, or no file at all.
+#
+# A video is waited for by the same rules as in a run: when to poll, and what is proof of a video.
+
+
+#: What to say of a video that waits for somebody.
+UNSTARTED = {"draft": "it is a draft: `callsheet video generate ID` renders it"}
+
+
+async def download(at: Session) -> Document:
+    """Fetch a video beside its target, check it, and give it its name.
+
+    Raises BadInput when there is such a file already, or no video and none on its way.
+    """
+    video_id = at.args.id
+    target = _target(at, f"{spool_name(video_id)}.mp4")
+    if at.args.wait:
+        await wait_for_video(at, video_id)
+    video, stored = await _fetch(at, video_id, target)
+    at.console.print(
+        f"{plain(target)}: {say_bytes(stored.bytes)}, {video.seconds:.1f} s, "
+        f"{video.width} x {video.height}, sha256 {stored.sha256}"
+    )
+    return {
+        "video_id": video_id,
+        "file": str(target),
+        "bytes": stored.bytes,
+        "sha256": stored.sha256,
+        "seconds": round(video.seconds, 3),
+        "width": video.width,
+        "height": video.height,
+        "has_sound": video.has_sound,
+    }
+
+
+async def captions(at: Session) -> Document:
+    """Fetch captions and write them to a file, or print them; they are checked first."""
+    video_id, form = at.args.id, at.args.format
+    target = None if at.args.output in (None, "-") else _target(at, f"{video_id}.{form}")
+    data = await at.service.captions(video_id, form)
+    cues = check_captions(data, form)
+    document: Document = {"video_id": video_id, "format": form, "cues": cues}
+    if target is None:
+        if at.args.json:
+            return {**document, "text": data.decode("utf-8-sig")}
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return document
+    sha256 = hashlib.sha256(data).hexdigest()
+    file = File(kind=form, name=target.name, source=data, sha256=sha256)
+    stored = await _publish(at, target, file)
+    at.console.print(f"{plain(target)}: {cues} cues")
+    return {**document, "file": str(target), "bytes": stored.bytes, "sha256": sha256}
+
+
+async def wait_for_video(at: Session, video_id: str) -> tuple[Video, bool]:
+    """Return a video and whether its video is there, once that will not change by itself.
+
+    Raises Parked when `--max-wait` (or the deadline of the settings) has passed.
+    """
+    longest = at.settings.deadline
+    if at.args.max_wait is not None:
+        longest = parse_duration(at.args.max_wait)
+    began = time.monotonic()
+    polls = ends = 0
+    while True:
+        video = await at.service.get(video_id)
+        polls += 1
+        if video.status == "draft":
+            return video, False
+        if video_is_asked_for(video.status, polls) and await _is_there(at, video_id):
+            return video, True
+        ends = ends + 1 if video.status in FAILED | CANCELLED else 0
+        if ends == ENDS:
+            return video, False
+        await _pause(video, time.monotonic() - began, longest)
+
+
+async def _is_there(at: Session, video_id: str) -> bool:
+    try:
+        await at.service.download(video_id)
+    except Conflict:
+        return False
+    return True
+
+
+async def _pause(video: Video, elapsed: float, longest: float) -> None:
+    interval = poll_interval(elapsed, None, told=video.poll_after)
+    wait = interval * random.uniform(1.0, SPREAD)
+    left = longest - elapsed
+    if left <= 0:
+        raise Parked(
+            f'{video.id} has no video after {say_duration(longest)}; it says "{video.status}"',
+            until=datetime.fromtimestamp(time.time() + wait, UTC),
+            remedy="run the same command again: waiting costs nothing",
+        )
+    await asyncio.sleep(min(wait, left))
+
+
+def _target(at: Session, usual: str) -> Path:
+    """Return where the file goes; raise BadInput when it cannot go there."""
+    target = Path(at.args.output or usual)
+    target = target / usual if target.is_dir() else target
+    if not target.parent.is_dir():
+        raise BadInput(f"there is no folder {target.parent}", remedy="make it, or name another")
+    if target.exists() and not at.args.force:
+        raise BadInput(
+            f"{target} exists and was not changed", remedy=f"{again_with('--force')} to replace it"
+        )
+    return target
+
+
+async def _fetch(at: Session, video_id: str, target: Path) -> tuple[VideoFile, StoredFile]:
+    folder = target.resolve().parent
+
+    async def fresh() -> str:
+        try:
+            return (await at.service.download(video_id)).url
+        except Conflict as error:
+            await _raise_why(at, video_id, error)
+
+    # Beside its target: one disk, so that its name is all it still needs when it is whole.
+    async with make_fetcher(at.settings, folder) as fetcher:
+        fetched = await fetcher.fetch(f"{spool_name(video_id)}.download", fresh)
+    try:
+        video = await asyncio.to_thread(inspect_video, fetched.path)
+        file = File(kind="mp4", name=target.name, source=fetched.path, sha256=fetched.sha256)
+        stored = await _publish(at, target, file)
+    finally:
+        fetched.path.unlink(missing_ok=True)
+    return video, stored
+
+
+async def _publish(at: Session, target: Path, file: File) -> StoredFile:
+    """Give a checked file its name, in a way that never shows half of it."""
+    store = open_store(str(target.resolve().parent))
+    try:
+        if at.args.force:
+            return await store.replace(file.name, file.source, content_type=file.content_type)
+        return (await store.put(file, metadata={}))[0]
+    finally:
+        await store.aclose()
+
+
+async def _raise_why(at: Session, video_id: str, refused: Conflict) -> NoReturn:
+    """Raise what "not ready" means: come back later, or do something about it."""
+    video = await at.service.get(video_id)
+    if video.status in UNSTARTED or video.status in FAILED | CANCELLED:
+        words = f'there is no video of {video_id}: the service says "{video.status}"'
+        raise BadInput(words, remedy=UNSTARTED.get(video.status or "")) from refused
+    later = datetime.fromtimestamp(time.time() + told_interval(video.poll_after), UTC)
+    words = f"the video of {video_id} is not ready yet"
+    raise Parked(words, until=later, remedy=f"{again_with('--wait')} to wait for it") from refused

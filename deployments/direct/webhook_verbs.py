@@ -1,25 +1,45 @@
-"""The verbs of `callsheet webhooks` on any subscription, as the service has them."""
+"""The verbs of `callsheet webhooks`."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from callsheet.deployments.direct import request_body
-from callsheet.deployments.direct.answer_view import show_record, show_records
-from callsheet.deployments.direct.session import Document, Session, Unsettled
-from callsheet.deployments.direct.subscription_verbs import DELIVERY
-from callsheet.deployments.direct.unkeyed_call import send_once
+from rich.console import Console
+
+from callsheet.deployments.direct import create as request_body
+from callsheet.deployments.direct.paid_verbs import send_once
+from callsheet.deployments.direct.session import (
+    Document,
+    Session,
+    Unsettled,
+    show_record,
+    show_records,
+)
+from callsheet.deployments.receiver.endpoint import name_of, split_address, who_is_there
 from callsheet.deployments.terminal import consent, plain, table
-from callsheet.tasks.brief import Json
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.redact import redact, redacted
+from callsheet.tasks.credentials import GIVEN
+from callsheet.tasks.ledger.webhook_events import count_hints, last_heard
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError, NotFound
+from callsheet.tasks.runtime.redact import redact, redacted, visible
 from callsheet.tasks.service import Webhook
 from callsheet.tasks.service import operations as ops
-from callsheet.tasks.visible import visible
-from callsheet.tasks.webhooks.inventory import READY
+from callsheet.tasks.values.amounts import count
+from callsheet.tasks.values.briefs import Json
+from callsheet.tasks.webhooks import (
+    Subscriber,
+    SubscriptionStatus,
+    ensure_subscription,
+    rotate_subscription,
+)
+from callsheet.tasks.webhooks.inventory import READY, OwnWebhook, WebhookInventory, take_inventory
+
+# The verbs of `callsheet webhooks` on any subscription, as the service has them.
 
 
 async def list_webhooks(at: Session) -> Document:
@@ -187,3 +207,195 @@ def _document(webhook: Webhook) -> Document:
         "active": webhook.is_active,
         "raw": raw,
     }
+
+
+# The verbs of `callsheet webhooks` for the subscription that runs learn of videos by.
+#
+# `ensure` and `rotate` do what `tasks.webhooks` does for a run; `status` shows service, ledger,
+# secrets, inbox and receiver together.
+
+
+DAY = 86400.0
+#: What a delivery is likely to say of itself; its shape is not shown.
+DELIVERY = (
+    "created_at", "started_at", "sent_at", "time", "event", "kind", "type", "event_id",
+    "attempt", "status", "status_code", "response_status", "success", "ok", "error", "outcome",
+)  # fmt: skip
+_ENSURE = "`callsheet webhooks ensure`"
+_COLUMNS = ("webhook", "address", "active", "secret", "last heard", "webhooks in 24 h", "failed")
+
+
+async def ensure(at: Session) -> Document:
+    """Make or mend our subscription, and have it proved by a ping."""
+    return await _tell(at, ensure_subscription)
+
+
+async def rotate(at: Session) -> Document:
+    """Replace our subscription by one with a new secret, without losing a delivery."""
+    return await _tell(at, rotate_subscription)
+
+
+async def status(session: Session) -> Document:
+    """Show every subscription of ours; the document's `exit` is 3 when one needs a person."""
+    at, receiver = _subscriber(session), await _receiver(session)
+    found = await take_inventory(at)
+    given = [await _given(at)] if at.settings.webhook_secret else []
+    shown = [*given]
+    for own, secret in _all(found, at):
+        shown.append(await _shown(at, own, secret))
+    here = bool(given) or bool(found.here) or not found.elsewhere
+    problems = [*_problems(found, shown), *(receiver if here else [])]
+    _print(session.console, shown, problems)
+    return {
+        "webhook_url": redacted(at.settings.webhook_url),
+        "receiver": {"address": at.settings.receiver, "answers": not receiver},
+        "subscriptions": shown,
+        "problems": problems,
+        "exit": 3 if problems else 0,
+    }
+
+
+async def _tell(
+    at: Session, verb: Callable[[Subscriber], Awaitable[SubscriptionStatus]]
+) -> Document:
+    status = await verb(_subscriber(at))
+    if status.webhook_id is not None:
+        where = plain(redact(status.url or "-"))
+        at.console.print(f"[bold]{plain(status.webhook_id)}[/] {where}: {_words(status)}")
+    if status.missed:
+        missed = count(len(status.missed), "event was", "events were")
+        at.console.print(f"{missed} missed; runs find their videos by polling")
+    document: Document = {**vars(status), "missed": list(status.missed), "exit": 0}
+    document["url"] = None if status.url is None else redact(status.url)
+    if status.trouble is not None:
+        told = [status.trouble, *([] if status.heard else await _receiver(at))]
+        for line in told:
+            at.console.print(plain(redact(line)))
+        document |= {"trouble": redact("; ".join(told)), "exit": 3}
+    return document
+
+
+def _words(status: SubscriptionStatus) -> str:
+    said = [word for word in ("made", "enabled") if getattr(status, word)]
+    return ", ".join([*said, "a ping arrived" if status.heard else "no ping arrived"])
+
+
+def _subscriber(at: Session) -> Subscriber:
+    settings = at.settings
+    if not settings.webhook_url and not settings.webhook_secret:
+        raise ConfigurationError(
+            "CALLSHEET_WEBHOOK_URL is not set, so the service does not know where to send webhooks",
+            remedy="set it to the public https address that leads to `callsheet receive`",
+        )
+    assert at.ledger is not None, "a verb that subscribes has a ledger"
+    return Subscriber(settings=settings, ledger=at.ledger, service=at.service)
+
+
+async def _receiver(at: Session) -> list[str]:
+    """Return what is wrong with the receiver of this machine; it may well be on another one."""
+    address = at.settings.receiver
+    there = await asyncio.to_thread(who_is_there, *split_address(address))
+    assert at.ledger is not None, "a verb that subscribes has a ledger"
+    if there is None:
+        return [f"no receiver answers at {address}: start one with `callsheet receive`"]
+    if there != name_of(at.ledger.address):
+        return [f"the receiver at {address} works for another ledger: see CALLSHEET_LEDGER"]
+    return []
+
+
+def _all(found: WebhookInventory, at: Subscriber) -> list[tuple[OwnWebhook, str | None]]:
+    """Return every webhook of own, and where its secret is."""
+    return [
+        *((own, at.place) for own in found.here),
+        *((own, own.entry.place) for own in found.elsewhere),
+        *((own, None) for own in found.useless),
+    ]
+
+
+async def _shown(at: Subscriber, own: OwnWebhook, secret: str | None) -> Document:
+    webhook = own.webhook
+    try:
+        attempts = await at.service.deliveries(webhook.id)
+    except NotFound:
+        attempts = []
+    return {
+        "webhook_id": webhook.id,
+        "url": redact(webhook.url or own.entry.url),
+        "active": webhook.is_active,
+        "secret": "here" if secret == at.place else secret,
+        **await _heard(at, own.entry.nonce),
+        "failed": [redacted(one) for one in attempts if _has_failed(one)],
+    }
+
+
+async def _given(at: Subscriber) -> Document:
+    heard = await _heard(at, GIVEN)
+    return {
+        "webhook_id": None,
+        "url": redacted(at.settings.webhook_url),
+        "active": None,
+        "secret": "CALLSHEET_WEBHOOK_SECRET",
+        **heard,
+        "failed": [],
+    }
+
+
+async def _heard(at: Subscriber, nonce: str) -> Document:
+    last = await at.ledger.read(partial(last_heard, nonce=nonce))
+    since = at.clock() - DAY
+    return {
+        "nonce": nonce,
+        "last_heard": None if last is None else f"{datetime.fromtimestamp(last, UTC):%FT%TZ}",
+        "hints_in_24_h": await at.ledger.read(partial(count_hints, nonce=nonce, since=since)),
+    }
+
+
+def _problems(found: WebhookInventory, shown: list[Document]) -> list[str]:
+    """Return what needs a person, a sentence each with what to do."""
+    told = [
+        f"{one['webhook_id']} is disabled: once a receiver is at work, {_ENSURE} enables it again"
+        for one in shown
+        if one["active"] is False and one["secret"]
+    ]
+    told += [
+        f"{own.webhook.id} cannot be used, its secret is lost or it was replaced: "
+        f"{_ENSURE} deletes it"
+        for own in found.useless
+    ]
+    if not any(one["secret"] for one in shown):
+        told.append(f"there is no webhook that can be used: {_ENSURE} makes one")
+    return told
+
+
+def _has_failed(attempt: Json) -> bool:
+    """Guess from a record of unknown shape whether an attempt failed."""
+    if not isinstance(attempt, dict):
+        return False
+    for name in ("success", "ok", "delivered"):
+        if isinstance(attempt.get(name), bool):
+            return not attempt[name]
+    codes = [attempt.get(name) for name in ("status", "status_code", "response_status")]
+    if any(isinstance(code, int) and code >= 300 for code in codes):
+        return True
+    return bool(attempt.get("error")) or attempt.get("outcome") in ("failed", "failure", "error")
+
+
+def _print(console: Console, shown: list[Document], problems: list[str]) -> None:
+    made = table("Subscriptions", _COLUMNS, numbers=("webhooks in 24 h", "failed"))
+    for one in shown:
+        cells = (
+            one["webhook_id"] or "-",
+            one["url"] or "-",
+            {True: "active", False: "disabled", None: "-"}[one["active"]],
+            one["secret"] or "lost",
+            one["last_heard"] or "never",
+            one["hints_in_24_h"],
+            len(one["failed"]),
+        )
+        made.add_row(*(plain(cell) for cell in cells))
+    console.print(made)
+    for one in shown:
+        if one["failed"]:
+            show_records(f"Failed for {one['webhook_id']}", one["failed"][:5], DELIVERY, console)
+    for problem in problems:
+        console.print(plain(problem))

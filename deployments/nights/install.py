@@ -1,17 +1,15 @@
-"""`callsheet nights install`: nights start by themselves, by Prefect or by the machine's own clock.
-
-Everything goes by `nights.toml`, so what was typed is written there first. Written beside the
-ledger: the file of Prefect's deployments, or the units of systemd's timers.
-"""
+"""`callsheet nights install`: starts nightly runs by Prefect or by the machine's own scheduler."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
 import sys
 import time
+import tomllib
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,33 +19,38 @@ from typing import Any
 from rich.console import Console
 
 from callsheet.deployments.commands.options import settings_of
-from callsheet.deployments.moments import say_moment
-from callsheet.deployments.nights.lines import (
+from callsheet.deployments.nights.overview import file_of, named_inboxes
+from callsheet.deployments.nights.schedules import (
     Job,
+    NightDeployment,
     crontab_lines,
+    deploy,
+    deployment_file,
     systemd_line,
     systemd_units,
     windows_line,
 )
-from callsheet.deployments.nights.named_inboxes import file_of, named_inboxes
-from callsheet.deployments.nights.prefect_file import NightDeployment, deploy, deployment_file
-from callsheet.deployments.nights.terms import write_terms
 from callsheet.deployments.prefect_address import MEND, PrefectAddress, ServerAnswer
 from callsheet.deployments.servers import prefect_of
-from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.deployments.terminal import console_for, plain, print_json, say_moment
 from callsheet.deployments.up.deploy import pool_of
 from callsheet.deployments.up.programs import environment_of
-from callsheet.deployments.up.what_is_up import prefect_kept
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.home import make_home
+from callsheet.deployments.up.up_file import prefect_kept
 from callsheet.tasks.nights.calendar import check_schedule, name_of, next_due, read_zone
-from callsheet.tasks.nights.inboxes import Inbox
-from callsheet.tasks.nights.nights_file import FILES, listed_inboxes
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.visible import say
+from callsheet.tasks.nights.inboxes import FILES, Inbox, listed_inboxes
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+from callsheet.tasks.runtime.home import make_home
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import say
+
+# `callsheet nights install`: nights start by themselves, by Prefect or by the machine's own clock.
+#
+# Everything goes by `nights.toml`, so what was typed is written there first. Written beside the
+# ledger: the file of Prefect's deployments, or the units of systemd's timers.
+
 
 #: The flows, by their modules.
-NIGHTLY, DIGEST = "callsheet.flows.nightly.sweep_inbox", "callsheet.flows.digest.tell_digest"
+NIGHTLY, DIGEST = "callsheet.flows.nightly.sweep_inbox", "callsheet.flows.nightly.tell_digest"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,3 +308,71 @@ def _coming(inbox: Inbox) -> Mapping[str, Any]:
         "timezone": _zone(inbox),
         "next_at": coming,
     }
+
+
+# When an inbox is swept, written into `nights.toml`: that file is the truth for all that asks.
+#
+# What else stands in it, remarks too, stays as it is.
+
+
+#: Between the head of a table and the next one.
+_HEAD = re.compile(r"^\s*\[")
+
+
+def write_terms(file: Path, inbox: Inbox, terms: Mapping[str, str]) -> bool:
+    """Write terms of an inbox into a file, which is made if need be; whether anything changed.
+
+    Raises ConfigurationError where the file has the inbox in a shape that is not ours to change.
+    """
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    # A folder beside the file is named from there, so that all of it can move.
+    beside = Path(inbox.place)
+    if not inbox.is_bucket and beside.is_relative_to(file.parent):
+        inbox = replace(inbox, place=beside.relative_to(file.parent).as_posix())
+    changed = with_terms_of(text, inbox, terms)
+    if changed == text:
+        return False
+    written = tomllib.loads(changed).get("inbox", {}).get(inbox.name, {})
+    if any(written.get(name) != value for name, value in terms.items()):
+        said = ", ".join(f"{name} = {json.dumps(value)}" for name, value in terms.items())
+        raise ConfigurationError(
+            f"{file} has {inbox.name} in a shape that is not changed here",
+            remedy=f"write it there yourself: {said}",
+        )
+    new = file.with_name(f".{file.name}.new")
+    new.write_text(changed, encoding="utf-8")
+    new.replace(file)
+    return True
+
+
+def with_terms_of(text: str, inbox: Inbox, terms: Mapping[str, str]) -> str:
+    """Return the text of a `nights.toml` with these terms of an inbox; a new inbox comes last."""
+    said = {
+        name: f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in terms.items()
+    }
+    lines = text.splitlines(keepends=True)
+    heads = {f"[inbox.{inbox.name}]", f"[inbox.{json.dumps(inbox.name)}]"}
+    start = next((n for n, line in enumerate(lines) if _head(line) in heads), None)
+    if start is None:
+        place = f"place = {_text(inbox.place)}\n"
+        gap = "" if not lines else "\n" if lines[-1].endswith("\n") else "\n\n"
+        return f"{text}{gap}[inbox.{_key(inbox.name)}]\n{place}{''.join(said.values())}"
+    end = next((n for n in range(start + 1, len(lines)) if _HEAD.match(lines[n])), len(lines))
+    for n in range(start + 1, end):
+        name = lines[n].partition("=")[0].strip()
+        if name in said:
+            lines[n] = said.pop(name)
+    return "".join([*lines[: start + 1], *said.values(), *lines[start + 1 :]])
+
+
+def _head(line: str) -> str:
+    """Return the head of a table without spaces and remarks."""
+    return re.sub(r"\s", "", line.partition("#")[0])
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else _text(name)
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)

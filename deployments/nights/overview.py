@@ -1,27 +1,33 @@
-"""`callsheet nights list`: each inbox, when its next night is, and how the last one was."""
+"""`callsheet nights list`, `pause`, `resume`, `test` and `digest`."""
 
 from __future__ import annotations
 
+import getpass
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from callsheet.deployments.commands.options import settings_of
-from callsheet.deployments.moments import say_moment
-from callsheet.deployments.nights.named_inboxes import named_inboxes
-from callsheet.deployments.terminal import console_for, plain, print_json, table
-from callsheet.tasks.credits import as_number, in_credits
-from callsheet.tasks.errors import LedgerError
-from callsheet.tasks.ledger import open_ledger
-from callsheet.tasks.ledger.nights import KeptNight, Pause, nights_of, pause_of
+from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, table
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.nightly_runs import EVERY_INBOX, KeptNight, Pause, nights_of, pause_of
 from callsheet.tasks.nights.calendar import name_of, next_due, read_zone
-from callsheet.tasks.nights.inboxes import Inbox
-from callsheet.tasks.nights.values import NightReport
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.nights.inboxes import Inbox, find_inboxes, listed_inboxes
+from callsheet.tasks.nights.records import lift_pauses, read_moment, set_pauses, whose
+from callsheet.tasks.nights.reports import NightReport
+from callsheet.tasks.notices import Sending, digest, send_sample
+from callsheet.tasks.runtime.errors import BadInput, LedgerError
+from callsheet.tasks.runtime.home import make_home
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.values.amounts import as_number, in_credits
+
+# `callsheet nights list`: each inbox, when its next night is, and how the last one was.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,3 +143,157 @@ def _document(one: InboxNights) -> Mapping[str, Any]:
             "skipped": last.skipped,
         },
     }  # fmt: skip
+
+
+# `callsheet nights pause` and `resume`: in the ledger, so that no deployment knows better.
+
+
+async def pause_nights(args: Namespace) -> int:
+    """Have inboxes sleep until a moment, or until they are resumed."""
+    settings, now = settings_of(args), time.time()
+    said, names = _split(args.words)
+    inboxes = named_inboxes(args, settings, names) if names else []
+    zone = read_zone(_one_zone(inboxes or listed_inboxes(Path.cwd(), file_of(args, settings))))
+    until = None if said is None else read_moment(said, zone=zone, at=now)
+    sleeping = [inbox.name for inbox in inboxes] or [EVERY_INBOX]
+    made = [Pause(inbox=name, until=until, by=_person(), at=now) for name in sleeping]
+    make_home(settings.home)
+    async with await open_ledger(settings.ledger) as ledger:
+        await ledger.write(partial(set_pauses, pauses=made))
+    if args.json:
+        print_json({"paused": [{"inbox": one.inbox, "until": one.until} for one in made]})
+    for one in made:
+        console_for(args).print(plain(f"{whose(one.inbox)}: paused {_until(one, zone)}"))
+    return 0
+
+
+async def resume_nights(args: Namespace) -> int:
+    """End the pauses of inboxes, or every pause there is."""
+    settings = settings_of(args)
+    named = (
+        [inbox.name for inbox in named_inboxes(args, settings, args.inboxes)]
+        if args.inboxes
+        else None
+    )
+    lift = partial(lift_pauses, inboxes=named, by=_person(), at=time.time())
+    async with await open_ledger(settings.ledger, create=False) as ledger:
+        lifted, left = await ledger.write(lift)
+    if named and any(one.inbox == EVERY_INBOX for one in left):
+        raise BadInput(
+            "all inboxes are paused, and these with them",
+            remedy="`callsheet nights resume` ends every pause",
+        )
+    if args.json:
+        print_json({"resumed": lifted})
+    for name in lifted:
+        console_for(args).print(plain(f"{whose(name)}: swept again"))
+    if not lifted:
+        console_for(args).print("nothing was paused")
+    return 0
+
+
+def _split(words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Return the moment behind `until`, if there is one, and the names beside it."""
+    if "until" not in words:
+        return None, list(words)
+    place = words.index("until")
+    if place + 1 == len(words):
+        raise BadInput("until when?", remedy="`callsheet nights pause until 2027-01-03`")
+    return words[place + 1], [*words[:place], *words[place + 2 :]]
+
+
+def _one_zone(inboxes: Sequence[Inbox]) -> str | None:
+    """Return the zone that a date is meant in: the inboxes' own, else that of this machine."""
+    zones = {inbox.timezone for inbox in inboxes}
+    return zones.pop() if len(zones) == 1 else None
+
+
+def _until(one: Pause, zone: tzinfo) -> str:
+    if one.until is None:
+        return "until it is resumed"
+    return f"until {say_moment(one.until, zone=zone)}"
+
+
+def _person() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "the command line"
+
+
+# `callsheet nights test` and `digest`: what people are told, sent from the command line.
+
+
+async def send_samples(args: Namespace) -> int:
+    """Send a sample to every address; exit 1 where one was not reached."""
+    inboxes = _with_addresses(named_inboxes(args, settings_of(args), args.inboxes))
+    sent = [one for inbox in inboxes for one in await send_sample(inbox, clock=time.time)]
+    _show(args, sent)
+    return 1 if any(one.failed for one in sent) else 0
+
+
+async def send_digests(args: Namespace) -> int:
+    """Send what is due and was not sent yet; what fails is tried again the next time."""
+    settings = settings_of(args)
+    inboxes = _with_addresses(named_inboxes(args, settings, args.inboxes))
+    async with await open_ledger(settings.ledger) as ledger:
+        sent = await digest(ledger, settings, inboxes, clock=time.time)
+    _show(args, sent)
+    return 1 if any(one.failed for one in sent) else 0
+
+
+def _with_addresses(inboxes: Sequence[Inbox]) -> list[Inbox]:
+    found = [inbox for inbox in inboxes if inbox.notify or inbox.notify_of]
+    if not found:
+        named = ", ".join(inbox.name for inbox in inboxes)
+        raise BadInput(
+            f"there is no one to notify: {named} has no addresses",
+            remedy='write them in nights.toml: notify = ["env:NIGHT_MAIL"]',
+        )
+    return found
+
+
+def _show(args: Namespace, sent: Sequence[Sending]) -> None:
+    if args.json:
+        print_json({"sent": [_sent_document(one) for one in sent]})
+    console = console_for(args)
+    for one in sent:
+        how = "sent" if one.failed is None else f"not sent: {one.failed}"
+        console.print(plain(f"{one.inbox}, {one.kind} to {one.address}: {how} ({one.subject})"))
+    if not sent:
+        console.print("nothing is due")
+
+
+def _sent_document(one: Sending) -> dict[str, object]:
+    return {
+        "inbox": one.inbox,
+        "kind": one.kind,
+        "address": one.address,
+        "subject": one.subject,
+        "sent": one.failed is None,
+        "error": one.failed,
+    }
+
+
+# Which inboxes a verb is about: those named, else all that `nights.toml` lists.
+
+
+def file_of(args: Namespace, settings: Settings) -> Path | None:
+    """Return the file of inboxes that was named; None where it is to be looked for."""
+    named = args.nights or settings.nights
+    return None if named is None else Path(named)
+
+
+def named_inboxes(args: Namespace, settings: Settings, named: Sequence[str]) -> list[Inbox]:
+    """Return the inboxes of these names, or all; raise BadInput where there are none."""
+    file = file_of(args, settings)
+    if named:
+        found = [one for name in named for one in find_inboxes(name, folder=Path.cwd(), file=file)]
+        return list({inbox.name: inbox for inbox in found}.values())
+    listed = listed_inboxes(Path.cwd(), file)
+    if not listed:
+        raise BadInput(
+            "no inboxes are listed: there is no nights.toml here, or nothing in it",
+            remedy="name one (a folder, or s3://bucket/prefix), or list them in nights.toml",
+        )
+    return list(listed)

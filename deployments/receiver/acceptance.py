@@ -1,36 +1,173 @@
-"""The application behind the socket: one reply a request, and nothing kept of it but a hint.
-
-The order is the safety of it: size, signature over the raw bytes, what they say, the commit to the
-ledger, and only then the acknowledgement.
-"""
+"""Accepts webhook deliveries: size, signature, then one stored event and one reply."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
 import json
 import logging
-from collections import OrderedDict
-from collections.abc import Callable
+import re
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
-from callsheet.deployments.receiver.delivery import (
-    Headers,
-    Message,
-    NoDelivery,
-    Receive,
-    Reply,
-    Send,
-    header_values,
-    hint_of,
-    read_body,
-)
-from callsheet.deployments.receiver.signature import is_signature, signer_of
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.ledger import Hint, Ledger, drop_old_hints, keep_hint
-from callsheet.tasks.measures import HINTS
-from callsheet.tasks.plural import count
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.webhook_events import Hint, drop_old_hints, keep_hint
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.telemetry import HINTS
+from callsheet.tasks.values.amounts import count
+
+# One delivery to the receiver: its body, read within bounds, the hint in it, and the reply.
+#
+# Section 6 of the specification leaves the body open, so every string in it is looked at. The words
+# of the headers are not signed: they are cut to size and kept for people to read. ASGI alone.
+
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Headers = Sequence[tuple[bytes, bytes]]
+
+#: A delivery has some hundred bytes; beyond this, nothing is read.
+LARGEST = 256 * 1024
+#: Seconds for a whole body to arrive.
+BODY_TIMEOUT = 10.0
+#: An event says one video; whoever names thousands has polls to be saved from.
+MOST_VIDEOS = 100
+#: Deeper than this, nothing is looked for.
+DEEPEST = 32
+
+#: Together with the prefix no longer than the ledger's column.
+_VIDEO = re.compile(r"vid_[A-Za-z0-9_-]{1,196}")
+_EVENT_ID = re.compile(r"[!-~]{1,200}")
+_NUMBER = re.compile(r"[0-9]{1,6}")
+_MOMENT = re.compile(r"[0-9]{1,12}")
+_ODD = re.compile(r"[^\w./:-]", re.ASCII)
+_ANY = re.compile(r".*", re.DOTALL)
+_LONGEST_KIND = 60
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A status and a word for whoever reads logs at the other end."""
+
+    status: int
+    words: str
+    document: bytes | None = None
+
+    async def give(self, send: Send) -> None:
+        """Send it. Every connection serves one request: nobody keeps one to sit on."""
+        body = self.document or f"{self.words}\n".encode()
+        kind = b"application/json" if self.document else b"text/plain; charset=utf-8"
+        headers = [
+            (b"content-type", kind),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        if self.status == 405:
+            headers.append((b"allow", b"POST"))
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+TOO_LARGE = Reply(413, f"a delivery has {LARGEST} bytes at most")
+TOO_SLOW = Reply(408, "the body did not arrive in time")
+
+
+class NoDelivery(Exception):
+    """The request has no body that could be one; `reply` says why, None if nobody waits."""
+
+    def __init__(self, reply: Reply | None) -> None:
+        super().__init__()
+        self.reply = reply
+
+
+async def read_body(headers: Headers, receive: Receive) -> bytes:
+    """Return the whole body; raise NoDelivery when it is too large, too slow, or cut off."""
+    # The server has checked that it is a number; without one the bytes are counted as they come.
+    said = next((value for name, value in headers if name == b"content-length"), b"0")
+    if int(said) > LARGEST:
+        raise NoDelivery(TOO_LARGE)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT):
+            while (message := await receive())["type"] == "http.request":
+                body += message.get("body", b"")
+                if len(body) > LARGEST:
+                    raise NoDelivery(TOO_LARGE)
+                if not message.get("more_body", False):
+                    return bytes(body)
+    except TimeoutError:
+        raise NoDelivery(TOO_SLOW) from None
+    raise NoDelivery(None)
+
+
+def header_values(headers: Headers, vendor: str, name: str) -> list[bytes]:
+    """Return every value of the header `X-<vendor>-<name>`; names come in lower case."""
+    wanted = f"x-{vendor}-{name}".lower().encode()
+    return [value for known, value in headers if known == wanted]
+
+
+def hint_of(body: bytes, headers: Headers, *, nonce: str, vendor: str) -> Hint:
+    """Return the hint that lies in a signed body, which need not even be JSON."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = None
+
+    def says(name: str, form: re.Pattern[str]) -> str | None:
+        values = header_values(headers, vendor, name)
+        text = values[0].decode("latin-1").strip() if len(values) == 1 else ""
+        return text if form.fullmatch(text) else None
+
+    attempt, moment = says("Attempt", _NUMBER), says("Timestamp", _MOMENT)
+    return Hint(
+        digest=hashlib.sha256(body).hexdigest(),
+        nonce=nonce,
+        videos=_videos_in(document),
+        ping=_is_ping(document),
+        # Cut short, the ids of two events could become one, and the second would not be heard.
+        event_id=says("Event-Id", _EVENT_ID),
+        kind=_ODD.sub("?", says("Event", _ANY) or "")[:_LONGEST_KIND] or None,
+        attempt=int(attempt) if attempt else None,
+        told_at=int(moment) if moment else None,
+    )
+
+
+def _videos_in(document: Any) -> frozenset[str]:
+    """Return the video ids among all strings of a document, the outermost first."""
+    found: set[str] = set()
+    line: deque[tuple[Any, int]] = deque([(document, 0)])
+    while line and len(found) < MOST_VIDEOS:
+        value, depth = line.popleft()
+        if isinstance(value, str):
+            if _VIDEO.fullmatch(value):
+                found.add(value)
+        elif depth < DEEPEST:
+            line.extend((inner, depth + 1) for inner in _inside(value))
+    return frozenset(found)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return (*value.keys(), *value.values())
+    return value if isinstance(value, list) else ()
+
+
+def _is_ping(document: Any) -> bool:
+    """Specification, section 6: a test ping has `data.test`, and it is true."""
+    data = document.get("data") if isinstance(document, Mapping) else None
+    return isinstance(data, Mapping) and data.get("test") is True
+
+
+# The application behind the socket: one reply a request, and nothing kept of it but a hint.
+#
+# The order is the safety of it: size, signature over the raw bytes, what they say, the commit to
+# the ledger, and only then the acknowledgement.
+
 
 log = logging.getLogger("callsheet.receiver")
 
@@ -213,3 +350,35 @@ def _about(hint: Hint) -> str:
 def _words_of(error: Exception) -> str:
     """Say what went wrong; of an error that is not ours only its name, since it may quote."""
     return str(error) if isinstance(error, CallsheetError) else type(error).__name__
+
+
+# Whether a delivery is signed, and by which secret. Bytes in, a name out; knows no HTTP server.
+#
+# Specification, section 6: the header is `sha256=` and the HMAC-SHA256 of the raw body in lowercase
+# hexadecimal digits.
+
+
+_FORM = re.compile(rb"sha256=([0-9a-f]{64})")
+
+
+def is_signature(values: Sequence[bytes]) -> bool:
+    """Whether the values of the signature header are one, and of the right form."""
+    return len(values) == 1 and _FORM.fullmatch(values[0]) is not None
+
+
+def signer_of(
+    values: Sequence[bytes], body: bytes, secrets: Iterable[tuple[str, bytes]]
+) -> str | None:
+    """Return the nonce of the secret that signed `body`, or None.
+
+    Every secret is tried to the end, so that the time taken tells nothing of which one fits. All
+    of it is bytes: `hmac.compare_digest` raises for text beyond ASCII.
+    """
+    if not is_signature(values):
+        return None
+    given, signer = values[0].removeprefix(b"sha256="), None
+    for nonce, secret in secrets:
+        wanted = hmac.new(secret, body, hashlib.sha256).hexdigest().encode()
+        if hmac.compare_digest(given, wanted) and signer is None:
+            signer = nonce
+    return signer

@@ -11,8 +11,8 @@ import urllib.request
 from http.client import HTTPException
 from pathlib import Path
 
-from callsheet.deployments.listening import listen_on
-from callsheet.tasks.errors import ConfigurationError
+from callsheet.deployments.process import listen_on
+from callsheet.tasks.runtime.errors import ConfigurationError
 
 #: Connections that the system holds until they are accepted; it may allow fewer.
 BACKLOG = 1024

@@ -12,8 +12,9 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from callsheet.deployments.listening import inherited, origin_of
+from callsheet.deployments.process import inherited, origin_of
 from callsheet.deployments.receiver.acceptance import (
+    BODY_TIMEOUT,
     COMMIT_TIMEOUT,
     Acceptance,
     Application,
@@ -21,13 +22,13 @@ from callsheet.deployments.receiver.acceptance import (
     OnHint,
     Receiver,
 )
-from callsheet.deployments.receiver.delivery import BODY_TIMEOUT
 from callsheet.deployments.receiver.endpoint import BACKLOG, listen, name_of
 from callsheet.deployments.web_server import TimedProtocol, answering, config_for
 from callsheet.tasks.credentials import LiveSecrets
-from callsheet.tasks.file_limit import raise_file_limit
-from callsheet.tasks.ledger import Ledger, keeping_counts
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.ledger.gauges import keeping_counts
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import raise_file_limit
 
 #: Seconds for the head of a request to arrive.
 HEAD_TIMEOUT = 10.0

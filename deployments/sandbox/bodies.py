@@ -1,164 +1,374 @@
-"""Owns how a request body is read: strictly, and with the sentence that names the wrong field."""
+"""What the bodies of video operations may hold, and the catalog they choose from."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, TypeVar
+import re
+from typing import Annotated, Any, Literal
 
-from fastapi import Request
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
-from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.envelope import Name, RequestBody, Text
 
-Text = Annotated[str, StringConstraints(max_length=2000)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-
-MAY_BE_NULL = {"character_id"}
-LARGEST = 16_000_000
-DEEPEST = 64
+# Owns what the bodies of every operation on videos may hold.
+#
+# Those the specification does not show (sections 2 and 4) are as small as their purpose allows. No
+# idempotency key for clips is in it: one is refused there like any unknown field.
 
 
-class RequestBody(BaseModel):
-    """Strict: no unknown field, no text for a number, null only where the specification has it."""
+AspectRatio = Literal["9:16", "1:1", "16:9"]
+Mode = Literal["talking-head", "cinematic", "hybrid", "stock-narrated", "smart-mix"]
+Language = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
+IdempotencyKey = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+HexColour = Annotated[str, StringConstraints(pattern=r"^#[0-9a-fA-F]{6}$")]
+Script = Annotated[
+    dict[str, JsonValue],
+    Field(
+        min_length=1,
+        json_schema_extra={"properties": {"scenes": {"type": "array", "minItems": 1}}},
+    ),
+]
+LINK = r"^https?://[A-Za-z0-9.\-]+(:[0-9]+)?(/[^\s]*)?$"
+UPLOAD = r"^[A-Za-z0-9][A-Za-z0-9._\-]{0,199}$"
+DATA = r"^data:image/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+={0,2}$"
+LONGEST_PICTURE = 12_000_000
 
-    model_config = ConfigDict(extra="forbid", strict=True)
 
-    @model_validator(mode="before")
+def _one_of_tool_and_script(schema: dict[str, Any]) -> None:
+    schema["properties"]["tool"] = {"type": "string", "enum": list(TOOLS)}
+    schema["oneOf"] = [
+        {"required": ["tool"], "not": {"required": ["script"]}},
+        {"required": ["script"], "not": {"anyOf": [{"required": [n]} for n in ("tool", "fields")]}},
+    ]
+
+
+def check_scenes(script: object) -> None:
+    """Refuse a script whose `scenes` are not a list with something in it."""
+    scenes = script.get("scenes", ...) if isinstance(script, dict) else ...
+    if scenes is not ... and (not isinstance(scenes, list) or not scenes):
+        raise ValueError("scenes must be a list of scenes")
+
+
+class CreateVideo(RequestBody):
+    """What `POST /videos` and `POST /videos/estimate` take."""
+
+    model_config = ConfigDict(json_schema_extra=_one_of_tool_and_script)
+
+    tool: str | None = None
+    fields: dict[str, JsonValue] | None = None
+    duration_seconds: Annotated[int, Field(ge=1, le=600)] = 30
+    script: Script | None = None
+    title: Text | None = None
+    topic: Text | None = None
+    mode: Mode | None = None
+    style: Literal["talking-head", "cinematic"] | None = None
+    character_id: int | None = None
+    voice_id: Text | None = None
+    music_id: Text | None = None
+    caption_style: Text | None = None
+    aspect_ratio: AspectRatio = "9:16"
+    language: Language = "en"
+    start_generation: bool = True
+    idempotency_key: IdempotencyKey | None = None
+    video_model: Text | None = None
+
+    @model_validator(mode="after")
+    def _is_a_brief_or_a_script(self) -> CreateVideo:
+        if (self.tool is None) == (self.script is None):
+            raise ValueError("give exactly one of tool and script")
+        if self.tool is not None and self.tool not in TOOLS:
+            raise ValueError(f"tool must be one of {', '.join(TOOLS)}")
+        if self.fields is not None and self.tool is None:
+            raise ValueError("fields are inputs for a tool, and there is no tool")
+        check_scenes(self.script)
+        return self
+
+
+class CaptionSettings(RequestBody):
+    """How captions look. What else is in it is kept and changes nothing."""
+
+    model_config = ConfigDict(extra="allow")
+
+    enabled: bool | None = None
+    bold: bool | None = None
+    position: Literal["top", "bottom"] | None = None
+    color: HexColour | None = None
+
+
+class PatchVideo(RequestBody):
+    """What `PATCH /videos/{id}` takes."""
+
+    title: Text | None = None
+    topic: Text | None = None
+    script: Script | None = None
+    caption_style: Text | None = None
+    caption_settings: CaptionSettings | None = None
+
+    @model_validator(mode="after")
+    def _has_scenes(self) -> PatchVideo:
+        check_scenes(self.script)
+        return self
+
+
+class RegenerateScene(RequestBody):
+    """What `POST /videos/{id}/scenes/{n}/regenerate` takes: other words, or the same again."""
+
+    narration: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
+
+
+class ChangeVoice(RequestBody):
+    """What `POST /videos/{id}/voice` takes."""
+
+    voice_id: Name
+
+
+class ExportAgain(RequestBody):
+    """What `POST /videos/{id}/renders` takes; without a ratio the video's own is used."""
+
+    aspect_ratio: AspectRatio | None = None
+
+
+class ReportVideo(RequestBody):
+    """What `POST /videos/{id}/report` takes."""
+
+    reason: Name
+    details: Text | None = None
+
+
+#: A web address, the name of an upload, or the picture itself. Nothing is ever fetched.
+Picture = Annotated[
+    str,
+    StringConstraints(max_length=LONGEST_PICTURE),
+    Field(
+        json_schema_extra={
+            "anyOf": [
+                {"pattern": LINK, "maxLength": 2000},
+                {"pattern": UPLOAD},
+                {"pattern": DATA},
+            ]
+        }
+    ),
+]
+Footage = Annotated[
+    str,
+    StringConstraints(max_length=2000),
+    Field(json_schema_extra={"anyOf": [{"pattern": LINK}, {"pattern": UPLOAD}]}),
+]
+
+
+def _picture(said: str) -> str:
+    if not (re.match(DATA, said) or _footage(said)):
+        raise ValueError("must be a web address, the name of an upload, or a data:image/ address")
+    return said
+
+
+def _footage(said: str) -> str:
+    if not (re.match(LINK, said) or re.match(UPLOAD, said)) or said.endswith("\n"):
+        raise ValueError("must be a web address or the name of an upload")
+    return said
+
+
+class _Clip(RequestBody):
+    title: Text | None = None
+    topic: Text | None = None
+    aspect_ratio: AspectRatio = "9:16"
+
+
+class ImageToVideo(_Clip):
+    """What `POST /videos/image-to-video` takes."""
+
+    image: Picture
+    duration_seconds: Literal[5, 10] = 5
+    narration: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
+    language: Language = "en"
+    voice_id: Text | None = None
+
+    _is_a_picture = field_validator("image")(_picture)
+
+
+class TalkingAvatar(_Clip):
+    """What `POST /videos/talking-avatar` takes; the clip is as long as its script takes to say."""
+
+    clip: Footage
+    script: Annotated[str, StringConstraints(min_length=1, max_length=20_000)] | Script
+    language: Language = "en"
+    voice_id: Text | None = None
+
+    _is_footage = field_validator("clip")(_footage)
+
+    @model_validator(mode="after")
+    def _has_scenes(self) -> TalkingAvatar:
+        check_scenes(self.script)
+        return self
+
+
+def _one_of_photos_and_character(schema: dict[str, Any]) -> None:
+    schema["properties"]["character_id"] = {"type": "integer"}
+    schema["oneOf"] = [{"required": ["photos"]}, {"required": ["character_id"]}]
+
+
+class CharacterSwap(_Clip):
+    """What `POST /videos/character-swap` takes."""
+
+    model_config = ConfigDict(json_schema_extra=_one_of_photos_and_character)
+
+    clip: Footage
+    photos: Annotated[list[Picture], Field(min_length=1, max_length=10)] | None = None
+    character_id: int | None = None
+    duration_seconds: Annotated[int, Field(ge=3, le=60)] = 10
+
+    _is_footage = field_validator("clip")(_footage)
+
+    @field_validator("photos")
     @classmethod
-    def _no_nulls(cls, said: object) -> object:
-        if isinstance(said, dict):
-            for name, value in said.items():
-                if value is None and name not in MAY_BE_NULL:
-                    raise ValueError(f"{name} is null; leave it out instead")
-        return said
+    def _are_pictures(cls, photos: list[str] | None) -> list[str] | None:
+        return photos and [_picture(one) for one in photos]
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> CharacterSwap:
+        if (self.photos is None) == (self.character_id is None):
+            raise ValueError("give exactly one of photos and character_id")
+        return self
 
 
-AnyBody = TypeVar("AnyBody", bound=RequestBody)
+ClipBody = ImageToVideo | TalkingAvatar | CharacterSwap
 
 
-def body_of(
-    kind: type[AnyBody], *, optional: bool = False
-) -> Callable[[Request], Awaitable[AnyBody]]:
-    """Make the dependency that reads a body; it runs after the key was checked, not before.
-
-    An `optional` body may be left out, which is the same as `{}`.
-    """
-
-    async def read(request: Request) -> AnyBody:
-        raw = await raw_body(request, LARGEST)
-        if raw is None:
-            raise _invalid(f"The body is larger than {LARGEST} bytes.")
-        said = {} if optional and not raw else _object(raw)
-        try:
-            return kind.model_validate(said)
-        except ValidationError as error:
-            raise _invalid(_sentence(error)) from None
-
-    return read
+# Owns what a request can choose from: templates, characters, voices, and tools, each of which
+# writes a script from a brief given as named fields.
+#
+# A template is a ready body for `POST /videos`. Characters and voices are suggestions: the
+# specification names no list of them, so the sandbox takes any id.
 
 
-def described(kind: type[RequestBody], *, optional: bool = False) -> dict[str, object]:
-    """Describe a body for the OpenAPI document, which cannot see it in a signature."""
-    schema = kind.model_json_schema()
-    schema = _without_nulls(_inlined(schema, schema.pop("$defs", {})))
-    content = {"application/json": {"schema": schema}}
-    return {"requestBody": {"required": not optional, "content": content}}
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "id": "launch-vertical",
+        "name": "Product launch, upright",
+        "description": "Thirty seconds for a phone, from a product's name and benefits.",
+        "request": {
+            "tool": "product-launch",
+            "mode": "hybrid",
+            "aspect_ratio": "9:16",
+            "duration_seconds": 30,
+        },
+    },
+    {
+        "id": "explainer-wide",
+        "name": "Explainer, wide",
+        "description": "A minute for a website, from a question and its answer.",
+        "request": {
+            "tool": "explainer",
+            "mode": "stock-narrated",
+            "aspect_ratio": "16:9",
+            "duration_seconds": 60,
+        },
+    },
+    {
+        "id": "testimonial-square",
+        "name": "Testimonial, square",
+        "description": "Fifteen seconds of a customer's words for a feed.",
+        "request": {
+            "tool": "testimonial",
+            "mode": "talking-head",
+            "aspect_ratio": "1:1",
+            "duration_seconds": 15,
+        },
+    },
+]
+CHARACTERS: list[dict[str, Any]] = [
+    {"id": 1, "name": "Ada"},
+    {"id": 2, "name": "Bruno"},
+    {"id": 3, "name": "Chioma"},
+]
+VOICES: list[dict[str, Any]] = [
+    {"id": "voice-amber", "name": "Amber", "language": "en"},
+    {"id": "voice-birch", "name": "Birch", "language": "en"},
+    {"id": "voice-coral", "name": "Coral", "language": "de"},
+    {"id": "voice-dune", "name": "Dune", "language": "es"},
+]
 
 
-async def raw_body(request: Request, most: int) -> bytes | None:
-    """Read a body, but never more of it than is ever taken; None for a longer one."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > most:
-            return None
-    return bytes(body)
+#: By its id: what a tool is called, what it makes, and what each of its fields is for.
+TOOLS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "product-launch": (
+        "Product launch",
+        "What is new, for whom, and what to do next",
+        {
+            "product": "What is launched",
+            "audience": "Who it is for",
+            "benefits": "Why they will want it",
+            "offer": "What they get now",
+            "call_to_action": "What they should do next",
+        },
+    ),
+    "explainer": (
+        "Explainer",
+        "A question and its answer",
+        {
+            "subject": "What is explained",
+            "product": "The product it is about",
+            "question": "The question it answers",
+            "key_points": "What to remember",
+            "audience": "Who is listening",
+        },
+    ),
+    "testimonial": (
+        "Testimonial",
+        "What a customer says",
+        {
+            "customer": "Who speaks",
+            "product": "What they use",
+            "audience": "Who should hear it",
+            "quote": "What they say",
+            "result": "What changed for them",
+        },
+    ),
+    "listicle": (
+        "Listicle",
+        "A list, one scene each",
+        {
+            "subject": "What the list is about",
+            "product": "What is shown in it",
+            "items": "The items",
+            "audience": "Who is reading",
+            "offer": "What they get now",
+        },
+    ),
+    "announcement": (
+        "Announcement",
+        "News, with when and where",
+        {
+            "headline": "The news",
+            "product": "What it is about",
+            "audience": "Whom it concerns",
+            "offer": "What they get now",
+            "details": "What to know",
+            "date": "When",
+            "place": "Where",
+            "call_to_action": "What to do next",
+        },
+    ),
+}
 
 
-def parsed(raw: bytes) -> Any:
-    """Read JSON, and nothing that only passes for it. Raises ValueError."""
-    try:
-        said = json.loads(raw, parse_constant=_refuse_constant, parse_float=_number)
-        # Half a surrogate pair passes for JSON, but can be neither stored nor answered; nor can
-        # a number too large for a float.
-        json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
-    return said
-
-
-def _object(raw: bytes) -> dict[str, Any]:
-    try:
-        said = parsed(raw)
-    except ValueError:
-        raise _invalid("The body is not JSON.") from None
-    if not isinstance(said, dict):
-        raise _invalid("The body must be a JSON object.")
-    if _is_deeper(said, DEEPEST):
-        raise _invalid(f"The body is nested deeper than {DEEPEST} levels.")
-    return said
-
-
-def _is_deeper(said: object, levels: int) -> bool:
-    layer = [said]
-    for _ in range(levels):
-        layer = [
-            inner
-            for one in layer
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not layer:
-            return False
-    return True
-
-
-def _number(text: str) -> float:
-    """Read 5.0 as 5, which is the same number in JSON."""
-    number = float(text)
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _invalid(message: str) -> Refusal:
-    return Refusal(400, "invalid_request", message)
-
-
-def _sentence(error: ValidationError) -> str:
-    """Name every field that is wrong, and never repeat what was in it."""
-    told = []
-    for trouble in error.errors(include_url=False, include_input=False, include_context=False):
-        field = ".".join(str(part) for part in trouble["loc"][:3])
-        what = trouble["msg"].removeprefix("Value error, ")
-        if trouble["type"] == "extra_forbidden":
-            what = "is not a field of this request"
-        told.append(f"{field}: {what}" if field else what)
-    return "; ".join(told[:10])
-
-
-def _inlined(said: Any, named: Mapping[str, Any]) -> Any:
-    """Write out what a schema only refers to: it will stand where its names mean nothing."""
-    if isinstance(said, list):
-        return [_inlined(one, named) for one in said]
-    if not isinstance(said, dict):
-        return said
-    if "$ref" in said:
-        return _inlined(named[said["$ref"].rpartition("/")[2]], named)
-    return {name: _inlined(one, named) for name, one in said.items()}
-
-
-def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
-    """Write a schema as the body is read: what may be left out may not be null for that."""
-    for name, said in schema.get("properties", {}).items():
-        kinds = [one for one in said.get("anyOf", ()) if one != {"type": "null"}]
-        if kinds and name not in MAY_BE_NULL:
-            said.pop("anyOf")
-            said.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})
-        if said.get("default", ...) is None:
-            said.pop("default")
-        _without_nulls(said)
-    return schema
+def listed_tools() -> list[dict[str, object]]:
+    """Describe every tool as `GET /tools` answers it."""
+    return [
+        {
+            "id": tool,
+            "name": name,
+            "description": made,
+            "fields": [
+                {"name": field, "description": text, "required": False}
+                for field, text in fields.items()
+            ],
+        }
+        for tool, (name, made, fields) in TOOLS.items()
+    ]

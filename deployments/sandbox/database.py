@@ -1,8 +1,4 @@
-"""Owns the SQLite file and the one thread that speaks to it.
-
-Whatever is waiting is carried out in one transaction and answered after one commit, so that
-every answer is durable and a thousand creates do not cost a thousand flushes of the disk.
-"""
+"""The sandbox's SQLite database and its tables."""
 
 from __future__ import annotations
 
@@ -14,7 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from callsheet.deployments.sandbox import tables
+# Owns the SQLite file and the one thread that speaks to it.
+#
+# Whatever is waiting is carried out in one transaction and answered after one commit, so that
+# every answer is durable and a thousand creates do not cost a thousand flushes of the disk.
+
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -93,7 +93,7 @@ def _open(path: Path, credits: int) -> sqlite3.Connection:
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    tables.set_up(connection, credits=credits)
+    set_up(connection, credits=credits)
     return connection
 
 
@@ -110,3 +110,234 @@ def _deliver(outcomes: list[tuple[asyncio.Future[Any], Any]]) -> None:
     loop = outcomes[0][0].get_loop()
     if not loop.is_closed():
         loop.call_soon_threadsafe(settle)
+
+
+# Owns the tables of the whole state. Whatever is secret in those of section 5 of the
+# specification is kept as its sha256. A delivery is one event on its way to one webhook:
+#
+# pending --2xx--> delivered          pending --sixth failure--> failed
+# pending --webhook disabled--> stopped          pending --fault `missing`--> lost
+
+
+VIDEOS = """
+CREATE TABLE IF NOT EXISTS account (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    balance INTEGER NOT NULL CHECK (balance >= 0),
+    reserved INTEGER NOT NULL DEFAULT 0 CHECK (reserved BETWEEN 0 AND balance)
+);
+CREATE TABLE IF NOT EXISTS videos (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL DEFAULT 'video',
+    status TEXT NOT NULL,
+    asked TEXT NOT NULL,
+    picture TEXT,
+    price INTEGER NOT NULL,
+    render INTEGER NOT NULL DEFAULT 0,
+    plan TEXT,
+    reserved INTEGER NOT NULL DEFAULT 0,
+    charged INTEGER NOT NULL DEFAULT 0,
+    created_at REAL NOT NULL,
+    updated_at REAL NOT NULL,
+    started_at REAL,
+    due_at REAL,
+    finished_at REAL,
+    failure TEXT
+);
+CREATE INDEX IF NOT EXISTS videos_by_status ON videos (status);
+CREATE TABLE IF NOT EXISTS renders (
+    video_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    status TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    key TEXT NOT NULL,
+    credits INTEGER NOT NULL,
+    plan TEXT NOT NULL,
+    scene INTEGER,
+    started_at REAL NOT NULL,
+    due_at REAL NOT NULL,
+    finished_at REAL,
+    file TEXT,
+    sha256 TEXT,
+    bytes INTEGER,
+    failure TEXT,
+    fault TEXT,
+    PRIMARY KEY (video_id, number)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS idempotency (
+    key TEXT PRIMARY KEY,
+    digest TEXT NOT NULL,
+    video_id TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS charges (
+    n INTEGER PRIMARY KEY AUTOINCREMENT,
+    time REAL NOT NULL,
+    event TEXT NOT NULL CHECK (event IN ('reserve', 'release', 'charge')),
+    video_id TEXT NOT NULL,
+    idempotency_key TEXT,
+    title TEXT,
+    credits INTEGER NOT NULL,
+    operation TEXT,
+    render INTEGER,
+    key_id TEXT
+);
+CREATE TRIGGER IF NOT EXISTS charges_are_not_changed BEFORE UPDATE ON charges
+BEGIN SELECT RAISE(ABORT, 'the charge log is only appended to'); END;
+CREATE TRIGGER IF NOT EXISTS charges_are_not_deleted BEFORE DELETE ON charges
+BEGIN SELECT RAISE(ABORT, 'the charge log is only appended to'); END;
+CREATE TABLE IF NOT EXISTS reports (
+    n INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    time REAL NOT NULL,
+    video_id TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    details TEXT,
+    key_id TEXT NOT NULL
+);
+"""
+
+#: What sandboxes before 0.2 did not have.
+ADDED = {
+    "videos": {"kind": "TEXT NOT NULL DEFAULT 'video'", "picture": "TEXT"},
+    "charges": {"operation": "TEXT", "render": "INTEGER", "key_id": "TEXT"},
+}
+#: They kept the latest render in the video itself, and no other.
+TAKE_OVER = """
+INSERT OR IGNORE INTO renders (video_id, number, kind, status, operation, key, credits, plan,
+    started_at, due_at, finished_at, file, sha256, failure)
+SELECT id, render, 'generate', CASE status WHEN 'generating' THEN 'running' ELSE status END,
+    'create', '', price, plan, started_at, due_at, finished_at, file, sha256, failure
+FROM videos WHERE render > 0 AND plan IS NOT NULL
+"""
+
+ACCESS = """
+CREATE TABLE IF NOT EXISTS api_keys (
+    id TEXT PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    made_by TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    expires_at REAL,
+    last_used_at REAL,
+    revoked_at REAL
+);
+CREATE TABLE IF NOT EXISTS oauth_clients (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    redirect_uris TEXT NOT NULL,
+    grant_types TEXT NOT NULL,
+    created_at REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS authorization_codes (
+    digest TEXT PRIMARY KEY,
+    client_id TEXT NOT NULL,
+    redirect_uri TEXT NOT NULL,
+    challenge TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    email TEXT NOT NULL,
+    expires_at REAL NOT NULL,
+    key_id TEXT
+);
+CREATE TABLE IF NOT EXISTS claims (
+    digest TEXT PRIMARY KEY,
+    email TEXT NOT NULL,
+    app TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    expires_at REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS approvals (
+    n INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_code TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL CHECK (kind IN ('device', 'claim')),
+    secret TEXT NOT NULL,
+    app TEXT NOT NULL,
+    client_id TEXT,
+    email TEXT,
+    scopes TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'pending'
+        CHECK (state IN ('pending', 'approved', 'denied', 'used')),
+    granted TEXT,
+    answered_by TEXT,
+    expires_at REAL NOT NULL,
+    interval INTEGER NOT NULL,
+    polled_at REAL
+);
+CREATE INDEX IF NOT EXISTS approvals_by_secret ON approvals (secret);
+"""
+
+
+WEBHOOKS = """
+CREATE TABLE IF NOT EXISTS webhooks (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    url TEXT NOT NULL,
+    events TEXT NOT NULL,
+    name TEXT NOT NULL,
+    secret TEXT NOT NULL,
+    is_active INTEGER NOT NULL DEFAULT 1,
+    failures INTEGER NOT NULL DEFAULT 0,
+    disabled_at REAL,
+    disabled_reason TEXT,
+    created_at REAL NOT NULL,
+    updated_at REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS events (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    body BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS deliveries (
+    n INTEGER PRIMARY KEY AUTOINCREMENT,
+    webhook_id TEXT NOT NULL,
+    event_id TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'pending'
+        CHECK (state IN ('pending', 'delivered', 'failed', 'stopped', 'lost')),
+    attempts INTEGER NOT NULL DEFAULT 0,
+    due_at REAL NOT NULL,
+    held INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS deliveries_pending ON deliveries (webhook_id, due_at)
+    WHERE state = 'pending';
+CREATE TABLE IF NOT EXISTS attempts (
+    n INTEGER PRIMARY KEY AUTOINCREMENT,
+    webhook_id TEXT NOT NULL,
+    event_id TEXT NOT NULL,
+    event TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    status INTEGER,
+    error TEXT,
+    started_at REAL NOT NULL,
+    milliseconds INTEGER NOT NULL,
+    next_attempt_at REAL
+);
+CREATE INDEX IF NOT EXISTS attempts_by_webhook ON attempts (webhook_id, started_at);
+"""
+
+
+def set_up(db: sqlite3.Connection, *, credits: int) -> None:
+    """Make the tables that are missing and take over what an earlier sandbox left.
+
+    `credits` is the balance of a new state.
+    """
+    for tables in (VIDEOS, ACCESS, WEBHOOKS):
+        db.executescript(tables)
+    for table, added in ADDED.items():
+        there = _columns(db, table)
+        for column, kind in added.items():
+            if column not in there:
+                db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+    if "sha256" in _columns(db, "videos"):
+        db.execute(TAKE_OVER)
+    db.execute("INSERT OR IGNORE INTO account (one, balance) VALUES (1, ?)", (credits,))
+
+
+def _columns(db: sqlite3.Connection, table: str) -> set[str]:
+    return {row["name"] for row in db.execute(f"PRAGMA table_info({table})")}
+
+
+def insert(db: sqlite3.Connection, table: str, **row: object) -> None:
+    """Add one row. The names are our own, never words of a caller."""
+    values = ", ".join(f":{name}" for name in row)
+    db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", row)

@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from callsheet.deployments.sandbox.faults.answer import Answer, give, held_back
 from callsheet.deployments.sandbox.faults.layer import Operations
+from callsheet.deployments.sandbox.faults.struck import Answer, give, held_back
 from callsheet.deployments.sandbox.options import Answers
 
 JsonObject = dict[str, Any]

@@ -32,9 +32,9 @@ from urllib.parse import quote
 
 from callsheet.deployments.automations.__main__ import main as load_automations
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
-from callsheet.tasks.errors import ConfigurationError
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.visible import say, visible
+from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import say, visible
 
 POOL = "callsheet"
 TEMPLATE = Path(__file__).parents[1] / "work-pools" / "process.json"

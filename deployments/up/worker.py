@@ -15,8 +15,8 @@ from typing import Any
 
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
 from callsheet.deployments.up.deploy import ask_prefect, make_pool
-from callsheet.deployments.up.leftovers import processes_with
-from callsheet.tasks.visible import visible
+from callsheet.deployments.up.orphans import processes_with
+from callsheet.tasks.runtime.redact import visible
 
 #: In the environment of every process that carries a flow run.
 FLOW_RUN = "PREFECT__FLOW_RUN_ID"

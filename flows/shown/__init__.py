@@ -1,10 +1,10 @@
 """What Prefect's pages and logs show of a run. Never in its way: what Prefect does not take is told
 in the log, and the run goes on."""
 
-from callsheet.flows.shown.plan import plan_in_words as plan_in_words
-from callsheet.flows.shown.plan import publish_plan as publish_plan
-from callsheet.flows.shown.problems import publish_problems as publish_problems
-from callsheet.flows.shown.progress import ProgressArtifact as ProgressArtifact
-from callsheet.flows.shown.report import publish_report as publish_report
-from callsheet.flows.shown.report import table_of_rows as table_of_rows
+from callsheet.flows.shown.artifacts import ProgressArtifact as ProgressArtifact
+from callsheet.flows.shown.artifacts import publish_problems as publish_problems
 from callsheet.flows.shown.run_log import showing as showing
+from callsheet.flows.shown.tables import plan_in_words as plan_in_words
+from callsheet.flows.shown.tables import publish_plan as publish_plan
+from callsheet.flows.shown.tables import publish_report as publish_report
+from callsheet.flows.shown.tables import table_of_rows as table_of_rows

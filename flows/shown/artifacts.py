@@ -1,25 +1,48 @@
-"""Artifacts of Prefect's: under which key they are found, and what stands in them.
+"""Prefect artifacts: problems of a sheet, progress, links to videos.
 
-A handful of them however many rows there are, and no secret in any. What Prefect does not take is
-told in the log.
+No secret is in any of them.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from contextvars import copy_context
+from dataclasses import dataclass
 from functools import wraps
 from hashlib import sha256
+from pathlib import PurePosixPath
 from textwrap import wrap
 from typing import Any, ParamSpec
+from urllib.parse import quote
 from uuid import UUID
 
-from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
+from prefect.artifacts import (
+    acreate_markdown_artifact,
+    acreate_progress_artifact,
+    acreate_table_artifact,
+    aupdate_progress_artifact,
+)
+from prefect.logging import get_run_logger
 from prefect.settings import PREFECT_UI_URL
 
-from callsheet.tasks.redact import redact
+from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.runtime.errors import CallsheetError, Problem, SheetError, shorten
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.store.addresses import SignedAddresses, disposition_of
+from callsheet.tasks.values.amounts import count
+
+# Artifacts of Prefect's: under which key they are found, and what stands in them.
+#
+# A handful of them however many rows there are, and no secret in any. What Prefect does not take is
+# told in the log.
+
 
 P = ParamSpec("P")
 log = logging.getLogger("callsheet.prefect")
@@ -112,3 +135,193 @@ def out_of_the_way(
             log.warning("Prefect does not show all of this run: %s", words)
 
     return published
+
+
+# What is wrong with a sheet, on Prefect's page: every problem with its cell.
+
+
+#: Problems that are logged one by one, and those that the words of a state have room for.
+LOGGED, SAID = 200, 5
+
+
+async def publish_problems(error: CallsheetError) -> str:
+    """Publish every problem of a sheet in the run's log and in a table; return the words for the
+    state that the run ends in, the first problems among them.
+
+    Of any other error the log and the words have what it says, and what helps.
+    """
+    log = get_run_logger()
+    problems = error.problems if isinstance(error, SheetError) else ()
+    for note in error.notes if isinstance(error, SheetError) else ():
+        log.info("note %s", redact(str(note)))
+    words = _words_of(error, problems)
+    for problem in problems[:LOGGED]:
+        log.error("%s", redact(str(problem)))
+    if len(problems) > LOGGED:
+        log.error("... and %s", count(len(problems) - LOGGED, "more problem"))
+    if not problems:
+        # To wait, or to be approved, is no error.
+        log.log(logging.WARNING if error.exit_status in (4, 5) else logging.ERROR, "%s", words)
+    if problems:
+        await _publish_table(problems)
+    return words
+
+
+def _words_of(error: CallsheetError, problems: tuple[Problem, ...]) -> str:
+    words = redact(str(error)).rstrip(".")
+    told = [redact(str(problem)) for problem in problems]
+    first = [one for one in told[:SAID] if one not in words]
+    if first:
+        rest = [f"... and {len(told) - SAID:,} more"] if len(told) > SAID else []
+        words = "\n".join([f"{words}:", *(f"- {one}" for one in (*first, *rest))])
+    return f"{words}\n{redact(error.remedy)}" if error.remedy else words
+
+
+@out_of_the_way
+async def _publish_table(problems: tuple[Problem, ...]) -> None:
+    file = redact(problems[0].file)
+    words = f"{count(len(problems), 'problem')} of `{file}`; nothing was spent"
+    if len(problems) > LINES:
+        words += f". The first {LINES:,} are shown; `{suggest('check', file)}` shows all"
+    table = [_line(problem) for problem in problems[:LINES]]
+    key = key_of(PurePosixPath(file).stem or "sheet", "problems")
+    await put_table(key, table, words=words)
+
+
+def _line(problem: Problem) -> dict[str, Any]:
+    return {
+        "line": problem.line,
+        "row": cell(problem.row or ""),
+        "cell": cell(problem.cell or problem.column or ""),
+        "it says": "" if problem.value is None else cell(shorten(problem.value)),
+        "problem": words_cell(problem.message),
+    }
+
+
+# Where a click on a video in Prefect leads: to the board, or to the store itself.
+
+
+#: How long a signed address in a table can be read at, in seconds: as long as S3 lets one.
+SIGNED_FOR = 7 * 24 * 3600
+#: What is clicked on.
+VIDEO = "video"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoLinks:
+    """Where a campaign's rows and videos are seen: `store` is the address of its store."""
+
+    campaign: str
+    store: str
+    settings: Settings
+
+    def row(self, row: str) -> str:
+        """Return what to show of a row's id: a link to its page on the board, if there is one."""
+        board = self.settings.board_url
+        return cell(row) if board is None else link(row, f"{self.board}/rows/{_part(row)}")
+
+    @property
+    def board(self) -> str | None:
+        """The address of the campaign's page on the board."""
+        board = self.settings.board_url
+        return None if board is None else f"{board}/c/{_part(self.campaign)}"
+
+    async def videos(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return what to show of the video of each row (its `row_document`): a link, or where it
+        is.
+
+        A signed address is shown only where the settings say so: whoever sees Prefect's page could
+        watch the video by it.
+        """
+        found = [_video(row) for row in rows]
+        if self.settings.video_links != "signed":
+            return [self._cell(row, uri) for row, uri in zip(rows, found, strict=True)]
+        async with aclosing(SignedAddresses()) as addresses:
+            return [await _signed(addresses, uri) for uri in found]
+
+    def _cell(self, row: Mapping[str, Any], uri: str | None) -> str:
+        if uri is None:
+            return self._page(row["row"])
+        published = self.settings.video_links
+        below = uri.removeprefix(self.store.rstrip("/") + "/")
+        if published is not None and below != uri:
+            return link(VIDEO, f"{published}/{quote(below)}")
+        if self.board is not None:
+            # Its player, and not the file: whoever is not logged in is asked to.
+            return link(VIDEO, f"{self.board}/videos?open={_part(row['row'])}")
+        return cell(below)
+
+    def _page(self, row: str) -> str:
+        return link("board", f"{self.board}/rows/{_part(row)}") if self.board else ""
+
+
+def _video(row: Mapping[str, Any]) -> str | None:
+    return next((file["uri"] for file in row["deliveries"] if file["kind"] == "mp4"), None)
+
+
+async def _signed(addresses: SignedAddresses, uri: str | None) -> str:
+    if uri is None or not uri.startswith("s3://"):
+        return cell(uri or "")
+    name = PurePosixPath(uri).name
+    shown = disposition_of(name, download=False)
+    sign = addresses.sign(uri, content_type="video/mp4", disposition=shown, lasting=SIGNED_FOR)
+    return link(VIDEO, await sign)
+
+
+def _part(name: str) -> str:
+    return quote(name, safe="")
+
+
+# How far a run is, on its page in Prefect while it lasts.
+
+
+#: Seconds between two updates of the progress artifact, at least.
+PACE = 1.0
+
+
+class ProgressArtifact:
+    """Follows snapshots, at most one update a second, never holding up the run."""
+
+    def __init__(self) -> None:
+        # It is heard by tasks that are not the flow's.
+        self._flow = copy_context()
+        self._id: UUID | None = None
+        self._latest: Snapshot | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def hear(self, snapshot: Snapshot) -> None:
+        """Take a snapshot; the newest one is sent when the last sending is done."""
+        self._latest = snapshot
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._send(pause=PACE), context=self._flow)
+
+    async def settle(self) -> None:
+        """Send the last snapshot."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._latest is not None:
+            await self._send(pause=0)
+
+    async def _send(self, *, pause: float) -> None:
+        await self._put()
+        await asyncio.sleep(pause)
+
+    @out_of_the_way
+    async def _put(self) -> None:
+        snapshot = self._latest
+        assert snapshot is not None
+        done = percent_delivered(snapshot)
+        words = ", ".join(f"{count} {state}" for state, count in snapshot.rows.items())
+        if self._id is None:
+            made = await acreate_progress_artifact(progress=done, description=words)
+            self._id = made if isinstance(made, UUID) else None
+        else:
+            await aupdate_progress_artifact(self._id, progress=done, description=words)
+
+
+def percent_delivered(snapshot: Snapshot) -> float:
+    """Return how much of a campaign is delivered, of what is wanted: rows that failed are not."""
+    unwanted = snapshot.rows.get("retired", 0) + snapshot.rows.get("cancelled", 0)
+    wanted = snapshot.total - unwanted
+    return 100.0 * snapshot.rows.get("delivered", 0) / wanted if wanted > 0 else 0.0

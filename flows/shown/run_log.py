@@ -1,9 +1,4 @@
-"""What a run says in Prefect's log, and that it goes on.
-
-Its plan, who has its campaign, each change of its counts, every row that needs somebody, its end.
-
-Lines come with time, not with rows. The levels are Prefect's own.
-"""
+"""A run in Prefect's log, and the tags that find it."""
 
 from __future__ import annotations
 
@@ -11,28 +6,37 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import copy_context
 from functools import partial
 from typing import Any
+from uuid import UUID
 
+from prefect import tags
+from prefect.client.orchestration import get_client
 from prefect.logging import get_run_logger
 from prefect.logging.handlers import APILogHandler
 from prefect.runtime import flow_run
 
-from callsheet.flows.shown.artifacts import out_of_the_way
-from callsheet.flows.shown.progress import ProgressArtifact
-from callsheet.flows.shown.tags import tag_run
-from callsheet.tasks.aftercare.advice import commands_for
-from callsheet.tasks.campaign.plan_words import sums_of, warnings_of
-from callsheet.tasks.campaign.progress_words import LinePace, log_line, say_outcome
+from callsheet.flows.shown.artifacts import ProgressArtifact, out_of_the_way
+from callsheet.tasks.aftercare.explain import commands_for
+from callsheet.tasks.campaign.report import LinePace, log_line, say_outcome, sums_of, warnings_of
 from callsheet.tasks.campaign.run import Run, current_run
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.ledger import NEEDS_PERSON, CampaignRow, rows_for_a_person
-from callsheet.tasks.redact import install, redact
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.ledger.row_pages import tags_of
+from callsheet.tasks.ledger.row_selection import rows_for_a_person
+from callsheet.tasks.ledger.values import NEEDS_PERSON, CampaignRow
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.redact import install, redact
+from callsheet.tasks.runtime.suggest import suggest
+
+# What a run says in Prefect's log, and that it goes on.
+#
+# Its plan, who has its campaign, each change of its counts, every row that needs somebody, its end.
+#
+# Lines come with time, not with rows. The levels are Prefect's own.
+
 
 #: Rows that need somebody and are named in the log, at most.
 NAMED = 200
@@ -169,3 +173,29 @@ def _handler_for(run: Run) -> logging.Handler:
     handler.addFilter(is_of_run)
     install([handler])
     return handler
+
+
+# By which tags a flow run is found: its campaign's name, and the tags of the sheet's rows.
+
+
+#: Tags of a sheet that a flow run bears, at most: those of most rows.
+MOST = 20
+
+
+def ours() -> AbstractContextManager[object]:
+    """Have flow runs that begin meanwhile bear the tag of ours, without a deployment."""
+    return tags(OURS)
+
+
+@out_of_the_way
+async def tag_run(run: Run) -> None:
+    """Add a run's tags to those that its flow run has."""
+    assert run.campaign is not None
+    found = await run.at.ledger.read(partial(tags_of, campaign_id=run.campaign.id))
+    often = sorted(found, key=lambda tag: (-found[tag], tag))[:MOST]
+    number = UUID(flow_run.id)
+    async with get_client() as client:
+        # A night's flow run has the tags of other campaigns by now.
+        there = (await client.read_flow_run(number)).tags
+        tags = dict.fromkeys((*there, run.campaign.name, *often))
+        await client.update_flow_run(number, tags=list(tags))

@@ -15,21 +15,18 @@ any release. A name is loaded when you ask for it: `import callsheet` loads noth
 
 from typing import TYPE_CHECKING
 
-from callsheet.tasks.on_demand import load_on_demand
+from callsheet.tasks.runtime.process import load_on_demand
 
 if TYPE_CHECKING:
-    from callsheet.flows.approve import approve_campaign
-    from callsheet.flows.approved import carry_approved
     from callsheet.flows.campaign import run_campaign
     from callsheet.flows.cancel import cancel_campaign
-    from callsheet.flows.carry_on import carry_on
-    from callsheet.flows.crew import carry_batches
-    from callsheet.flows.digest import tell_digest
-    from callsheet.flows.nightly import sweep_inbox
-    from callsheet.flows.plan import plan_campaign
+    from callsheet.flows.interface import CampaignResult, CreditsResult, PlanResult
+    from callsheet.flows.nightly import sweep_inbox, tell_digest
+    from callsheet.flows.plan import approve_campaign, plan_campaign
     from callsheet.flows.reconcile import reconcile_ledger
-    from callsheet.flows.result import CampaignResult, CreditsResult, PlanResult
+    from callsheet.flows.resume import carry_approved, carry_on
     from callsheet.flows.retake import retake_rows
+    from callsheet.flows.workers import carry_batches
 else:
     __getattr__ = load_on_demand(__name__, __file__)
 

@@ -1,46 +1,56 @@
-"""Approving a plan of the board, and cancelling one that has not begun: each in one transaction.
+"""Approves stored plans, plans of retakes, and rows that wait for approval.
 
-Either all of an approval stands in the ledger, or nothing: whose word it was, that it is within
-what that person may approve, the other takes it is about, and the one run that carries it out.
+Each in one transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.retake_plan import approve_takes
-from callsheet.tasks.campaign.board_plan import PlanTerms, paid_lines
-from callsheet.tasks.credits import as_text, in_credits
-from callsheet.tasks.errors import AllowanceSpent, MovedOn, NotApproved
-from callsheet.tasks.ledger import (
-    BoardRun,
+from callsheet.tasks.aftercare.retake import Offer, approve_once, approve_wanted
+from callsheet.tasks.campaign.quotes import as_shown, check_wanted
+from callsheet.tasks.campaign.stored_plans import PlanTerms, paid_lines, words_of_approval
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.campaigns import (
     Campaign,
-    CampaignRow,
+    check_unchanged,
+    ensure_campaign,
+    find_campaign,
+    set_budget,
+)
+from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
+from callsheet.tasks.ledger.figures import pages_of
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.people import person_of
+from callsheet.tasks.ledger.plans import (
     KeptPlan,
     approve_plan,
     approved_by,
     approved_since,
-    ask_run,
-    ask_to_cancel,
-    end_run,
-    ensure_campaign,
-    find_campaign,
     find_plan,
-    find_run,
     hold_plans,
-    note_act,
-    rows_of,
-    run_for,
-    unbegun_run,
     void_plan,
 )
-from callsheet.tasks.ledger.people import person_of
+from callsheet.tasks.ledger.quotes import Quoted, approve, changed_since, priced_rows
+from callsheet.tasks.ledger.reviews import Review, kept_rows
+from callsheet.tasks.ledger.runs import BoardRun, ask_run, end_run, find_run, run_for, unbegun_run
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.values.amounts import as_number, as_text, in_credits, parse_credits
+
+# Approving a plan of the board, and cancelling one that has not begun: each in one transaction.
+#
+# Either all of an approval stands in the ledger, or nothing: whose word it was, that it is within
+# what that person may approve, the other takes it is about, and the one run that carries it out.
+
 
 #: Other plans of a campaign wait for so long, in seconds, until an approved one is in its rows.
 UNBEGUN = 120.0
@@ -159,3 +169,172 @@ def cancel_on_board(
         dropped += sum(line["row"] not in there for line in paid_lines(plan.document))
     before = [] if campaign is None else ask_to_cancel(connection, campaign, only=only, at=at)
     return before, dropped
+
+
+# A plan of other takes as the board keeps it: what it shows, and that it is approved as shown.
+
+
+def retake_document(campaign: Campaign, found: Sequence[Offer]) -> dict[str, Any]:
+    """Return what a plan of other takes says, in the shape of a plan of a sheet.
+
+    `review` is what somebody said of the video of before: whoever edits a brief reads why.
+    """
+    wanted = [offer for offer in found if not offer.refusal]
+    total = sum((offer.price or Decimal(0) for offer in wanted), Decimal(0))
+    committed = campaign.reserved + campaign.charged
+    left = None if campaign.budget is None else campaign.budget - committed
+    return {
+        "campaign": campaign.name,
+        "credits": {
+            "total": as_number(total),
+            "unpriced": sum(offer.price is None for offer in wanted),
+            "committed": as_number(committed),
+            "budget": as_number(campaign.budget),
+            "left": as_number(left),
+            "balance": None,
+        },
+        "rows": [_line(offer) for offer in found],
+    }
+
+
+def _line(offer: Offer) -> dict[str, Any]:
+    """Return a row as it is shown and, when approved, compared with what it is then."""
+    row = offer.row
+    return {
+        "row": row.row,
+        "action": "person" if offer.refusal else "retake",
+        "why": offer.words,
+        "review": _said(offer.review),
+        "title": row.title,
+        "digest": row.digest,
+        "quoted": as_number(offer.price),
+        "charged": as_number(offer.earlier),
+        "state": row.state,
+        "nth": row.nth,
+        "take": row.take.number if row.take else 0,
+        "take_id": row.take.id if row.take else None,
+    }
+
+
+def _said(review: Review | None) -> dict[str, Any] | None:
+    """Return what was said of the video of before, for whoever edits the brief."""
+    if review is None:
+        return None
+    return {name: getattr(review, name) for name in ("verdict", "reason", "note", "by")}
+
+
+def approve_takes(connection: Connection, plan_id: str, terms: PlanTerms, *, at: float) -> None:
+    """Approve what a plan has shown; raise MovedOn where some of it is not as it was."""
+    plan = find_plan(connection, plan_id)
+    assert plan is not None
+    campaign = find_campaign(connection, plan.campaign)
+    if campaign is None:
+        raise MovedOn(f"there is no campaign {plan.campaign} any more; nothing was approved")
+    assert plan.document is not None
+    lines = {line["row"]: line for line in plan.document["rows"] if line["action"] == "retake"}
+    found = rows_named(connection, campaign, list(lines))
+    wanted = [Quoted(row, parse_credits(lines[row.row]["quoted"])) for row in found]
+    moved = sorted(lines.keys() - {row.row for row in found})
+    moved += [row.row for row in found if not is_as_shown(row, lines[row.row])]
+    if not terms.even_kept:
+        kept = kept_rows(connection, campaign.id)
+        moved += [row.row for row in found if row.id in kept]
+    if moved:
+        raise MovedOn(f"{', '.join(moved)} moved on meanwhile; nothing was approved or spent")
+    by = words_of_approval(plan)
+    approve_wanted(
+        connection,
+        campaign,
+        wanted,
+        by=by,
+        because=terms.because,
+        budget=terms.budget,
+        at=at,
+        even_kept=terms.even_kept,
+    )
+
+
+def rows_named(
+    connection: Connection, campaign: Campaign, names: Sequence[str]
+) -> list[CampaignRow]:
+    """Return rows of a campaign by their ids."""
+    pages = (rows_of(connection, campaign.id, named=page) for page in pages_of(names))
+    return [row for page in pages for row in page]
+
+
+def is_as_shown(row: CampaignRow, line: Mapping[str, Any]) -> bool:
+    """Whether a row is what it was when another take of it was priced."""
+    taken = row.take.id if row.take else None
+    now = (row.state, row.digest, row.nth, taken)
+    return now == tuple(line[name] for name in ("state", "digest", "nth", "take_id"))
+
+
+# What waits for an approval: rows that a run has priced and nobody has said yes to.
+#
+# They are approved from the ledger alone, at the prices they were shown with; the sheet need not be
+# there.
+
+
+async def waiting_rows(ledger: Ledger, campaign: Campaign) -> list[CampaignRow]:
+    """Return the rows of a campaign that wait for an approval, in sheet order."""
+    found = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    return [row for row in found if row.state == "quoted" and row.enabled]
+
+
+def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decimal | None) -> Plan:
+    """Return what their approval would pay for, as a plan; `budget` instead of the campaign's."""
+    lines = (
+        PlanLine(
+            row=row.row,
+            title=row.title,
+            action="remake" if row.take else "make",
+            digest=row.digest,
+            priced=row.quoted,
+            state=row.state,
+        )
+        for row in rows
+    )
+    return Plan.of_rows(campaign, lines, budget)
+
+
+async def approve_waiting(
+    ledger: Ledger,
+    campaign: Campaign,
+    plan: Plan,
+    *,
+    run: str,
+    by: str,
+    owner: str | None,
+    at: float,
+) -> int:
+    """Approve the rows of a plan as it shows them, or none; return how many were approved.
+
+    Raises MovedOn when a row or the campaign changed since the plan was made, or `owner` (the run
+    that has the campaign; None: not checked) lost it. Raises SpendRefused when the campaign was
+    cancelled since, or the flow run `run` has already approved rows.
+    """
+    change = partial(_approve, campaign=campaign, plan=plan, run=run, by=by, owner=owner, at=at)
+    return await ledger.write(change)
+
+
+def _approve(
+    connection: Connection,
+    campaign: Campaign,
+    plan: Plan,
+    *,
+    run: str,
+    by: str,
+    owner: str | None,
+    at: float,
+) -> int:
+    check_unchanged(connection, campaign, owner=owner)
+    check_wanted(connection, campaign)
+    words = f"{in_credits(plan.total)}, {by}"
+    approve_once(connection, campaign, run=run, rows=len(plan.lines), words=words, at=at)
+    if plan.budget is not None:
+        set_budget(connection, campaign, budget=plan.budget, at=at)
+    wanted = {line.row for line in plan.lines}
+    found = [row for row in priced_rows(connection, campaign.id) if row.row in wanted]
+    if gone := sorted(wanted - {row.row for row in found}):
+        raise changed_since([f"{row}: it no longer waits for approval" for row in gone])
+    return approve(connection, as_shown(found, plan), by=by, at=at)

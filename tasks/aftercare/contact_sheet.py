@@ -15,19 +15,15 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callsheet.tasks.aftercare.video_pictures import Pictures
+from callsheet.tasks.aftercare.verify import Pictures
 from callsheet.tasks.campaign.selection import Selection
-from callsheet.tasks.duration import say_duration
-from callsheet.tasks.ledger import (
-    Campaign,
-    Ledger,
-    RowFilter,
-    ShownRow,
-    find_take_video,
-    rows_of,
-    shown_rows,
-)
-from callsheet.tasks.plural import count
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.deliveries import find_take_video
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.row_pages import ShownRow, shown_rows
+from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.values import rows_of
+from callsheet.tasks.values.amounts import count, say_duration
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw

@@ -1,25 +1,45 @@
-"""What the ledger and the service may say differently, and what can be done about each.
-
-Pure: a row, its take and what was seen of its video in, a difference or nothing out.
-"""
+"""Differences between ledger and service, with videos that the ledger does not know."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal
+from functools import partial
+from itertools import combinations
+from typing import Any, Literal, cast
 
-from callsheet.tasks.aftercare.advice import run_line
-from callsheet.tasks.credits import as_number, as_text, in_credits
+from callsheet.tasks.aftercare.explain import run_line
+from callsheet.tasks.engine.evidence import Baseline, made_by
 from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, RUNNING
-from callsheet.tasks.ledger import UNDER_WAY, Campaign, CampaignRow, Take
-from callsheet.tasks.service import Video
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.service_state import NEW, unsettled_calls
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, Take
+from callsheet.tasks.runtime.errors import NotFound
+from callsheet.tasks.runtime.suggest import suggest, suggest_run
+from callsheet.tasks.service import Video, VideoService
+from callsheet.tasks.values.amounts import as_number, as_text, in_credits
+from callsheet.tasks.values.briefs import (
+    CREATE,
+    DIRECT,
+    RECIPE,
+    Brief,
+    Json,
+    digest_of,
+    idempotency_key,
+)
+
+# What the ledger and the service may say differently, and what can be done about each.
+#
+# Pure: a row, its take and what was seen of its video in, a difference or nothing out.
+
 
 #: `gone`: the service no longer knows the video. `undelivered`: its video is there and not here.
 #: `rendering`: it is still at work though the ledger rests. `ended`: it failed or was cancelled
-#: there. `charge`: it cost something else. `unrecorded`: it has a key of ours that the ledger does
+#: there. `charge`: it cost something else. `differences`: it has a key of ours that the ledger does
 #: not know. `match`: it is what a call of unknown outcome made.
 Kind = Literal["gone", "undelivered", "rendering", "ended", "charge", "unrecorded", "match"]
 
@@ -207,3 +227,193 @@ def _charge(
         return about(row, take, "charge", words, remedy=suggest("video show", video.id))
     remedy = suggest("reconcile", row.campaign, "--apply")
     return about(row, take, "charge", words, remedy=remedy, change=Book(row, take, told))
+
+
+# Videos that the ledger does not know: what a call of unknown outcome made, whose the rest are.
+#
+# Reads only. A key of ours in a record is certain: it is a pure function of campaign, row and
+# brief, so keys are derived again, from the rows of the ledger and from sheets, and compared with
+# those the service shows. Without one, what `evidence` calls the one video is; and a video that
+# fits two calls is neither's.
+
+
+async def find_matches(
+    ledger: Ledger,
+    service: VideoService,
+    organisation: str,
+    rows: Sequence[tuple[Campaign, CampaignRow]],
+    listed: Mapping[str, Video],
+    *,
+    by_hand: bool,
+) -> list[Difference]:
+    """Return what rows in `uncertain` and `submitting` have made; calls typed by hand, too."""
+    keys = {
+        str(video.raw["idempotency_key"]): video.id
+        for video in listed.values()
+        if isinstance(video.raw, dict) and video.raw.get("idempotency_key")
+    }
+    baseline = Baseline(ledger, service, organisation)
+    found: list[Difference] = []
+    for campaign, row in rows:
+        if row.state in ("uncertain", "submitting") and row.take is not None:
+            found += await _of_row(campaign, row, keys, baseline)
+    if by_hand:
+        found += await _of_calls(ledger, organisation, baseline)
+    claims = Counter(one.video_id for one in found)
+    return [one for one in found if claims[one.video_id] == 1]
+
+
+async def _of_row(
+    campaign: Campaign, row: CampaignRow, keys: Mapping[str, str], baseline: Baseline
+) -> list[Difference]:
+    take = row.take
+    assert take is not None
+    if take.keyed:
+        video_id = keys.get(take.key)
+    else:
+        video_id = await _made(baseline, take.asked(), take.intended_at)
+    if video_id is None:
+        return []
+    words = f"the answer to its paid call was lost; {video_id} is what it made"
+    if row.state == "submitting":
+        # A run that is at work on it, or the next one, finds it by itself.
+        remedy = run_line(campaign)
+        return [about(row, take, "match", words, video_id=video_id, remedy=remedy)]
+    remedy = suggest("resolve", row.campaign, row.row, "--adopt", video_id)
+    change = Adopt(video_id, row=row, take=take)
+    return [about(row, take, "match", words, video_id=video_id, remedy=remedy, change=change)]
+
+
+async def _of_calls(ledger: Ledger, organisation: str, baseline: Baseline) -> list[Difference]:
+    found: list[Difference] = []
+    for call in await ledger.read(partial(unsettled_calls, organisation=organisation)):
+        if call.take_id is not None or call.target != NEW:
+            continue
+        video_id = await _made(baseline, json.loads(call.body), call.opened_at)
+        if video_id is None:
+            continue
+        found.append(
+            Difference(
+                kind="match",
+                words=f"call {call.id} ({call.operation}), whose answer was lost, made {video_id}",
+                video_id=video_id,
+                remedy=suggest("resolve", "--call", str(call.id), "--adopt", video_id),
+                # One that is still open may be under way: its own process settles it.
+                change=Adopt(video_id, call_id=call.id) if call.closed_at else None,
+            )
+        )
+    return found
+
+
+async def _made(baseline: Baseline, asked: Mapping[str, object], moment: float) -> str | None:
+    try:
+        video, _ = await made_by(baseline, asked, moment)
+    except NotFound:
+        return None
+    return video.id if video else None
+
+
+#: How many attempts beyond the known ones keys are derived for.
+AHEAD = 2
+#: How many members of a record are taken to be the service's own choice, at most.
+MOST_DEFAULTS = 4
+
+#: key -> campaign and row.
+Derived = Mapping[str, tuple[str, str]]
+
+#: What only a person chooses (specification, section 4: the body of `POST /videos`).
+_CHOSEN = ("tool", "fields", "script", "title", "topic")
+#: What the service chooses where a person does not; its records show either.
+_DEFAULTED = (
+    "duration_seconds", "mode", "style", "character_id", "voice_id", "music_id",
+    "caption_style", "aspect_ratio", "language", "video_model",
+)  # fmt: skip
+
+
+def find_unrecorded(
+    videos: Iterable[Video], keys: frozenset[str], derived: Derived, campaign: Campaign | None
+) -> tuple[list[Difference], int]:
+    """Return those of our keys that are in no take, and how many of `videos` are others'.
+
+    Of a `campaign` only those that were made for it; else those too whose row cannot be named.
+    """
+    found: list[Difference] = []
+    others = 0
+    for video in videos:
+        key = _key_of(video)
+        of, row = derived.get(key or "", (None, None))
+        elsewhere = campaign is not None and of != campaign.name
+        if key is None or key in keys or elsewhere or (row is None and _typed_by_hand(video, key)):
+            others += 1
+        else:
+            found.append(_lost(video, of, row))
+    return found, others
+
+
+def keys_of_rows(
+    rows: Iterable[CampaignRow], takes: Iterable[tuple[CampaignRow, Take]]
+) -> dict[str, tuple[str, str]]:
+    """Return the keys that rows have, had, or would have next."""
+    last = {(row, row.digest): row.nth for row in rows}
+    for row, take in takes:
+        last[row, take.digest] = max(take.nth, last.get((row, take.digest), 1))
+    return {
+        key: (row.campaign, row.row)
+        for (row, digest), nth in last.items()
+        for key in _keys(row.campaign, row.row, row.operation, digest, nth + AHEAD)
+    }
+
+
+def keys_of_briefs(briefs: Mapping[str, Sequence[Brief]]) -> dict[str, tuple[str, str]]:
+    """Return the keys that the rows of sheets have, by the campaign of each sheet."""
+    return {
+        key: (campaign, brief.row)
+        for campaign, some in briefs.items()
+        for brief in some
+        for key in _keys(campaign, brief.row, brief.operation, brief.digest, 1 + AHEAD)
+    }
+
+
+def _keys(campaign: str, row: str, operation: str, digest: str, last: int) -> Iterator[str]:
+    for nth in range(1, last + 1):
+        yield idempotency_key(
+            campaign=campaign, row=row, operation=operation, digest=digest, nth=nth
+        )
+
+
+def _lost(video: Video, campaign: str | None, row: str | None) -> Difference:
+    if row is None:
+        words = "it has a key of Callsheet's, and fits no row here: of another ledger, or lost"
+        remedy = suggest("reconcile", "--sheet", "SHEET")
+    else:
+        words = f"it was paid for as row {row} of {campaign}, and this ledger has no such take"
+        run = suggest_run(None, campaign or "NAME")
+        remedy = f"`{run}`: its key finds it, and nothing old is paid again unasked"
+    return Difference(
+        kind="unrecorded", words=words, campaign=campaign, row=row, video_id=video.id, remedy=remedy
+    )
+
+
+def _key_of(video: Video) -> str | None:
+    raw = video.raw if isinstance(video.raw, dict) else {}
+    key = raw.get("idempotency_key")
+    return key if isinstance(key, str) and key.startswith(f"{RECIPE}_") else None
+
+
+def _typed_by_hand(video: Video, key: str) -> bool:
+    """Whether a video was made by `callsheet video create`, whose key follows from its request."""
+    for asked in _requests(cast("Mapping[str, Json]", video.raw)):
+        for start in (True, False):
+            digest = digest_of(CREATE, {**asked, "start_generation": start})
+            if key in _keys(DIRECT, digest, CREATE, digest, 1 + AHEAD):
+                return True
+    return False
+
+
+def _requests(raw: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
+    """Yield every request that a record may have come of: with and without what has defaults."""
+    chosen = {name: raw[name] for name in _CHOSEN if raw.get(name) is not None}
+    shown = [name for name in _DEFAULTED if raw.get(name) is not None]
+    for count in range(min(len(shown), MOST_DEFAULTS) + 1):
+        for left_out in combinations(shown, count):
+            yield {**chosen, **{name: raw[name] for name in shown if name not in left_out}}

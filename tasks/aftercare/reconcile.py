@@ -25,35 +25,25 @@ from callsheet.tasks.aftercare.differences import (
     Difference,
     VideoStatus,
     compare,
-)
-from callsheet.tasks.aftercare.unrecorded import (
     find_matches,
     find_unrecorded,
     keys_of_briefs,
     keys_of_rows,
 )
-from callsheet.tasks.brief import Brief
 from callsheet.tasks.campaign.lease import leased
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.values import RunOptions
-from callsheet.tasks.clock import UnixClock
 from callsheet.tasks.engine.policy.decision import FAILED, RUNNING
-from callsheet.tasks.errors import Conflict, NotFound
-from callsheet.tasks.ledger import (
-    Campaign,
-    CampaignRow,
-    Ledger,
-    Take,
-    adopt_video,
-    all_campaigns,
-    correct_charge,
-    move,
-    resolve_call,
-    rows_of,
-    takes_of,
-)
-from callsheet.tasks.ledger.paid_calls import changed_by_hand, videos_ours
+from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.moves import move
+from callsheet.tasks.ledger.service_state import changed_by_hand, resolve_call, videos_ours
+from callsheet.tasks.ledger.takes import adopt_video, correct_charge
+from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
+from callsheet.tasks.runtime.errors import Conflict, NotFound
+from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.service import Video, VideoService
+from callsheet.tasks.values.briefs import Brief
 
 
 @dataclass(frozen=True, kw_only=True)

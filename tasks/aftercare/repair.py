@@ -1,10 +1,4 @@
-"""Bring back what a look at the store found missing or damaged: free, since it is paid for.
-
-A video is fetched from the service by its take's video and put under its old name, but only when
-it is the very video that was delivered: the same sha256. When the service gives another one by
-now, nothing is put in place, and a person decides. A damaged file is not overwritten and not
-removed: it is set aside under a name of its own first, since nobody knows whose work it is.
-"""
+"""Restores missing or damaged files of paid videos, and their pictures. Costs nothing."""
 
 from __future__ import annotations
 
@@ -12,15 +6,23 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
 
-from callsheet.tasks.aftercare.verify import Audit, AuditedFile, Places
-from callsheet.tasks.brief import CaptionFormat
+from callsheet.tasks.aftercare.verify import Audit, AuditedFile, BareVideo, Places
 from callsheet.tasks.engine.context import Context
-from callsheet.tasks.errors import (
+from callsheet.tasks.ledger.deliveries import (
+    Delivered,
+    PictureKind,
+    StoredPicture,
+    VideoFindings,
+    add_delivery,
+    keep_findings,
+)
+from callsheet.tasks.ledger.moves import note
+from callsheet.tasks.runtime.errors import (
     BadRequest,
     CallsheetError,
     Conflict,
@@ -30,9 +32,25 @@ from callsheet.tasks.errors import (
     StoreUnusable,
     VideoError,
 )
-from callsheet.tasks.ledger import Delivered, add_delivery, note
 from callsheet.tasks.store import File, FileKind, check_captions, inspect_apart, object_name
+from callsheet.tasks.store.checks import judge_length
+from callsheet.tasks.store.inspection import (
+    ENDINGS,
+    Inspection,
+    inspect_closely_apart,
+    keep_pictures,
+)
+from callsheet.tasks.store.pictures import Jpeg
 from callsheet.tasks.store.store import name_below
+from callsheet.tasks.values.briefs import CaptionFormat
+
+# Bring back what a look at the store found missing or damaged: free, since it is paid for.
+#
+# A video is fetched from the service by its take's video and put under its old name, but only when
+# it is the very video that was delivered: the same sha256. When the service gives another one by
+# now, nothing is put in place, and a person decides. A damaged file is not overwritten and not
+# removed: it is set aside under a name of its own first, since nobody knows whose work it is.
+
 
 #: Digits of a damaged file's sha256 in the name it is set aside under.
 MARK = 12
@@ -158,3 +176,56 @@ async def _record(one: AuditedFile, file: Delivered, words: str, at: Context) ->
     await at.ledger.write(
         partial(add_delivery, row=one.row, take=one.take, file=file, at=at.clock())
     )
+
+
+# Make pictures anew that are not beside their videos; with them, what older ledgers do not know
+# is found of the video. Reads the video from the store, and asks no service.
+
+
+async def repair_pictures(audit: Audit, at: Context, places: Places) -> Audit:
+    """Make the pictures of bare videos, several at a time; return the audit with what was made."""
+    slots = asyncio.Semaphore(at.settings.deliveries)
+
+    async def make(one: BareVideo) -> BareVideo:
+        async with slots:
+            return replace(one, made=await _made(one, at, places))
+
+    bare: Sequence[BareVideo] = await asyncio.gather(*(make(one) for one in audit.bare))
+    return replace(audit, bare=bare)
+
+
+async def _made(one: BareVideo, at: Context, places: Places) -> bool:
+    name = name_below(at.store.address, one.file.uri)
+    if name is None:
+        # It was delivered to another store, where nothing is written now.
+        return False
+    try:
+        async with places.of(one.file.uri).opened(one.file.uri, at.settings.spool) as path:
+            if path is None:
+                return False
+            seen = await inspect_closely_apart(path, at.settings.pictures, at.second)
+        kept = await _kept(one, name, seen, at)
+    except (VideoError, StoreError):
+        return False
+    checks = dict([*one.findings.checks.items(), *seen.findings.items()])
+    if (asked := one.take.wanted_seconds()) is not None:
+        checks["length"] = judge_length(seen.video.seconds, asked)
+    findings = VideoFindings(checks=checks, pictures={**one.findings.pictures, **kept})
+    await at.ledger.write(partial(keep_findings, take_id=one.take.id, findings=findings))
+    return bool(kept)
+
+
+async def _kept(
+    one: BareVideo, name: str, seen: Inspection, at: Context
+) -> dict[PictureKind, StoredPicture]:
+    """Keep pictures beside a video; what is damaged is ours, and is replaced."""
+    made: dict[PictureKind, Jpeg | None] = {"poster": seen.poster, "strip": seen.strip}
+    for kind, jpeg in made.items():
+        before = one.findings.pictures.get(kind)
+        if jpeg is None or before is None:
+            continue
+        known = name_below(at.store.address, before.uri)
+        if known == f"{name.removesuffix('.mp4')}{ENDINGS[kind]}":
+            await at.store.replace(known, jpeg.data, content_type="image/jpeg")
+    kept = await keep_pictures(at.store, name, seen)
+    return {kind: StoredPicture(**asdict(picture)) for kind, picture in kept.items()}

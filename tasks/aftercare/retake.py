@@ -1,7 +1,4 @@
-"""Other takes of rows: what they would cost, on whose word, and carrying them without a sheet.
-
-The ledger has the frozen request of every row, so the sheet need not be there.
-"""
+"""Retakes: what they cost, and what a flow run has already approved."""
 
 from __future__ import annotations
 
@@ -12,27 +9,25 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.begun import approve_once
-from callsheet.tasks.campaign.prices import ask_prices
-from callsheet.tasks.campaign.quote import check_wanted
+from callsheet.tasks.campaign.quotes import ask_prices, check_wanted
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.credits import in_credits
 from callsheet.tasks.engine.context import Context
-from callsheet.tasks.errors import MovedOn
-from callsheet.tasks.ledger import (
-    Campaign,
-    CampaignRow,
-    Quoted,
-    Review,
-    approve_retakes,
-    kept_rows,
-    last_reviews,
-    set_budget,
-    too_dear,
-)
+from callsheet.tasks.ledger.audit_log import has_acted, note_act
+from callsheet.tasks.ledger.campaigns import Campaign, set_budget
 from callsheet.tasks.ledger.figures import Figures, figures_of
-from callsheet.tasks.plural import count
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted, too_dear
+from callsheet.tasks.ledger.reviews import Review, kept_rows, last_reviews
+from callsheet.tasks.ledger.takes import approve_retakes
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_of
+from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.amounts import count, in_credits
+
+# Other takes of rows: what they would cost, on whose word, and carrying them without a sheet.
+#
+# The ledger has the frozen request of every row, so the sheet need not be there.
+
 
 #: What happens to the take before, for people, where anything happens to it.
 LEFT_BEHIND = {
@@ -166,3 +161,42 @@ def approve_wanted(
 def count_videos(number: int) -> str:
     """Say how many other takes are wanted."""
     return count(number, "more video")
+
+
+# What a flow run has approved, so that it approves nothing more however often it begins anew.
+#
+# Prefect begins a run anew after a crash, a pause, or a moment that was waited for, and its count
+# of that leaves out what was resumed. So the ledger notes with an approval which run it was.
+
+
+ACT = "approve"
+
+
+async def has_approved(ledger: Ledger, campaign: Campaign, *, run: str) -> bool:
+    """Whether a flow run, by its id, has approved what it was started for."""
+    query = partial(has_acted, act=ACT, by=_name(run), campaign=campaign.name)
+    return await ledger.read(query)
+
+
+async def begun_rows(ledger: Ledger, campaign: Campaign) -> list[str]:
+    """Return the rows of a campaign that are approved or under way, in sheet order."""
+    found = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    return [row.row for row in found if row.state in UNDER_WAY | {"approved"}]
+
+
+def approve_once(
+    connection: Connection, campaign: Campaign, *, run: str, rows: int, words: str, at: float
+) -> None:
+    """Note that a flow run approves so many rows; raise SpendRefused where it has approved before.
+
+    In the transaction of the approval, once it has the campaign: another process of the same run
+    waits for its end.
+    """
+    by = _name(run)
+    if has_acted(connection, act=ACT, by=by, campaign=campaign.name):
+        raise SpendRefused(f"{by} has approved what it was started for; nothing more was spent")
+    note_act(connection, at=at, by=by, act=ACT, campaign=campaign.name, rows=rows, words=words)
+
+
+def _name(run: str) -> str:
+    return f"flow run {run}"

@@ -10,22 +10,14 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import (
-    Campaign,
-    Review,
-    Reviewed,
-    RowFilter,
-    Verdict,
-    pages_of,
-    review,
-    review_all,
-    review_of,
-    video_of_take,
-    videos_shown,
-)
-from callsheet.tasks.ledger.acts import note_act
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.figures import pages_of
+from callsheet.tasks.ledger.reviews import Review, Reviewed, Verdict, review, review_all, review_of
+from callsheet.tasks.ledger.row_pages import video_of_take, videos_shown
+from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.suggest import suggest
 
 
 def review_row(

@@ -1,12 +1,10 @@
-"""Is every delivery of the ledger still in the store, and intact?
-
-Reads only. A file is intact when it has the size and sha256 that were verified at its delivery;
-where its bytes are at hand, a picture of the video is decoded again and captions are parsed.
-"""
+"""Verifies deliveries in the store, and makes pictures of videos."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -14,27 +12,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from callsheet.tasks.brief import CaptionFormat
 from callsheet.tasks.campaign.selection import Selection
-from callsheet.tasks.errors import StoreError, VideoError
-from callsheet.tasks.ledger import (
-    Campaign,
-    CampaignRow,
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.deliveries import (
     Delivered,
-    Ledger,
     PictureKind,
-    Take,
+    TakeVideo,
     VideoFindings,
     deliveries_of,
     findings_of,
-    rows_of,
-    takes_of,
 )
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
+from callsheet.tasks.runtime.errors import CallsheetError, StoreError, VideoError
 from callsheet.tasks.store import check_captions, inspect_video
-from callsheet.tasks.store.inspection import Wanted
-from callsheet.tasks.store.measure import measure
-from callsheet.tasks.store.open import open_inventory, place_of
+from callsheet.tasks.store.addresses import open_inventory, place_of
+from callsheet.tasks.store.disk import measure
+from callsheet.tasks.store.inspection import ENDINGS, Wanted
+from callsheet.tasks.store.pictures import picture_moments
 from callsheet.tasks.store.store import Inventory, Listed
+from callsheet.tasks.values.briefs import CaptionFormat
+
+# Is every delivery of the ledger still in the store, and intact?
+#
+# Reads only. A file is intact when it has the size and sha256 that were verified at its delivery;
+# where its bytes are at hand, a picture of the video is decoded again and captions are parsed.
+
 
 #: `missing` is gone, `changed` has other bytes, `unplayable` has the right ones and is no video;
 #: `wanting` was never delivered though the row asks for it; `unknown` could not be looked at.
@@ -300,3 +303,73 @@ def _read(file: Delivered, path: Path) -> tuple[Verdict, str, str]:
     except VideoError as error:
         return "unplayable", str(error), there.sha256
     return "intact", "", there.sha256
+
+
+# Pictures of videos for whoever looks at them: those in the store, or made now of the video.
+#
+# What is made now is kept in a folder of this machine, by the video's sha256: it may be deleted.
+
+
+#: A strip of fewer different pictures shows little of a video.
+ENOUGH = 5
+#: A video on this machine of so few bytes is decoded at once to show a better picture.
+SMALL = 3_000_000
+
+
+class Pictures:
+    """Finds and makes pictures; one video is decoded at a time."""
+
+    def __init__(self, places: Places, *, spool: Path, folder: Path) -> None:
+        self._places, self._spool, self._folder = places, spool, folder
+        self._one_at_a_time = asyncio.Semaphore(1)
+
+    def in_store(self, take: TakeVideo, kind: PictureKind) -> str | None:
+        """Return where in the store a picture is that nothing better can be made of."""
+        stored, video = take.findings.pictures.get(kind), take.files.get("mp4")
+        if stored is None or video is None:
+            return None
+        strip = take.findings.pictures.get("strip")
+        if strip is None or strip.shown >= ENOUGH:
+            return stored.uri
+        dear = video.bytes > SMALL or video.uri.startswith("s3://")
+        return stored.uri if kind == "poster" and dear else None
+
+    async def find(self, take: TakeVideo, kind: PictureKind) -> bytes | None:
+        """Return a picture, made now where there is none that shows enough; None without one."""
+        if (uri := self.in_store(take, kind)) and (data := await self._read(uri)):
+            return data
+        video, stored = take.files.get("mp4"), take.findings.pictures.get(kind)
+        if video is not None and (made := await self._made(video, kind)):
+            return made
+        return await self._read(stored.uri) if stored is not None else None
+
+    async def _made(self, video: Delivered, kind: PictureKind) -> bytes | None:
+        kept = self._folder / f"{video.sha256}{ENDINGS[kind]}"
+        async with self._one_at_a_time:
+            if not kept.exists():
+                try:
+                    await self._make(video)
+                except (CallsheetError, OSError):
+                    return None
+            return await asyncio.to_thread(kept.read_bytes)
+
+    async def _make(self, video: Delivered) -> None:
+        async with self._places.of(video.uri).opened(video.uri, self._spool) as path:
+            if path is None:
+                raise FileNotFoundError(video.uri)
+            made = await asyncio.to_thread(picture_moments, path)
+        for kind, jpeg in zip(ENDINGS, made, strict=True):
+            await asyncio.to_thread(self._keep, f"{video.sha256}{ENDINGS[kind]}", jpeg.data)
+
+    def _keep(self, name: str, data: bytes) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        fresh = self._folder / f".{secrets.token_hex(8)}.part"
+        fresh.write_bytes(data)
+        os.replace(fresh, self._folder / name)
+
+    async def _read(self, uri: str) -> bytes | None:
+        try:
+            async with self._places.of(uri).opened(uri, self._spool) as path:
+                return None if path is None else await asyncio.to_thread(path.read_bytes)
+        except (CallsheetError, OSError):
+            return None

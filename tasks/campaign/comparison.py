@@ -1,24 +1,30 @@
-"""A sheet compared with what the service offers: inputs that would silently do nothing.
-
-Pure: a catalogue and a sheet in, findings out. A tool or a field that the service does not list is
-a problem, since the row would be paid for without it. All else is advice: the specification does
-not say that the service refuses it, and the shape of its lists is not shown (section 2).
-"""
+"""Compares a sheet with the service's catalog, and makes an example row for a tool."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from callsheet.tasks.brief import CREATE, Brief, Json
-from callsheet.tasks.catalogue import Catalogue, Tool
-from callsheet.tasks.errors import shorten
+from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.sheet.columns import FIELDS
-from callsheet.tasks.sheet.findings import Findings
 from callsheet.tasks.sheet.headers import canonical_header
+from callsheet.tasks.sheet.table import Findings
+from callsheet.tasks.sheet.text import row_id_fault, slugify
+from callsheet.tasks.values.briefs import CREATE, Brief, Json
+from callsheet.tasks.values.catalog import Catalogue, Tool, ToolField
+
+# A sheet compared with what the service offers: inputs that would silently do nothing.
+#
+# Pure: a catalogue and a sheet in, findings out. A tool or a field that the service does not list
+# is a problem, since the row would be paid for without it. All else is advice: the specification
+# does not say that the service refuses it, and the shape of its lists is not shown (section 2).
+
 
 #: Further lines that a finding names; the rest is counted.
 NAMED = 3
@@ -180,3 +186,70 @@ def _elsewhere(lines: list[int | None]) -> str:
     named = ", ".join(map(str, numbers[:NAMED]))
     more = len(numbers) - NAMED
     return f" (so, too, in line {named}{f' and {more} more' if more > 0 else ''})"
+
+
+# A row for a tool, to begin a sheet with: as CSV and as YAML, each a sheet without a problem.
+
+
+#: Characters of an example value.
+WIDEST = 60
+
+
+def example_csv(tool: Tool) -> str:
+    """Return a header and a line."""
+    inputs = _example_inputs(tool)
+    columns = {f"{FIELDS}.{name}": value for name, value in inputs.items() if _is_header(name)}
+    if others := {name: value for name, value in inputs.items() if not _is_header(name)}:
+        columns[FIELDS] = json.dumps(others, ensure_ascii=False)
+    cells = {**_begun(tool), **columns, "aspect_ratio": "9:16"}
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows((cells, cells.values()))
+    return text.getvalue()
+
+
+def example_yaml(tool: Tool) -> str:
+    """Return a row as YAML, its texts between quotes."""
+    lines = [f"{name}: {_quoted(value)}" for name, value in _begun(tool).items()]
+    if inputs := _example_inputs(tool):
+        lines += [f"{FIELDS}:"]
+        lines += [f"  {_key(name)}: {_quoted(value)}" for name, value in inputs.items()]
+    lines += ['aspect_ratio: "9:16"']
+    return "rows:\n  - " + "\n    ".join(lines) + "\n"
+
+
+def _begun(tool: Tool) -> Mapping[str, str]:
+    name = slugify(f"{tool.id}-1")
+    id = "row-1" if row_id_fault(name) else name
+    return {"id": id, "tool": tool.id, "title": tool.name or tool.id}
+
+
+def _example_inputs(tool: Tool) -> dict[str, str]:
+    """Return a value for every field, first for those that the tool needs."""
+    fields = sorted((tool.fields or {}).values(), key=lambda one: not one.required)
+    return {one.name: _value(one) for one in fields}
+
+
+def _value(one: ToolField) -> str:
+    if one.allowed:
+        return one.allowed[0]
+    if one.example:
+        return one.example
+    if one.least is not None or one.kind in ("integer", "number", "int", "float"):
+        return f"{1 if one.least is None else one.least:g}"
+    if one.kind in ("boolean", "bool"):
+        return "true"
+    words = shorten(one.words or one.name, WIDEST)
+    return words if one.longest is None else words[: int(one.longest)]
+
+
+def _is_header(name: str) -> bool:
+    """Whether the header of a column can name a field to the letter."""
+    return canonical_header(f"{FIELDS}.{name}") == f"{FIELDS}.{name}"
+
+
+def _key(name: str) -> str:
+    return name if name.isascii() and name.isidentifier() else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

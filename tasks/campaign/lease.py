@@ -1,26 +1,122 @@
-"""One owner per campaign: a schedule, a dashboard and a person do not work on it at once.
-
-A second run waits for the first, or leaves. A lease lapses by itself on the database's clock, and
-at once when its process is known to be dead. A run that has lost its lease begins nothing that
-costs: it asks `holds` before it sends, and the ledger refuses its intents (`ledger.accounts`).
-"""
+"""The lock on a campaign: one run at a time; a settled campaign needs none."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from uuid import uuid4
 
-from callsheet.tasks.clock import UnixClock
-from callsheet.tasks.engine.owner import is_dead, name_of, this_process
-from callsheet.tasks.errors import Parked
-from callsheet.tasks.ledger import Campaign, Ledger, leases
-from callsheet.tasks.renewing import renewing
+from callsheet.tasks.campaign.match import Match, check_same_money, note_ledger
+from callsheet.tasks.campaign.plan import plan_sheet
+from callsheet.tasks.campaign.recovery import recover, say_found, say_unknown
+from callsheet.tasks.campaign.report_files import report_stands
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.owner import is_dead, its_crews, name_of, this_process
+from callsheet.tasks.ledger import leases
+from callsheet.tasks.ledger.accounts import Terms
+from callsheet.tasks.ledger.campaigns import (
+    Campaign,
+    find_campaign,
+    has_paid,
+    is_latest_from,
+    tally_of,
+)
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.runtime.errors import Parked
+from callsheet.tasks.runtime.process import UnixClock
+from callsheet.tasks.runtime.retry import renewing
+from callsheet.tasks.sheet import Sheet
+
+# Hold a campaign for a run: from here to its end nobody else carries it.
+#
+# What is set aside from then on is in the name of the run that holds it. What a lease is, and how
+# it is lost, is in `lease`.
+
+
+async def carry_only(
+    run: Run, campaign: Campaign, names: Iterable[str], *, wait: float | None = 0.0
+) -> None:
+    """Make a run of some rows as the ledger has them, held for this process until it ends.
+
+    Raises Parked when another process is at work on the campaign for longer than `wait` seconds
+    (None: no matter how long), SpendRefused where what it has is of the other kind of service.
+    """
+    check_same_money(campaign, run.options)
+    run.campaign = campaign
+    run.only = frozenset(names)
+    await hold_campaign(run, campaign, wait=wait)
+    await find_earlier(run, campaign)
+
+
+async def find_earlier(run: Run, campaign: Campaign) -> bool:
+    """Restore what another ledger paid for, and say so; return whether rows moved.
+
+    Before this run pays: rows that may have been paid for are put on hold until a person says
+    `--pay-again`.
+    """
+    before = await run.at.ledger.read(partial(tally_of, campaign=campaign))
+    recovery = await recover(run.at, campaign, only=run.only, pay_again=run.options.pay_again)
+    if recovery.restored:
+        now = await run.at.ledger.read(partial(tally_of, campaign=campaign))
+        run.say(say_found(recovery, now.charged - before.charged))
+    if recovery.unknown is not None:
+        run.say(say_unknown(recovery))
+    return bool(recovery.restored or recovery.refused)
+
+
+async def hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> None:
+    """Have the campaign to this run alone from here to its end, and set credits aside in its name.
+
+    Raises Parked when another run has it for longer than `wait` seconds (None: no matter how long).
+    """
+    at, options = run.at, run.options
+    if run.find_starter is not None:
+        run.production_id = uuid4().hex
+    holding = leased(
+        at.ledger,
+        campaign,
+        clock=at.clock,
+        lapse=at.settings.lease,
+        wait=wait,
+        on_wait=run.say_wait,
+        on_lost=run.lose,
+        owner=its_crews(run.production_id) if run.production_id else None,
+    )
+    lease = await run.holding.enter_async_context(holding)
+    if lease is None:
+        return
+    await count_from_here(run, campaign)
+    terms = Terms(
+        owner=lease.owner,
+        day_budget=at.settings.day_budget,
+        cost_center_budgets=at.settings.cost_center_budgets,
+        run=None if options.run_budget is None else options.run_id or uuid4().hex,
+        run_budget=options.run_budget,
+        at_limit=options.at_limit or "stop",
+    )
+    run.at = replace(at, terms=terms, in_charge=lease.holds)
+
+
+async def count_from_here(run: Run, campaign: Campaign) -> None:
+    """Note what runs with this ledger were charged so far: everything beyond that is this run's."""
+    tally = await run.at.ledger.read(partial(tally_of, campaign=campaign))
+    run.charged_before, run.reserved_before = tally.paid_here, tally.reserved
+
+
+# One owner per campaign: a schedule, a dashboard and a person do not work on it at once.
+#
+# A second run waits for the first, or leaves. A lease lapses by itself on the database's clock, and
+# at once when its process is known to be dead. A run that has lost its lease begins nothing that
+# costs: it asks `holds` before it sends, and the ledger refuses its intents (`ledger.accounts`).
+
 
 log = logging.getLogger("callsheet.campaign")
 
@@ -163,3 +259,42 @@ async def leased(
         _held.set(_held.get() - {campaign.id})
         name = leases.campaign_lease(campaign.id)
         await ledger.write(partial(leases.release, name=name, owner=lease.owner))
+
+
+# Whether a campaign is as its last run left and reported it: then a run writes nothing at all.
+
+
+async def is_settled(run: Run, match: Match) -> bool:
+    """Whether all is as the last run left and reported it; if so, the run goes by that plan.
+
+    The campaign is left to whoever has it: a run that is at work on it is waited for as ever.
+    """
+    at, options, sheet = run.at, run.options, run.sheet
+    assert sheet is not None, "the sheet is read first"
+    if options.new_campaign or options.same_campaign or match.moved:
+        return False
+    campaign = await at.ledger.read(partial(find_campaign, name=sheet.campaign))
+    if campaign is None or not await _is_known(at, campaign, sheet):
+        return False
+    plan = await plan_sheet(at.ledger, sheet, options)
+    same_budget = plan.budget is None or plan.budget == campaign.budget
+    if plan.moves_anything or not plan.synced or not same_budget:
+        return False
+    if not await report_stands(at, campaign):
+        return False
+    run.campaign, run.settled = campaign, True
+    run.go_by(plan)
+    if campaign.charged:
+        note_ledger(at.settings, sheet)
+    return True
+
+
+async def _is_known(at: Context, campaign: Campaign, sheet: Sheet) -> bool:
+    """Whether the campaign was last run and reported from this very sheet, and is nobody's now."""
+    same = (campaign.sheet, campaign.sheet_digest) == (sheet.address, sheet.digest)
+    if campaign.lease is not None or not same or campaign.reported is None:
+        return False
+    if not await at.ledger.read(partial(has_paid, campaign_id=campaign.id)):
+        return False
+    latest = partial(is_latest_from, campaign_id=campaign.id)
+    return sheet.origin is None or await at.ledger.read(partial(latest, origin=sheet.origin))

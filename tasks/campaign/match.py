@@ -16,16 +16,10 @@ from functools import partial
 from itertools import chain, count
 from pathlib import Path, PurePath
 
-from callsheet.tasks.brief import Brief, Json, canonical_json
 from callsheet.tasks.campaign.selection import check_selection, parse_selection
 from callsheet.tasks.campaign.values import RunOptions
-from callsheet.tasks.credits import as_text
-from callsheet.tasks.errors import Problem, SpendRefused
-from callsheet.tasks.home import LastRun, last_run, note_run
-from callsheet.tasks.ledger import (
+from callsheet.tasks.ledger.campaigns import (
     Campaign,
-    CampaignRow,
-    Ledger,
     PaidElsewhere,
     all_campaigns,
     campaigns_from,
@@ -34,12 +28,17 @@ from callsheet.tasks.ledger import (
     is_begun,
     origins_of,
     paid_elsewhere,
-    rows_of,
 )
 from callsheet.tasks.ledger.database import ledger_file, ledger_url, shown_address
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.runtime.errors import Problem, SpendRefused
+from callsheet.tasks.runtime.home import LastRun, last_run, note_run
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.suggest import suggest_run
 from callsheet.tasks.sheet import Sheet
-from callsheet.tasks.suggest import suggest_run
+from callsheet.tasks.values.amounts import as_text
+from callsheet.tasks.values.briefs import Brief, Json, canonical_json
 
 #: From this part of the rows on, a sheet is taken for another one with the same rows.
 ALIKE = 0.5

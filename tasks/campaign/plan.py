@@ -15,26 +15,20 @@ from typing import Any, overload
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.brief import Brief, Json
 from callsheet.tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
 from callsheet.tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
-from callsheet.tasks.credits import as_number, as_text, from_micro, in_credits, parse_credits
-from callsheet.tasks.engine.lanes.price import Price
-from callsheet.tasks.errors import BadInput, MovedOn, SpendRefused
-from callsheet.tasks.garbage import no_search
-from callsheet.tasks.ledger import (
-    Campaign,
-    CampaignRow,
-    Ledger,
-    RowDiff,
-    diff_row,
-    diff_sheet,
-    find_campaign,
-    paid_elsewhere,
-    too_dear,
-)
-from callsheet.tasks.ledger.earlier import EarlierTake, refused_rows, say_held
+from callsheet.tasks.engine.free_calls import Price
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, paid_elsewhere
+from callsheet.tasks.ledger.diff import RowDiff, diff_row, diff_sheet
+from callsheet.tasks.ledger.earlier_takes import EarlierTake, refused_rows, say_held
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import too_dear
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.runtime.errors import BadInput, MovedOn, SpendRefused
+from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.values.amounts import as_number, as_text, from_micro, in_credits, parse_credits
+from callsheet.tasks.values.briefs import Brief, Json
 
 FORMAT = 1
 #: Retired without a word: a part of the campaign's rows, or so few.

@@ -1,9 +1,4 @@
-"""What is said at the end of a run: its outcome, and how each row stands.
-
-A row is said in three ways: as JSON for programs, as a line of the manifest, and as a line of the
-status sheet, which is the input with `cs_` columns beside it. How their files come into the store
-is in `report_files`.
-"""
+"""What people read about a run: plans, progress, outcome, and the status of each row."""
 
 from __future__ import annotations
 
@@ -11,33 +6,36 @@ import io
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.values import RunOutcome
-from callsheet.tasks.credits import as_number
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.ledger import (
-    NEEDS_PERSON,
-    UNDER_WAY,
-    Campaign,
-    CampaignRow,
-    RowVideo,
-    State,
-    tally_of,
-    videos_of,
-)
+from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
+from callsheet.tasks.engine.progress import Snapshot, Speeds
+from callsheet.tasks.ledger.campaigns import Campaign, tally_of
+from callsheet.tasks.ledger.deliveries import RowVideo, videos_of
+from callsheet.tasks.ledger.diff import ACTIONS
 from callsheet.tasks.ledger.figures import NAMES, Figures, figures_of
-from callsheet.tasks.spreadsheet import write_csv
+from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY, CampaignRow, State
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.spreadsheets import write_csv
+from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits, say_duration
 
 if TYPE_CHECKING:
     # Whoever reads rows need not pay for the service's client.
-    from callsheet.tasks.campaign.crews import Crews
+    from callsheet.tasks.campaign.workers import Crews
     from callsheet.tasks.engine.context import Context
     from callsheet.tasks.engine.engine import Engine
+
+# What is said at the end of a run: its outcome, and how each row stands.
+#
+# A row is said in three ways: as JSON for programs, as a line of the manifest, and as a line of the
+# status sheet, which is the input with `cs_` columns beside it. How their files come into the store
+# is in `report_files`.
+
 
 log = logging.getLogger("callsheet.campaign")
 
@@ -192,3 +190,191 @@ def status_line(
             f"{name}: {words}" for name, words in line["checks"].items() if words != "ok"
         ),
     }
+
+
+# A plan in words, for whoever is to decide on it, wherever that is. Pure.
+
+
+def warnings_of(plan: Plan) -> list[str]:
+    """Return what a person may not have meant, a sentence each."""
+    found = [
+        f"{count(len(one.costs), 'of these rows is', 'of these rows are')} campaign "
+        f"{one.campaign}'s, already paid for there ({in_credits(one.credits)}): a run makes "
+        f"{'it' if len(one.costs) == 1 else 'them'} again"
+        for one in plan.elsewhere
+    ]
+    if plan.needs_word:
+        gone = len(plan.retiring)
+        found.append(
+            f"{gone:,} of the campaign's {count(plan.live, 'row')} {'is' if gone == 1 else 'are'} "
+            "not in the sheet any more: is the sheet complete? A run asks, and without a terminal "
+            "takes --retire or a saved plan"
+        )
+    return found
+
+
+def sums_of(plan: Plan) -> list[str]:
+    """Return what a plan comes to, a sentence each: videos, lengths, account and budget."""
+    words = [_videos(plan), _lengths(plan), _account(plan), _budget(plan)]
+    return [one for one in words if one]
+
+
+def why_of(line: PlanLine) -> str:
+    """Explain what is not plain from the action itself, and what was paid for the row before."""
+    words = line.why or ("" if line.action == "make" else ACTIONS[line.action])
+    before = f"{in_credits(line.charged)} paid before" if line.spends and line.charged else ""
+    return "; ".join(filter(None, (words, before)))
+
+
+def _videos(plan: Plan) -> str:
+    actions = dict.fromkeys(ACTIONS, 0)
+    for line in plan.lines:
+        actions[line.action] += 1
+    if not plan.moves_anything:
+        words = "nothing to do, 0 credits"
+    else:
+        words = f"{count(len(plan.spending), 'video')} for {in_credits(plan.total)}"
+    if plan.unpriced:
+        words += f" and {plan.unpriced:,} at an unknown price"
+    if actions["continue"]:
+        carried = count(actions["continue"], "row is", "rows are")
+        words += f"; {carried} already paid for and continued, 0 credits"
+    if on_hold := sum(line.on_hold for line in plan.lines):
+        words += f"; {count(on_hold, 'row is', 'rows are')} on hold, 0 credits"
+    if actions["nothing"]:
+        words += f"; {actions['nothing']:,} delivered before, 0 credits"
+    return words
+
+
+def _lengths(plan: Plan) -> str:
+    """Say whose length, and so whose price, the sheet leaves to the service."""
+    left = [line for line in plan.spending if line.length is None and line.leaves_length]
+    if not left:
+        return ""
+    words = count(len(left), "row leaves", "rows leave") + " the length to the service; "
+    words += "its price is" if len(left) == 1 else "their prices are"
+    told = sorted({line.priced_for for line in left if line.priced_for is not None})
+    if not told:
+        return f"{words} for a length it did not say"
+    span = f"{told[0]:g}" if len(told) == 1 else f"{told[0]:g} to {told[-1]:g}"
+    some = any(line.priced_for is None for line in left)
+    return f"{words} for {span} s" + (" where it said so" if some else "")
+
+
+def _account(plan: Plan) -> str:
+    """Say what the service's account holds, and what it lacks for this plan."""
+    if plan.balance is None or not plan.spending:
+        return ""
+    words = f"the service's account has {in_credits(plan.balance)}"
+    short = plan.total - plan.balance
+    return f"{words}: {in_credits(short)} short for this plan" if short > 0 else words
+
+
+def _budget(plan: Plan) -> str:
+    if plan.budget is None:
+        return ""
+    words = f"budget of the campaign, over every run: {in_credits(plan.budget)}"
+    if plan.committed:
+        words += f", {as_text(plan.committed)} reserved or charged before"
+    left = plan.budget - plan.committed - (plan.total if plan.spending else Decimal(0))
+    after = " after this plan" if plan.spending else ""
+    return f"{words}, " + (
+        f"{as_text(left)} left{after}" if left >= 0 else f"{as_text(-left)} over it{after}"
+    )
+
+
+# How far a run is, in words: for a terminal, a file, Prefect's log. Pure.
+
+
+#: Seconds between two lines where nothing can be painted over: at least, a part of what the run
+#: has taken so far, at most. What has not changed is said once in so many.
+SOONEST, PART, LATEST, QUIET = 5.0, 0.25, 60.0, 15.0
+#: New words on what is waited for may come so soon.
+WORDS = 2.0
+
+
+class LinePace:
+    """Says which snapshots are worth a line, and when the last one was; `clock` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._said: tuple[object, ...] | None = None
+        #: When there was a line last, on the clock.
+        self.at: float | None = None
+
+    def allows(self, snapshot: Snapshot) -> bool:
+        """Whether there is to be a line of this one: then there is taken to be."""
+        counts = (tuple(snapshot.rows.items()), snapshot.done)
+        said, now = (counts, snapshot.waits_for), self._clock()
+        if self.at is not None and self._said is not None:
+            finished = snapshot.done == snapshot.to_do and said != self._said
+            pause = min(LATEST, max(SOONEST, PART * snapshot.seconds))
+            if snapshot.waits_for != self._said[1]:
+                pause = WORDS
+            elif said == self._said:
+                pause = max(QUIET, pause)
+            if now - self.at < pause and not finished:
+                return False
+        self._said, self.at = said, now
+        return True
+
+
+def log_line(snapshot: Snapshot, now: datetime | None = None) -> str:
+    """Return everything in one line, for where nothing can be painted over.
+
+    `now` is the moment in the reader's zone; without it no moment is told.
+    """
+    states = ", ".join(f"{count:,} {state}" for state, count in snapshot.rows.items())
+    parts = [done_of(snapshot), states, f"{money_of(snapshot)} reserved or charged"]
+    parts += [part for part in (*speeds_of(snapshot.speeds), end_of(snapshot, now)) if part]
+    parts += [f"after {say_duration(snapshot.seconds)}", *filter(None, [snapshot.waits_for])]
+    return "; ".join(parts)
+
+
+def say_outcome(outcome: RunOutcome) -> str:
+    """Say how many rows are where, what this run was charged, and what the campaign has cost."""
+    tally = outcome.tally
+    counts = ", ".join(f"{n:,} {state}" for state, n in tally.rows.items())
+    words = f"{counts}; this run was charged {in_credits(outcome.charged_this_run)}, "
+    words += f"the campaign has cost {in_credits(tally.charged)}"
+    return words + (f" with {in_credits(tally.reserved)} reserved" if tally.reserved else "")
+
+
+def done_of(snapshot: Snapshot) -> str:
+    """Say how many rows are done for this run."""
+    return f"{snapshot.done:,} of {snapshot.to_do:,} {'row' if snapshot.to_do == 1 else 'rows'}"
+
+
+def end_of(snapshot: Snapshot, now: datetime | None) -> str | None:
+    """Say when all will be done, on the reader's clock if that is known, and how long that is."""
+    left = snapshot.seconds_left
+    if left is None or snapshot.done >= snapshot.to_do:
+        return None
+    if now is None:
+        return f"done in {say_duration(left)}"
+    end = now + timedelta(seconds=left)
+    day = "" if end.date() == now.date() else f"{end.day} {end:%b} "
+    return f"done {day}{end:%H:%M}, in {say_duration(left)}"
+
+
+def money_of(snapshot: Snapshot) -> str:
+    """Say what the campaign has been charged and has set aside, of its budget if it has one."""
+    spent = snapshot.charged + snapshot.reserved
+    if snapshot.budget is None:
+        return in_credits(spent)
+    return f"{as_text(spent)} of {as_text(snapshot.budget)} credits"
+
+
+def speeds_of(speeds: Speeds | None) -> list[str]:
+    """Say how quickly it goes; rows and videos apart only where not every row is a video."""
+    if speeds is None:
+        return []
+    rows, videos, megabytes = map(_number, (speeds.rows, speeds.videos, speeds.bytes / 1e6))
+    said = (
+        [f"{videos} videos/min"] if rows == videos else [f"{rows} rows/min", f"{videos} videos/min"]
+    )
+    return said if megabytes == "0.0" else [*said, f"{megabytes} MB/s"]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"

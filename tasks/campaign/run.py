@@ -1,48 +1,46 @@
-"""One run of a campaign, and what its steps share while it lasts.
-
-The steps find it by `current_run()`, so that Prefect can carry them without carrying anything else;
-they are in `steps`.
-"""
+"""One run of a campaign: what its steps share, and which steps are taken."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import pickle
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.crews import Crews, CrewStarter
 from callsheet.tasks.campaign.selection import Selection, parse_selection
 from callsheet.tasks.campaign.spent import telling_what_was_spent
-from callsheet.tasks.campaign.taken import Followed, Step
 from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.campaign.workers import Crews, CrewStarter
 from callsheet.tasks.engine.context import Context, connect
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.pages import Shard
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.errors import CallsheetError, NotApproved, SpendRefused
-from callsheet.tasks.garbage import search_of_new
-from callsheet.tasks.ledger import (
-    Campaign,
-    CampaignRow,
-    PricedRow,
-    State,
-    count_wanted,
-    pages_of,
-    rows_of,
-    urgent_rows,
-)
-from callsheet.tasks.log_lines import about, facts_now
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.figures import count_wanted, pages_of
+from callsheet.tasks.ledger.quotes import PricedRow
+from callsheet.tasks.ledger.row_selection import urgent_rows
+from callsheet.tasks.ledger.values import CampaignRow, State, rows_of
+from callsheet.tasks.runtime.errors import CallsheetError, NotApproved, SpendRefused
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.logs import about, facts_now
+from callsheet.tasks.runtime.process import search_of_new
+from callsheet.tasks.runtime.telemetry import span
 from callsheet.tasks.sheet import Sheet
-from callsheet.tasks.traces import span
+
+# One run of a campaign, and what its steps share while it lasts.
+#
+# The steps find it by `current_run()`, so that Prefect can carry them without carrying anything
+# else; they are in `steps`.
+
 
 T = TypeVar("T")
 log = logging.getLogger("callsheet.run")
@@ -335,3 +333,110 @@ async def refuse_hidden(rows: Sequence[str]) -> bool:
 async def no_approval(plan: Plan) -> str:
     """Approve nothing: for runs that only carry what was approved before."""
     raise NotApproved(f"the plan of {plan.campaign} is not approved; nothing was spent")
+
+
+# How the steps of a run ended, for a process that shows the run and does not hold it up.
+#
+# The run takes its steps here (`Taken`). The other process follows them (`Followed`): it calls the
+# same steps, and each of its calls ends as the step did here. Nothing in it can plan, pay or
+# deliver.
+
+
+Step = Callable[..., Awaitable[T]]
+Ids = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepEnd:
+    """How one step ended: with a result, with an error, or `cancelled`."""
+
+    step: str
+    ids: Ids
+    result: Any = None
+    error: BaseException | None = None
+    cancelled: bool = False
+
+
+class Taken:
+    """The steps that a run has taken; `on_end` hears of each from then on."""
+
+    def __init__(self) -> None:
+        self.ends: list[StepEnd] = []
+        self.on_end: Callable[[StepEnd], None] | None = None
+
+    async def take(self, step: Step[T], *ids: str | int) -> T:
+        """Take a step, and note how it ended."""
+        try:
+            result = await step(*ids)
+        except asyncio.CancelledError:
+            self._note(StepEnd(step=step.__name__, ids=ids, cancelled=True))
+            raise
+        except BaseException as error:
+            self._note(StepEnd(step=step.__name__, ids=ids, error=_portable(error)))
+            raise
+        self._note(StepEnd(step=step.__name__, ids=ids, result=result))
+        return result
+
+    def _note(self, end: StepEnd) -> None:
+        self.ends.append(end)
+        if self.on_end is not None:
+            self.on_end(end)
+
+
+class Followed:
+    """A run of another process: its steps, its last snapshot, and how to ask it to stop.
+
+    `labels` name the shards that it produces. Used on one event loop.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, labels: list[str], *, stop: Callable[[str], None]
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self.snapshot = snapshot
+        self.labels = labels
+        #: Asks the run to begin nothing more, because of this.
+        self.stop = stop
+        self._ends: defaultdict[tuple[str, Ids], asyncio.Future[Any]]
+        self._ends = defaultdict(loop.create_future)
+        self._gone: Exception | None = None
+
+    def note(self, end: StepEnd) -> None:
+        """Take in how a step ended."""
+        future = self._ends[end.step, end.ids]
+        if end.cancelled:
+            future.cancel()
+        elif end.error is not None:
+            _fail(future, end.error)
+        else:
+            future.set_result(end.result)
+
+    def lose(self, error: Exception) -> None:
+        """Fail every step that has not ended: the process of the run is gone."""
+        self._gone = error
+        for future in self._ends.values():
+            if not future.done():
+                _fail(future, error)
+
+    async def end_of(self, step: Step[T], *ids: str | int) -> T:
+        """Wait for the end of a step; return or raise what it does."""
+        key = step.__name__, ids
+        if self._gone is not None and key not in self._ends:
+            raise self._gone
+        result: T = await asyncio.shield(self._ends[key])
+        return result
+
+
+def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
+    future.set_exception(error)
+    # Retrieved: nobody need follow.
+    future.exception()
+
+
+def _portable(error: BaseException) -> BaseException:
+    """Return an error that another process can be told; most can, as they are."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return CallsheetError(str(error) or type(error).__name__)
+    return error

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Protocol, TypeVar
 
-from callsheet.tasks.errors import BadInput, did_you_mean
+from callsheet.tasks.runtime.errors import BadInput, did_you_mean
 
 #: Names that are not fields of the request.
 OWN = ("row", "state", "tag", "cost_center", "operation")

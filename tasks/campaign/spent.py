@@ -13,11 +13,13 @@ from decimal import Decimal
 from functools import partial
 from typing import Protocol
 
-from callsheet.tasks.credits import in_credits
 from callsheet.tasks.engine.context import Context
-from callsheet.tasks.errors import NOTHING_SPENT, CallsheetError, RunStopped
-from callsheet.tasks.ledger import UNDER_WAY, Campaign, Tally, open_ledger, tally_of
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.values import UNDER_WAY
+from callsheet.tasks.runtime.errors import NOTHING_SPENT, CallsheetError, RunStopped
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.amounts import in_credits
 
 _AGAIN = "run the same command again: nothing is paid for twice"
 

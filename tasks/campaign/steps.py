@@ -1,25 +1,21 @@
-"""The steps of a run: plain functions of ids. What follows what is in `flows.pipeline`.
-
-Each reads what it needs from the run at hand, and leaves there what the next one needs; what is
-durable is in the ledger.
-"""
+"""The steps of a run: read, plan, quote, approve, produce, report."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.catalogue import compared
-from callsheet.tasks.campaign.hold import find_earlier, hold_campaign
-from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
+from callsheet.tasks.campaign.catalog import compared
+from callsheet.tasks.campaign.lease import find_earlier, hold_campaign, is_settled
+from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
 from callsheet.tasks.campaign.plan import plan_sheet, priced
-from callsheet.tasks.campaign.plan_words import sums_of
-from callsheet.tasks.campaign.progress_words import say_outcome
-from callsheet.tasks.campaign.quote import (
+from callsheet.tasks.campaign.quotes import (
     as_shown,
     ask_balance,
     check_budget,
@@ -29,34 +25,41 @@ from callsheet.tasks.campaign.quote import (
     quote_rows,
 )
 from callsheet.tasks.campaign.recovery import refuse_refused
-from callsheet.tasks.campaign.report import outcome_of, unreported
-from callsheet.tasks.campaign.report_files import write_report
+from callsheet.tasks.campaign.report import outcome_of, say_outcome, sums_of, unreported
+from callsheet.tasks.campaign.report_files import write_manifest, write_report
 from callsheet.tasks.campaign.run import Run, current_run
-from callsheet.tasks.campaign.settled import is_settled
 from callsheet.tasks.campaign.values import Plan
-from callsheet.tasks.engine.lanes.price import Price
-from callsheet.tasks.errors import SpendRefused, StoreError, StoreUnusable
-from callsheet.tasks.ledger import (
-    Account,
+from callsheet.tasks.campaign.workers import Crews, CrewStarter
+from callsheet.tasks.engine.engine import Engine
+from callsheet.tasks.engine.free_calls import Price
+from callsheet.tasks.engine.pages import NAMED, Shard, Work
+from callsheet.tasks.ledger.accounts import Account, find_account
+from callsheet.tasks.ledger.campaigns import (
     Campaign,
-    CampaignRow,
-    PricedRow,
-    Unsynced,
-    approve,
     check_unchanged,
-    endings_of,
     ensure_campaign,
-    find_account,
-    pages_of,
-    priced_rows,
     set_apart,
     set_budget,
-    sync_sheet,
 )
-from callsheet.tasks.ledger.earlier import allow_to_pay
+from callsheet.tasks.ledger.earlier_takes import allow_to_pay
+from callsheet.tasks.ledger.figures import endings_of, pages_of
+from callsheet.tasks.ledger.quotes import PricedRow, approve, priced_rows
+from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_carry
+from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
+from callsheet.tasks.ledger.values import CampaignRow, State
+from callsheet.tasks.runtime.errors import SpendRefused, StoreError, StoreUnusable
+from callsheet.tasks.runtime.process import search_of_new
+from callsheet.tasks.runtime.suggest import again_with
+from callsheet.tasks.runtime.telemetry import span, spanned
 from callsheet.tasks.sheet import Sheet, SheetOptions, read_sheet
-from callsheet.tasks.suggest import again_with
-from callsheet.tasks.traces import spanned
+from callsheet.tasks.webhooks import Subscriber
+from callsheet.tasks.webhooks.listener import following_hints
+
+# The steps of a run: plain functions of ids. What follows what is in `flows.pipeline`.
+#
+# Each reads what it needs from the run at hand, and leaves there what the next one needs; what is
+# durable is in the ledger.
+
 
 log = logging.getLogger("callsheet.run")
 
@@ -311,3 +314,108 @@ async def report_step(campaign: str) -> None:
         outcome = unreported(outcome, error)
     run.outcome = outcome
     log.info("%s", say_outcome(outcome))
+
+
+# What is approved is made: an engine, or crews, at work on the rows of a run until each rests.
+#
+# Owns what goes on around them meanwhile: webhooks are followed, and progress is told.
+
+
+#: How often progress is shown, in seconds.
+TICK = 0.5
+
+
+@asynccontextmanager
+async def production(run: Run) -> AsyncIterator[list[Shard]]:
+    """Start the engine; yield the shards it is to carry, as many as Prefect is to see."""
+    assert run.campaign is not None, "the rows are planned first"
+    if run.sheet is not None:
+        # The ledger has the rows, and they are read from it as their turn comes.
+        run.sheet = run.sheet.without_rows()
+    work = await _work_of(run)
+    if run.sheet is not None and (work or run.campaign.charged):
+        note_ledger(run.at.settings, run.sheet)
+    if work:
+        # Before anything is paid for: should the ledger be lost, the store knows of it.
+        await write_manifest(run.at, run.campaign)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(search_of_new())
+        stack.enter_context(span("produce"))
+        engine: Engine | Crews
+        starter = await run.meet_starter() if work else None
+        if starter is None:
+            engine = Engine(run.campaign, run.at, max_wait=run.time_left)
+        else:
+            engine = _crews(run, run.campaign, work, starter)
+        run.engine = await stack.enter_async_context(engine)
+        if run.lost:
+            engine.stop(run.lost)
+        run.shards = await _shards(run, work) if isinstance(engine, Engine) else engine.shards
+        engine.progress.expects(len(work))
+        await stack.enter_async_context(_following_hints(run, engine) if work else nullcontext())
+        # From here on rows may be paid for, here or by the crews.
+        run.pays = bool(work)
+        if isinstance(engine, Crews):
+            await engine.start()
+        ticker = asyncio.create_task(_tell(run, engine), name="progress")
+        try:
+            yield run.shards
+        finally:
+            ticker.cancel()
+            for listener in run.listeners:
+                listener(engine.snapshot())
+
+
+async def _work_of(run: Run) -> Work:
+    """Return what a run carries, in the order in which it goes."""
+    assert run.campaign is not None, "the rows are planned first"
+    campaign_id = run.campaign.id
+
+    def read(connection: Connection) -> Work:
+        return Work(row for row in rows_to_carry(connection, campaign_id) if run.has(row.row))
+
+    return await run.at.ledger.read(read)
+
+
+def _crews(run: Run, campaign: Campaign, work: Work, starter: CrewStarter) -> Crews:
+    return Crews(
+        campaign,
+        run.at,
+        production_id=run.production_id,
+        count=run.options.workers or 1,
+        starter=starter,
+        work=work,
+        whole=run.is_about_all,
+        max_wait=run.time_left,
+    )
+
+
+async def _shards(run: Run, work: Work) -> list[Shard]:
+    """Part what is carried; the rows that a shard is named after are not known yet where many."""
+    if len(work) <= NAMED:
+        return work.shards()
+    return work.shards(await run.at.ledger.read(partial(names_of_rows, numbers=work.ends())))
+
+
+def _following_hints(run: Run, engine: Engine | Crews) -> AbstractAsyncContextManager[None]:
+    """Follow webhooks while the engine works, where there is an address for them."""
+    at, wait = run.at, run.options.wait
+    if wait == "poll" or not (at.settings.webhook_url or at.settings.webhook_secret):
+        return nullcontext()
+    who = Subscriber(settings=at.settings, ledger=at.ledger, service=at.service, clock=at.clock)
+    return following_hints(who, engine, say=run.say, strict=wait == "webhook")
+
+
+async def _tell(run: Run, engine: Engine | Crews) -> None:
+    while True:
+        snapshot = engine.snapshot()
+        for listener in run.listeners:
+            listener(snapshot)
+        await asyncio.sleep(TICK)
+
+
+async def produce_step(campaign: str, shard: int, label: str) -> dict[State, int]:
+    """Carry one shard of the rows until each rests; return how many rest in each state."""
+    run = current_run()
+    assert run.engine is not None, "production is started first"
+    return dict(await run.engine.carry_shard(run.shards[shard]))

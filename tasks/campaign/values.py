@@ -8,10 +8,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from callsheet.tasks.brief import CREATE
-from callsheet.tasks.credits import as_number
-from callsheet.tasks.ledger import Account, Action, AtLimit, Campaign, PaidElsewhere, State, Tally
-from callsheet.tasks.ledger.earlier import EarlierTake
+from callsheet.tasks.ledger.accounts import Account, AtLimit
+from callsheet.tasks.ledger.campaigns import Campaign, PaidElsewhere, Tally
+from callsheet.tasks.ledger.diff import Action
+from callsheet.tasks.ledger.earlier_takes import EarlierTake
+from callsheet.tasks.ledger.values import State
+from callsheet.tasks.values.amounts import as_number
+from callsheet.tasks.values.briefs import CREATE
 
 if TYPE_CHECKING:
     # Whoever reads rows need not pay for reading sheets.

@@ -1,17 +1,19 @@
 """Where `callsheet login` keeps what it was given. Knows no service and no environment."""
 
-from callsheet.tasks.credentials.claims import PendingClaim, drop_claim, keep_claim, read_claim
-from callsheet.tasks.credentials.keeping import Place, choose_place, forget, keep, key_of
-from callsheet.tasks.credentials.private_file import write_private
+from callsheet.tasks.credentials.keys import Place, choose_place, forget, keep, key_of
 from callsheet.tasks.credentials.register import (
     Login,
+    PendingClaim,
     Register,
+    drop_claim,
     file_of,
     fingerprint,
+    keep_claim,
     profile_name,
+    read_claim,
     read_register,
 )
-from callsheet.tasks.credentials.webhook_secrets import (
+from callsheet.tasks.credentials.secret_files import (
     GIVEN,
     LiveSecrets,
     WebhookSecret,
@@ -20,4 +22,5 @@ from callsheet.tasks.credentials.webhook_secrets import (
     read_webhook_secret,
     read_webhook_secrets,
     retire_webhook_secret,
+    write_private,
 )

@@ -16,35 +16,41 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from callsheet.tasks.engine.calls_under_way import CallsUnderWay
-from callsheet.tasks.engine.cancellations import Cancellations, drop, leave
-from callsheet.tasks.engine.carried import Carried, Deliver, Visits, lean
+from callsheet.tasks.engine.active_rows import (
+    Carried,
+    Deliver,
+    Intake,
+    Roster,
+    Scheduler,
+    Visits,
+    lean,
+)
 from callsheet.tasks.engine.context import Context, lanes_of
-from callsheet.tasks.engine.intake import Intake
-from callsheet.tasks.engine.lanes.deliver import deliver
+from callsheet.tasks.engine.deliver import deliver
 from callsheet.tasks.engine.pages import PAGE, Batch, Shard
 from callsheet.tasks.engine.policy.decide import decide
-from callsheet.tasks.engine.policy.decision import Lane, Rules, lane_of
-from callsheet.tasks.engine.policy.observations import Observation, Resumed, VideoReady
-from callsheet.tasks.engine.poll_plan import PollPlan
-from callsheet.tasks.engine.polls import Polls
-from callsheet.tasks.engine.progress import Progress, Snapshot
-from callsheet.tasks.engine.record import record
-from callsheet.tasks.engine.roster import Roster
-from callsheet.tasks.engine.scheduler import Scheduler
-from callsheet.tasks.engine.stop import Stop, broken_off
-from callsheet.tasks.ledger import (
+from callsheet.tasks.engine.policy.decision import (
+    Lane,
+    Observation,
+    Resumed,
+    Rules,
+    VideoReady,
+    lane_of,
+)
+from callsheet.tasks.engine.polls import PollPlan, Polls
+from callsheet.tasks.engine.progress import Progress, Snapshot, record
+from callsheet.tasks.engine.stop import CallsUnderWay, Cancellations, Stop, broken_off, drop, leave
+from callsheet.tasks.ledger.campaigns import Campaign, tally_of
+from callsheet.tasks.ledger.moves import move
+from callsheet.tasks.ledger.values import (
     NEEDS_PERSON,
-    Campaign,
     CampaignRow,
     State,
     lengths_of,
-    move,
     rows_by_number,
-    tally_of,
 )
-from callsheet.tasks.log_lines import about
-from callsheet.tasks.traces import RowSpans
+from callsheet.tasks.runtime.logs import about
+from callsheet.tasks.runtime.telemetry import RowSpans
 
 log = logging.getLogger("callsheet.engine")
 

@@ -19,9 +19,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from callsheet.tasks.brief import CREATE
-from callsheet.tasks.errors import shorten
-from callsheet.tasks.ledger import STATES, RowToCarry, State
+from callsheet.tasks.ledger.row_selection import RowToCarry
+from callsheet.tasks.ledger.values import STATES, State
+from callsheet.tasks.runtime.errors import shorten
+from callsheet.tasks.values.briefs import CREATE
 
 #: Rows in a page: so many more are read once fewer than so many have yet to begin in a lane, or are
 #: videos that wait to be delivered: what is paid for comes home before more is paid for.

@@ -1,19 +1,20 @@
-"""Brings polls of renders forward: those that a webhook named, all of them, those of a kind.
-
-Touches the rows that are concerned and no others; what a poll leads to is decided in `decide`.
-"""
+"""When to poll renders: by webhook events, by render times, and sooner when asked."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from decimal import Decimal
 
-from callsheet.tasks.engine.carried import Carried
-from callsheet.tasks.engine.policy.decision import Rules, unwanted
-from callsheet.tasks.engine.policy.renders import wait_to_poll
-from callsheet.tasks.engine.poll_plan import PollPlan
-from callsheet.tasks.engine.roster import Roster
-from callsheet.tasks.engine.scheduler import Scheduler
-from callsheet.tasks.ledger import CampaignRow
+from callsheet.tasks.engine.active_rows import Carried, Roster, Scheduler
+from callsheet.tasks.engine.policy.decision import Memory, Rules, unwanted
+from callsheet.tasks.engine.policy.renders import RenderKind, RenderTimes, kind_of, wait_to_poll
+from callsheet.tasks.ledger.values import CampaignRow
+
+# Brings polls of renders forward: those that a webhook named, all of them, those of a kind.
+#
+# Touches the rows that are concerned and no others; what a poll leads to is decided in `decide`.
 
 
 class Polls:
@@ -76,3 +77,98 @@ class Polls:
 def _is_polled(row: CampaignRow) -> bool:
     """Whether a row that waits, waits for a poll of its render."""
     return row.state == "rendering" and not unwanted(row)
+
+
+# When to poll renders: what hints, render times and scouts mean for the rows of a run.
+#
+# Owns what is remembered of all rows together; what a single poll leads to is in `decide`. Nothing
+# here is durable, and a hint is never believed: it only brings the next poll forward.
+
+
+#: Renders of a kind that are polled often until the first of them is finished: so many, and one
+#: more for each so many others, since the shortest of many is shorter than that of two.
+SCOUTS, MORE = 2, 50
+#: Videos that were named and are not known yet: a webhook may be faster than a create's answer.
+NAMED = 10_000
+
+
+class PollPlan:
+    """What a run knows of its renders."""
+
+    def __init__(self) -> None:
+        self._render_times = RenderTimes()
+        self._scouts: dict[RenderKind, set[int]] = defaultdict(set)
+        #: The renders of a kind that are under way, by the number of the row, in order.
+        self._there: dict[RenderKind, dict[int, None]] = defaultdict(dict)
+        self._named: dict[str, None] = {}
+
+    def recall(self, lengths: Iterable[tuple[str, Decimal | None, float]]) -> None:
+        """Take in what the ledger knows: operation, price and seconds of finished renders."""
+        for operation, price, seconds in lengths:
+            self._render_times.learn((operation, price), seconds)
+
+    def name(self, videos: Collection[str]) -> None:
+        """Remember that webhooks named these videos."""
+        self._named |= dict.fromkeys(videos)
+        while len(self._named) > NAMED:
+            del self._named[next(iter(self._named))]
+
+    def is_named(self, row: CampaignRow) -> bool:
+        """Whether a webhook named the video of a row, and nobody has polled since."""
+        return row.state == "rendering" and _video(row) in self._named
+
+    def before_poll(self, row: CampaignRow, memory: Memory) -> Memory:
+        """Return the memory for a poll that a hint asks for; the hint is used up by it."""
+        self._named.pop(_video(row), None)
+        return replace(memory, hint=1)
+
+    def expect(self, row: CampaignRow, memory: Memory) -> Memory:
+        """Return the memory with what renders of the row's kind are expected to take."""
+        kind = kind_of(row)
+        shortest, longest = self._render_times.shortest(kind), self._render_times.longest(kind)
+        scouts, there = self._scouts[kind], self._there[kind]
+        there[row.id] = None
+        if shortest is None and len(scouts) < SCOUTS + len(there) // MORE:
+            scouts.add(row.id)
+        scout = row.id in scouts
+        if (shortest, longest, scout) == (memory.shortest, memory.longest, memory.scout):
+            return memory
+        return replace(memory, shortest=shortest, longest=longest, scout=scout)
+
+    def others(self, row: CampaignRow) -> list[int]:
+        """Return the numbers of the rows with renders of a row's kind under way, in order."""
+        return list(self._there[kind_of(row)])
+
+    def finish(self, row: CampaignRow, memory: Memory, now: float, *, hinted: bool = False) -> bool:
+        """Learn from a finished render; return whether others are to be polled sooner by it.
+
+        Where hints are relied on that is once: when enough are finished to miss another one's hint.
+
+        One that no poll found running may have been finished for long: it teaches only when it
+        was shorter than what is known.
+        """
+        self.leave(row)
+        self._named.pop(_video(row), None)
+        if row.take is None or row.take.accepted_at is None:
+            return False
+        length = max(0.0, now - row.take.accepted_at)
+        kind = kind_of(row)
+        shortest = self._render_times.shortest(kind)
+        seen_running = memory.polls or memory.hint
+        if not seen_running and (shortest is None or length >= shortest):
+            return False
+        before = self._render_times.longest(kind)
+        sooner = self._render_times.learn(kind, length)
+        missed = before is None and self._render_times.longest(kind) is not None
+        return missed if hinted else sooner
+
+    def leave(self, row: CampaignRow) -> None:
+        """Forget a row that is not rendering any more: another scout takes its place."""
+        kind = kind_of(row)
+        if kind in self._there:
+            self._scouts[kind].discard(row.id)
+            self._there[kind].pop(row.id, None)
+
+
+def _video(row: CampaignRow) -> str:
+    return (row.take.video_id if row.take else None) or ""

@@ -1,27 +1,37 @@
-"""When a run begins nothing more although rows are left: it is asked to, its time is up, a gate
-stays closed for long, or the service answers nobody.
-
-One video's trouble is no silence: before a run is parked for it, a read of its own is tried.
-"""
+"""How a run ends early: it is stopped, rows are canceled, and calls under way finish first."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
+from sqlalchemy import Connection
+
+from callsheet.tasks.engine.active_rows import Carried
 from callsheet.tasks.engine.context import Context
-from callsheet.tasks.engine.policy.observations import (
+from callsheet.tasks.engine.policy.decision import (
+    NEVER_MADE,
     NotStored,
     Observation,
     Troubled,
     Unknown,
     Unreached,
+    unwanted,
 )
-from callsheet.tasks.errors import (
+from callsheet.tasks.ledger.cancel_requests import CancelMark, cancel_mark, cancel_requests
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.moves import remark
+from callsheet.tasks.ledger.takes import refuse
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow
+from callsheet.tasks.runtime.errors import (
     CallsheetError,
+    LedgerError,
     NotSent,
     OutcomeUnknown,
     RunStopped,
@@ -29,6 +39,13 @@ from callsheet.tasks.errors import (
     ServiceError,
 )
 from callsheet.tasks.service import VideoService
+from callsheet.tasks.service.sending import LONGEST
+
+# When a run begins nothing more although rows are left: it is asked to, its time is up, a gate
+# stays closed for long, or the service answers nobody.
+#
+# One video's trouble is no silence: before a run is parked for it, a read of its own is tried.
+
 
 #: A gate closed for longer than this parks the run instead of pausing it, in seconds.
 PAUSE_LIMIT = 900.0
@@ -143,3 +160,168 @@ async def answers(service: VideoService) -> bool:
 async def _first_video(service: VideoService) -> object:
     async with aclosing(service.list_videos()) as videos:  # type: ignore[type-var]
         return await anext(videos, None)
+
+
+# What somebody asked to cancel while a run lasts, as the ledger tells it.
+#
+# Requests come from any process. What was asked for before the run began is known from its rows.
+
+
+log = logging.getLogger("callsheet.engine")
+
+#: How often the ledger is asked what is to be cancelled, in seconds.
+EVERY = 1.0
+#: A create that was to be cancelled before anybody knew whether it arrived.
+NOT_YET = (
+    "to be cancelled, but it is not known whether its create arrived: the next run asks again "
+    "under the same key, and cancels what it made"
+)
+
+
+class Cancellations:
+    """The takes to cancel and the rows that are cancelled already, since this run began.
+
+    The ledger is asked for a mark that changes with every request, and for more where it did.
+    """
+
+    def __init__(self, ledger: Ledger, campaign_id: int) -> None:
+        self._ledger = ledger
+        self._campaign_id = campaign_id
+        self._mark: CancelMark | None = None
+        #: The takes to cancel by the number of their row, and those that were so from the start.
+        self._asked: dict[int, int] = {}
+        self._before: dict[int, int] = {}
+        self._cancelled: frozenset[int] = frozenset()
+
+    def begins(self, row: CampaignRow) -> None:
+        """Note a row as this run takes it up."""
+        if row.take is not None and unwanted(row):
+            self._before[row.id] = row.take.id
+
+    def ends(self, row: CampaignRow) -> None:
+        """Forget a row that is settled."""
+        self._asked.pop(row.id, None)
+        self._before.pop(row.id, None)
+
+    async def named(self) -> AsyncIterator[list[int]]:
+        """Ask again and again; yield the numbers of the rows that are named newly."""
+        while True:
+            await asyncio.sleep(EVERY)
+            try:
+                found = await self.refresh()
+            except LedgerError as error:
+                # A ledger that is busy now is asked again.
+                log.warning("the ledger did not say what is to be cancelled: %s", error)
+                continue
+            yield found
+
+    async def refresh(self) -> list[int]:
+        """Ask the ledger; return the numbers of the rows that it names newly.
+
+        Raises LedgerError when it cannot be read.
+        """
+        mark = await self._ledger.read(partial(cancel_mark, campaign_id=self._campaign_id))
+        if mark == self._mark:
+            return []
+        found = await self._ledger.read(partial(cancel_requests, campaign_id=self._campaign_id))
+        new = [row for row, take in found.takes.items() if self._asked.get(row) != take]
+        new += found.cancelled - self._cancelled
+        self._mark, self._asked, self._cancelled = mark, dict(found.takes), found.cancelled
+        return sorted(new)
+
+    def is_over(self, row: CampaignRow) -> bool:
+        """Whether a row that has not begun in this run is cancelled in the ledger."""
+        return row.state not in UNDER_WAY and row.id in self._cancelled
+
+    def is_touched(self, row: CampaignRow) -> bool:
+        """Whether there is something to do about a row that waits."""
+        if not self._asked and not self._cancelled:
+            return False
+        return self.is_over(row) or self.is_given_up(row) or self._is_new(row)
+
+    def is_given_up(self, row: CampaignRow) -> bool:
+        """Whether it is not known if a create arrived that nobody wants: not sent again now."""
+        keyed = row.take is not None and row.take.keyed
+        return row.state == "submitting" and keyed and self._is_asked(row)
+
+    def marked(self, row: CampaignRow, now: float) -> CampaignRow:
+        """Return the row as the ledger has it: its take marked, if that was asked for."""
+        if row.take is None or not self._is_new(row):
+            return row
+        return replace(row, take=replace(row.take, cancel_requested_at=now))
+
+    def _is_new(self, row: CampaignRow) -> bool:
+        return self._is_asked(row) and not unwanted(row)
+
+    def _is_asked(self, row: CampaignRow) -> bool:
+        take = row.take
+        if take is None or not self._asked:
+            return False
+        return self._asked.get(row.id) == take.id != self._before.get(row.id)
+
+
+def drop(connection: Connection, row: CampaignRow, at: float) -> bool:
+    """Cancel a row whose create is known to have made nothing; False if it had moved on."""
+    assert row.take is not None, "a row in submitting has a take"
+    return refuse(connection, row, row.take, new="cancelled", reason=NEVER_MADE, at=at)
+
+
+def leave(connection: Connection, row: CampaignRow, at: float) -> bool:
+    """Say why a row with a create of unknown outcome stays; False if it had moved on."""
+    return remark(connection, row, NOT_YET, at=at)
+
+
+# The visits under way: when a run is stopped they are waited for, and paid calls the longest.
+
+
+#: How long calls under way may take to end when the run is stopped, in seconds.
+GRACE = 5.0
+
+
+class CallsUnderWay:
+    """Who is being visited, and which of those pay without a key."""
+
+    def __init__(self) -> None:
+        self._busy: set[Carried] = set()
+        #: Of those, the rows whose paid call takes no key: cut off, nobody knows what became of it.
+        self._paying: set[Carried] = set()
+        self._ended = asyncio.Event()
+
+    @property
+    def paying(self) -> list[str]:
+        """The rows whose paid call without a key is under way."""
+        return sorted(carried.row.row for carried in self._paying)
+
+    @contextlib.contextmanager
+    def noted(self, carried: Carried) -> Iterator[None]:
+        """Note that a row is being visited, until its visit is over."""
+        self._busy.add(carried)
+        try:
+            yield
+        finally:
+            self._busy.discard(carried)
+            self._paying.discard(carried)
+            self._ended.set()
+
+    def pays(self, carried: Carried) -> None:
+        """Note that a row's paid call without a key is begun."""
+        self._paying.add(carried)
+
+    async def let_finish(self) -> None:
+        """Wait for calls under way: to cut one off would only make its outcome unknown.
+
+        The same bytes may be sent again under their key. A paid call without one may not: it is
+        waited for as long as it may take.
+        """
+        await self._ends(self._busy, GRACE)
+        if self._paying:
+            words = "a paid call without a key is under way, and its answer is waited for: %s"
+            log.warning(words, ", ".join(self.paying))
+            await self._ends(self._paying, LONGEST)
+
+    async def _ends(self, calls: set[Carried], longest: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(longest):
+                while calls:
+                    self._ended.clear()
+                    await self._ended.wait()

@@ -17,19 +17,19 @@ from typing import Any, Literal, Protocol
 from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy import Row as Record
 
-from callsheet.tasks.credits import as_text, from_micro, in_credits, to_micro
-from callsheet.tasks.ledger.database import insert_unless_there
-from callsheet.tasks.ledger.leases import owner_in_sql
-from callsheet.tasks.ledger.ledger import on_rollback
-from callsheet.tasks.ledger.schema import accounts, campaigns, takes
-from callsheet.tasks.ledger.sums import (
+from callsheet.tasks.ledger.account_updates import (
     AccountKey,
     AccountKind,
     change,
     set_aside,
     set_aside_in_campaign,
 )
+from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.leases import owner_in_sql
+from callsheet.tasks.ledger.ledger import on_rollback
+from callsheet.tasks.ledger.schema import accounts, campaigns, takes
 from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
 
 #: In which accounts a take counts beside its campaign's, as its columns say it.
 MARKS = (takes.c.day, takes.c.cost_center, takes.c.run)

@@ -20,26 +20,40 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, inspect, select, text, update
 from sqlalchemy.exc import DBAPIError
 
-from callsheet.tasks.crash import crashpoint
-from callsheet.tasks.errors import BadInput, LedgerDamaged, LedgerError, LedgerFull, LedgerNewer
-from callsheet.tasks.ledger.acts import note_act
+from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import campaign_at_work
-from callsheet.tasks.ledger.database import ledger_file, ledger_url, make_engine, shown_address
-from callsheet.tasks.ledger.make_way import keep_logs, made_way
-from callsheet.tasks.ledger.migrate import MAKE_ONE, upgrade
-from callsheet.tasks.ledger.new_file import (
+from callsheet.tasks.ledger.copies import (
+    copy_tables,
+    count_lines,
+    empty_tables,
     give_name,
+    keep_logs,
+    made_way,
     remove_left,
     sync_file,
     sync_folder,
     temporary,
+    unsound,
 )
-from callsheet.tasks.ledger.opened import is_read_only, opened, schema_of
+from callsheet.tasks.ledger.database import (
+    SchemaVersion,
+    ledger_file,
+    ledger_url,
+    make_engine,
+    shown_address,
+    trouble,
+    version_of,
+)
+from callsheet.tasks.ledger.migrate import MAKE_ONE, is_read_only, opened, schema_of, upgrade
 from callsheet.tasks.ledger.schema import REVISION, campaigns, leases
-from callsheet.tasks.ledger.schema_version import SchemaVersion, version_of
-from callsheet.tasks.ledger.soundness import unsound
-from callsheet.tasks.ledger.table_copy import copy_tables, count_lines, empty_tables
-from callsheet.tasks.ledger.trouble import trouble
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import (
+    BadInput,
+    LedgerDamaged,
+    LedgerError,
+    LedgerFull,
+    LedgerNewer,
+)
 
 #: How often a file that changes meanwhile is copied.
 _TRIES = 3

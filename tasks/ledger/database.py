@@ -1,30 +1,56 @@
-"""How the ledger's database is reached: SQLite with full durability, or PostgreSQL.
+"""Opens the ledger's database, SQLite or PostgreSQL.
 
-Owns addresses, connections and their settings, and what is written differently for the two. Knows
-no table.
+Addresses, connections, schema versions, and its errors as sentences.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Table,
+    column,
+    create_engine,
+    event,
+    inspect,
+    select,
+    table,
+    text,
+    update,
+)
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from callsheet.tasks.errors import LedgerError
-from callsheet.tasks.redact import register_secret
+from callsheet.tasks.ledger.schema import REVISION, VERSION_TABLE
+from callsheet.tasks.runtime.errors import (
+    LedgerDamaged,
+    LedgerError,
+    LedgerFull,
+    LedgerNewer,
+    shorten,
+)
+from callsheet.tasks.runtime.redact import register_secret
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
+
+# How the ledger's database is reached: SQLite with full durability, or PostgreSQL.
+#
+# Owns addresses, connections and their settings, and what is written differently for the two. Knows
+# no table.
+
 
 #: How long a writer waits for another program's transaction, in seconds.
 LOCK_WAIT = 10.0
@@ -180,3 +206,139 @@ def _use_wal(cursor: Any, *, until: float) -> None:
             if "locked" not in str(error) or time.monotonic() >= until:
                 raise
             time.sleep(0.02)
+
+
+# Which schema a ledger has, and the oldest whose programs work on it.
+#
+# A migration says the latter (`works_with`), and whoever migrates writes it beside the number, with
+# the schema that it was said of: a number that came there by other means has no such word, and is
+# for its own program alone.
+
+
+#: What the table of the version was called at first, and what else a ledger has had from the start.
+FORMERLY = "alembic_version"
+_FROM_THE_START = {"campaigns", "rows", "takes", "gates"}
+
+_VERSION = table(VERSION_TABLE, column("version_num"), column("works_with"), column("said_by"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SchemaVersion:
+    """The schema of a ledger, and the oldest whose programs work on it."""
+
+    number: str
+    works_with: str
+    #: Where that is written.
+    table: str = VERSION_TABLE
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether a later program has made it."""
+        return order_of(self.number) > order_of(REVISION)
+
+    @property
+    def is_older(self) -> bool:
+        """Whether it is for this program to upgrade."""
+        return order_of(self.number) < order_of(REVISION)
+
+    def check(self) -> None:
+        """Raise LedgerNewer where this program is too old for it."""
+        if self.is_newer and order_of(self.works_with) > order_of(REVISION):
+            raise LedgerNewer(
+                f"this ledger has schema {self.number}, which is newer than this Callsheet knows "
+                f"({REVISION}); nothing was spent",
+                remedy="upgrade Callsheet, or point CALLSHEET_LEDGER at another ledger",
+            )
+
+
+def works_until(version: SchemaVersion) -> str:
+    """Say of a newer schema that programs like this one go on with it."""
+    return f"newer than this Callsheet's ({REVISION}), which works with it until the next upgrade"
+
+
+def order_of(number: str) -> int:
+    """Return what schemas are compared by; what is no number of ours is newer than all of them."""
+    return int(number) if number.isdecimal() else sys.maxsize
+
+
+def version_of(connection: Connection) -> SchemaVersion | None:
+    """Return the schema of a ledger of any age, or None for a database without one."""
+    name = _table_of(connection)
+    if name is None:
+        return None
+    # Every column: which there are depends on its age.
+    found = connection.execute(text(f"SELECT * FROM {name}")).mappings().first()
+    if found is None:
+        return None
+    number = str(found["version_num"])
+    told = found.get("works_with") if found.get("said_by") == number else None
+    return SchemaVersion(number=number, works_with=told or number, table=name)
+
+
+def note_version(connection: Connection, works_with: str) -> None:
+    """Write beside a ledger's number, just brought to REVISION, with which schema it works."""
+    connection.execute(update(_VERSION).values(works_with=works_with, said_by=REVISION))
+
+
+def check_still_works(connection: Connection) -> None:
+    """Raise LedgerNewer where somebody has brought the ledger past this program since it opened."""
+    query = select(_VERSION).where(_VERSION.c.version_num != REVISION)
+    if (found := connection.execute(query).first()) is not None:
+        number, told, said_by = found
+        SchemaVersion(number=number, works_with=told if said_by == number else number).check()
+
+
+def _table_of(connection: Connection) -> str | None:
+    """Return the table that says which schema a ledger has; another application's is none."""
+    inspector = inspect(connection)
+    if inspector.has_table(VERSION_TABLE):
+        return VERSION_TABLE
+    if not inspector.has_table(FORMERLY):
+        return None
+    return FORMERLY if set(inspector.get_table_names()) >= _FROM_THE_START else None
+
+
+# Database errors as sentences that say what to do.
+
+
+def trouble(error: Exception, address: str) -> LedgerError:
+    """Return a database error as a sentence that says what to do."""
+    words = " ".join(str(getattr(error, "orig", None) or error).split())
+    low = words.lower()
+    if "locked" in low or "lock timeout" in low:
+        return LedgerError(
+            f"the ledger {address} is locked by another program",
+            remedy="let the other program finish (a backup, a database browser?), then run again",
+        )
+    if "disk is full" in low or "no space" in low:
+        return LedgerFull(
+            f"the disk of the ledger {address} is full; what was recorded before is safe",
+            remedy="free some space, then run the same command again",
+        )
+    if getattr(getattr(error, "orig", None), "sqlite_errorname", "") == "SQLITE_READONLY_DBMOVED":
+        return LedgerError(
+            f"the ledger {address} was replaced in the moment when it was opened",
+            remedy="run the same command again",
+        )
+    if "readonly" in low or "read-only" in low:
+        return LedgerError(
+            f"the ledger {address} is read-only",
+            remedy="give write access to the file and its folder"
+            if not address.startswith("postgresql")
+            else "give this user write access, and check that the server is not a standby",
+        )
+    if "not a database" in low or "malformed" in low:
+        return LedgerDamaged(
+            f"the ledger {address} is damaged or is not a ledger ({words})",
+            remedy="restore it from a backup, or move it away: the same sheet derives the same "
+            "keys, so videos already made are found again",
+        )
+    if "unable to open" in low:
+        return LedgerError(
+            f"the ledger {address} cannot be opened",
+            remedy="set CALLSHEET_LEDGER to a file you may write to",
+        )
+    return LedgerError(
+        f"the ledger {address} cannot be used: {shorten(words, 200)}",
+        remedy="check CALLSHEET_LEDGER, and that its server is up",
+    )

@@ -1,26 +1,97 @@
-"""Deliveries: the verified files of a take. Each of a kind is recorded once, whoever records it."""
+"""Deliveries: the verified files of a take, the findings about its video, and its pictures."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, bindparam, func, or_, select, update
 from sqlalchemy import Row as Record
 
 from callsheet.tasks.ledger.database import insert_of_missing, insert_unless_there
-from callsheet.tasks.ledger.gathering import gathers, later
 from callsheet.tasks.ledger.moves import move, note
-from callsheet.tasks.ledger.prepared import Prepared
 from callsheet.tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
-from callsheet.tasks.ledger.schema import deliveries, reviews, rows, takes
-from callsheet.tasks.ledger.states import State
-from callsheet.tasks.ledger.values import CampaignRow, Take
-from callsheet.tasks.ledger.video_findings import VideoFindings, keep_findings
+from callsheet.tasks.ledger.schema import campaigns, deliveries, reviews, rows, takes
+from callsheet.tasks.ledger.statements import Prepared, gathers, later
+from callsheet.tasks.ledger.values import CampaignRow, State, Take
+
+# What is known of a video that was looked at: what is wrong with it, and its pictures.
+
+
+PictureKind = Literal["poster", "strip"]
+
+_FOUND = Prepared(
+    update(takes)
+    .where(takes.c.id == bindparam("the_take"))
+    .values(
+        checks=bindparam("the_checks"),
+        flagged=bindparam("the_flagged"),
+        pictures=bindparam("the_pictures"),
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredPicture:
+    """A JPEG in the store; width and height in pixels, `shown` how many different pictures a strip
+    is made of."""
+
+    uri: str
+    bytes: int
+    width: int
+    height: int
+    shown: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VideoFindings:
+    """What is known of a video that was looked at: by check "ok" or what is wrong; its pictures."""
+
+    checks: Mapping[str, str] = field(default_factory=dict)
+    pictures: Mapping[PictureKind, StoredPicture] = field(default_factory=dict)
+
+    @property
+    def wrong(self) -> dict[str, str]:
+        """The checks that found something, and what it is."""
+        return {name: words for name, words in self.checks.items() if words != "ok"}
+
+
+def keep_findings(connection: Connection, take_id: int, findings: VideoFindings) -> None:
+    """Keep what was found of a take's video, instead of what was known before."""
+    pictures = {kind: asdict(one) for kind, one in findings.pictures.items()}
+    values = {
+        "the_take": take_id,
+        "the_checks": json.dumps(dict(findings.checks)) if findings.checks else None,
+        "the_flagged": len(findings.wrong) if findings.checks else None,
+        "the_pictures": json.dumps(pictures) if pictures else None,
+    }
+    later(connection, _FOUND, [values])
+
+
+def findings_of(connection: Connection, campaign_id: int) -> Mapping[int, VideoFindings]:
+    """Return what is known of a campaign's videos, by take."""
+    query = select(takes.c.id, takes.c.checks, takes.c.pictures).where(
+        takes.c.campaign_id == campaign_id,
+        or_(takes.c.checks.is_not(None), takes.c.pictures.is_not(None)),
+    )
+    return {one.id: findings_in(one.checks, one.pictures) for one in connection.execute(query)}
+
+
+def findings_in(checks: str | None, pictures: str | None) -> VideoFindings:
+    """Return findings as the ledger keeps them."""
+    kept: dict[PictureKind, Any] = json.loads(pictures) if pictures else {}
+    return VideoFindings(
+        checks=json.loads(checks) if checks else {},
+        pictures={kind: StoredPicture(**one) for kind, one in kept.items()},
+    )
+
+
+# Deliveries: the verified files of a take. Each of a kind is recorded once, whoever records it.
+
 
 _DELIVERED = Prepared(
     update(takes)
@@ -191,3 +262,41 @@ def _values(take_id: int, file: Delivered, at: float) -> dict[str, object]:
         "seconds": file.seconds,
         "verified_at": at,
     }
+
+
+# The video of one take with its captions, its pictures, and what checks found wrong.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TakeVideo:
+    """The video of one take: its files by kind, and its findings."""
+
+    campaign: str
+    row: str
+    take: int
+    take_id: int
+    files: Mapping[str, Delivered]
+    findings: VideoFindings = field(default_factory=VideoFindings)
+
+
+def find_take_video(
+    connection: Connection, *, campaign: str, row: str, take: int
+) -> TakeVideo | None:
+    """Return what is in the store of a take, by its number in its row; None where nothing is."""
+    query = (
+        select(takes.c.checks, takes.c.pictures, deliveries)
+        .join(rows, rows.c.id == takes.c.row_id)
+        .join(campaigns, campaigns.c.id == rows.c.campaign_id)
+        .join(deliveries, deliveries.c.take_id == takes.c.id)
+        .where(campaigns.c.name == campaign, rows.c.row == row, takes.c.number == take)
+    )
+    found = connection.execute(query).all()
+    if not found:
+        return None
+    names = ("kind", "uri", "sha256", "bytes", "seconds")
+    files = {one.kind: Delivered(**{name: getattr(one, name) for name in names}) for one in found}
+    findings = findings_in(found[0].checks, found[0].pictures)
+    take_id = int(found[0].take_id)
+    return TakeVideo(
+        campaign=campaign, row=row, take=take, take_id=take_id, files=files, findings=findings
+    )

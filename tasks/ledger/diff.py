@@ -14,11 +14,10 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.brief import Brief, Json, canonical_json
-from callsheet.tasks.credits import is_above
-from callsheet.tasks.ledger.outlines import Outline, outlines_of, pages_of
-from callsheet.tasks.ledger.states import UNDER_WAY, State
-from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
+from callsheet.tasks.ledger.figures import Outline, outlines_of, pages_of
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, State, Take, rows_of, takes_of
+from callsheet.tasks.values.amounts import is_above
+from callsheet.tasks.values.briefs import Brief, Json, canonical_json
 
 Action = Literal["make", "remake", "continue", "nothing", "person", "off", "retire"]
 

@@ -1,31 +1,52 @@
-"""What a ledger tells whoever watches it, at little cost: campaigns, accounts, nights, itself.
+"""Figures for monitoring and reports.
 
-It is asked every few seconds for years. So a campaign is counted anew only when something has
-happened in it, from indexes alone, and counting takes at most a twentieth of the time: a ledger of
-a million rows is not read for every look at it. Reads only.
+Gauges, counters from every machine, and rates of kept videos.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
-from sqlalchemy import Connection, Engine, exists, func, select
+from sqlalchemy import Connection, Engine, case, exists, func, select, text
 from sqlalchemy import Row as Record
 
-from callsheet.tasks.credits import from_micro
 from callsheet.tasks.ledger.accounts import day_of
-from callsheet.tasks.ledger.counters import counts_kept
-from callsheet.tasks.ledger.hints import latest_heard
-from callsheet.tasks.ledger.schema import accounts, campaigns, events, rows, subscriptions
-from callsheet.tasks.ledger.schema_board import acts
-from callsheet.tasks.ledger.schema_nights import nights
-from callsheet.tasks.ledger.states import STATES, UNDER_WAY, State
-from callsheet.tasks.ledger.vacuum import size_of
-from callsheet.tasks.measures import Counts
+from callsheet.tasks.ledger.deliveries import VIDEO_TAKE
+from callsheet.tasks.ledger.figures import total
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.maintenance import size_of
+from callsheet.tasks.ledger.row_selection import asked
+from callsheet.tasks.ledger.schema import (
+    accounts,
+    campaigns,
+    counters,
+    events,
+    reviews,
+    rows,
+    subscriptions,
+    takes,
+)
+from callsheet.tasks.ledger.schema_runs import acts, nights
+from callsheet.tasks.ledger.values import STATES, UNDER_WAY, State
+from callsheet.tasks.ledger.webhook_events import latest_heard
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.telemetry import Counts
+from callsheet.tasks.values.amounts import from_micro
+
+# What a ledger tells whoever watches it, at little cost: campaigns, accounts, nights, itself.
+#
+# It is asked every few seconds for years. So a campaign is counted anew only when something has
+# happened in it, from indexes alone, and counting takes at most a twentieth of the time: a ledger
+# of a million rows is not read for every look at it. Reads only.
+
 
 #: Campaigns that are told of: those with open rows, and those in which something has happened in
 #: so many seconds; the latest, so many at most.
@@ -220,3 +241,144 @@ def _backup_at(connection: Connection) -> float | None:
 
 def _engine(connection: Connection) -> Engine:
     return connection.engine
+
+
+# What was counted on every machine, summed up in the ledger: it outlives whoever counted.
+#
+# A run, or a receiver, adds what it has counted now and then and at its end; nothing is written by
+# one that has counted nothing.
+
+
+log = logging.getLogger("callsheet.ledger")
+
+#: How often what was counted is kept, in seconds.
+EVERY = 15.0
+_ADD = text(
+    "INSERT INTO counters (name, label, value) VALUES (:name, :label, :value) "
+    "ON CONFLICT (name, label) DO UPDATE SET value = counters.value + excluded.value"
+)
+
+
+def add_counts(connection: Connection, counts: Counts) -> None:
+    """Add what was counted to what is kept."""
+    # Always in the same order, so that two who add do not wait for each other.
+    lines = [{"name": n, "label": at, "value": v} for (n, at), v in sorted(counts.items())]
+    if lines:
+        connection.execute(_ADD, lines)
+
+
+def counts_kept(connection: Connection) -> Counts:
+    """Return all that was ever counted."""
+    found = connection.execute(select(counters.c.name, counters.c.label, counters.c.value))
+    return {(line.name, line.label): line.value for line in found}
+
+
+@asynccontextmanager
+async def keeping_counts(ledger: Ledger, *, every: float = EVERY) -> AsyncIterator[None]:
+    """Keep what is counted meanwhile, now and then and at the end.
+
+    A ledger that cannot be written fails nobody for it: the counts wait, and are lost at the end.
+    """
+    task = asyncio.create_task(_keep_on(ledger, every), name="counts")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await keep_counts(ledger)
+
+
+async def _keep_on(ledger: Ledger, every: float) -> None:
+    while True:
+        await asyncio.sleep(every)
+        await keep_counts(ledger)
+
+
+async def keep_counts(ledger: Ledger) -> None:
+    """Keep now what was counted."""
+    counts = ledger.measures.take()
+    if not counts:
+        return
+    try:
+        await ledger.write(partial(add_counts, counts=counts))
+    except CallsheetError as error:
+        log.info("what was counted is not kept yet: %s", error)
+        ledger.measures.give_back(counts)
+
+
+# How many videos people keep, and what a kept one costs, of each kind of video. Reads only.
+
+
+By = Literal["tool", "language", "ratio"]
+#: What videos are told apart by, and the member of a request that says it.
+KINDS: Mapping[By, str] = {"tool": "tool", "language": "language", "ratio": "aspect_ratio"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeepRate:
+    """Videos of one kind: how many rows have one, how many takes were kept and rejected, and what
+    all takes have cost. `name` is empty where the rows do not say."""
+
+    name: str
+    videos: int
+    kept: int
+    rejected: int
+    charged: Decimal
+
+    @property
+    def rate(self) -> float | None:
+        """The part of what was decided on that is kept; None where nothing was."""
+        decided = self.kept + self.rejected
+        return self.kept / decided if decided else None
+
+    @property
+    def each(self) -> Decimal | None:
+        """What a kept video has cost, with all that came to nothing; None where none is kept."""
+        return (self.charged / self.kept).quantize(Decimal("0.01")) if self.kept else None
+
+
+def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -> list[KeepRate]:
+    """Return the videos of a campaign by kind, the most costly first; all in one without `by`."""
+    paid = (
+        select(takes.c.row_id, total(takes.c.charged).label("charged"))
+        .where(takes.c.campaign_id == campaign_id)
+        .group_by(takes.c.row_id)
+        .subquery()
+    )
+    # Of every take: a video that was made once more after a rejection has cost its rate.
+    said = (
+        select(
+            reviews.c.row_id,
+            func.count(case((reviews.c.verdict == "keep", 1))).label("kept"),
+            func.count(case((reviews.c.verdict == "reject", 1))).label("rejected"),
+        )
+        .where(reviews.c.campaign_id == campaign_id)
+        .group_by(reviews.c.row_id)
+        .subquery()
+    )
+    name = func.coalesce(asked(KINDS[by]), "") if by else func.coalesce(None, "")
+    query = (
+        select(
+            name.label("name"),
+            func.count(VIDEO_TAKE).label("videos"),
+            func.coalesce(total(said.c.kept), 0).label("kept"),
+            func.coalesce(total(said.c.rejected), 0).label("rejected"),
+            func.coalesce(total(paid.c.charged), 0).label("charged"),
+        )
+        .select_from(rows)
+        .outerjoin(said, said.c.row_id == rows.c.id)
+        .outerjoin(paid, paid.c.row_id == rows.c.id)
+        .where(rows.c.campaign_id == campaign_id)
+        .group_by(name)
+    )
+    found = [
+        KeepRate(
+            name=line.name,
+            videos=line.videos,
+            kept=line.kept,
+            rejected=line.rejected,
+            charged=from_micro(line.charged),
+        )
+        for line in connection.execute(query)
+    ]
+    return sorted(found, key=lambda one: (-one.charged, one.name))

@@ -24,11 +24,11 @@ from sqlalchemy import (
     update,
 )
 
-from callsheet.tasks.credits import from_micro, to_micro
 from callsheet.tasks.ledger.database import insert_unless_there
 from callsheet.tasks.ledger.schema import campaigns, events, rows
-from callsheet.tasks.ledger.schema_nights import inbox_campaigns, inbox_sheets
-from callsheet.tasks.ledger.states import NEEDS_PERSON, UNDER_WAY, State
+from callsheet.tasks.ledger.schema_runs import inbox_campaigns, inbox_sheets
+from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY, State
+from callsheet.tasks.values.amounts import from_micro, to_micro
 
 #: Rows that are named in what is told of a night, at most.
 NAMED = 1000

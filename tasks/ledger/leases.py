@@ -32,9 +32,8 @@ from sqlalchemy import (
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.database import check_still_works, insert_unless_there
 from callsheet.tasks.ledger.schema import leases
-from callsheet.tasks.ledger.schema_version import check_still_works
 
 CAMPAIGN, NIGHT, RUN, WORKER = "campaign:", "night:", "run:", "worker:"
 #: A name as a value, or as what the database computes.

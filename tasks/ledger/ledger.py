@@ -23,24 +23,24 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from callsheet.tasks.clock import UnixClock
-from callsheet.tasks.crash import crashpoint
-from callsheet.tasks.errors import BadInput, LedgerError
 from callsheet.tasks.ledger.database import (
     LOCK_WAIT,
     READERS,
+    SchemaVersion,
     ledger_file,
     ledger_url,
     make_engine,
     make_file,
     shown_address,
+    trouble,
 )
-from callsheet.tasks.ledger.gathering import Overtaken, carry_out
 from callsheet.tasks.ledger.migrate import MAKE_ONE, contracts, upgrade
 from callsheet.tasks.ledger.schema import REVISION
-from callsheet.tasks.ledger.schema_version import SchemaVersion
-from callsheet.tasks.ledger.trouble import trouble
-from callsheet.tasks.measures import Measures
+from callsheet.tasks.ledger.statements import Overtaken, carry_out
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import BadInput, LedgerError
+from callsheet.tasks.runtime.process import UnixClock
+from callsheet.tasks.runtime.telemetry import Measures
 
 log = logging.getLogger("callsheet.ledger")
 
@@ -290,7 +290,7 @@ def keeping_older(
     try:
         yield keep
     except BaseException:
-        from callsheet.tasks.ledger.opened import schema_of
+        from callsheet.tasks.ledger.migrate import schema_of
 
         for _, path in kept:
             # It is what the ledger still is.

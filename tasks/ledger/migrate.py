@@ -1,35 +1,45 @@
-"""Bring a ledger to this program's schema: made when new, upgraded when older, else refused.
-
-A newer one is worked with as it is where its schema says that it works with this program's. So
-programs of two releases can be at work on one ledger, and an upgrade is done beside them; but
-where it takes from older programs what they need, only while no run is at work.
-"""
+"""Opens a ledger for one command, and brings it to this program's schema."""
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, Engine, inspect, text, update
 from sqlalchemy.exc import DBAPIError
 
-from callsheet.tasks.crash import crashpoint
-from callsheet.tasks.errors import LedgerError
-from callsheet.tasks.ledger.schema import REVISION, VERSION_TABLE, metadata
-from callsheet.tasks.ledger.schema_version import (
+from callsheet.tasks.ledger.database import (
     FORMERLY,
     SchemaVersion,
+    ledger_file,
+    ledger_url,
+    make_engine,
     note_version,
     order_of,
+    shown_address,
+    trouble,
     version_of,
 )
+from callsheet.tasks.ledger.schema import REVISION, VERSION_TABLE, campaigns, metadata
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import LedgerError
 
 if TYPE_CHECKING:
     from alembic.config import Config
+
+# Bring a ledger to this program's schema: made when new, upgraded when older, else refused.
+#
+# A newer one is worked with as it is where its schema says that it works with this program's. So
+# programs of two releases can be at work on one ledger, and an upgrade is done beside them; but
+# where it takes from older programs what they need, only while no run is at work.
+
 
 log = logging.getLogger("callsheet.ledger")
 
@@ -148,7 +158,7 @@ def _rename_version_table(connection: Connection) -> None:
 def _check_free(connection: Connection) -> None:
     """Raise LedgerError where a database without a ledger is another application's."""
     # Their tables are the ledger's as well.
-    from callsheet.tasks.ledger import schema_board, schema_crews, schema_nights  # noqa: F401
+    from callsheet.tasks.ledger import schema_runs  # noqa: F401
 
     there = set(inspect(connection).get_table_names())
     taken = sorted(there & set(metadata.tables))
@@ -224,3 +234,89 @@ def _check_idle(connection: Connection) -> None:
             remedy="do it when that has ended; where every machine has the version before this "
             "one, `callsheet ledger upgrade --anyway`",
         )
+
+
+# A ledger that is opened for one command: at its address, with its schema checked or upgraded.
+#
+# Knows no campaign and no row. Runs and the board have the ledger open as `Ledger`.
+
+
+@contextmanager
+def opened(
+    address: str, *, writes: bool = True, anyway: bool = False, upgrades: bool = True
+) -> Iterator[Engine]:
+    """Open the ledger at an address; one writes at a time.
+
+    It is brought to this program's schema first, unless `upgrades` is False; `anyway` does that
+    even while a run is at work that may not be able to go on.
+    """
+    url = ledger_url(address)
+    file = ledger_file(url)
+    shown = shown_address(url)
+    if file is not None and not file.exists():
+        raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
+    reader, writer = make_engine(url, writes=False), make_engine(url, writes=True)
+    try:
+        if upgrades:
+            upgrade(reader=reader, writer=writer, create=False, anyway=anyway)
+        else:
+            _check_readable(reader)
+        yield writer if writes else reader
+    except DBAPIError as error:
+        raise trouble(error, shown) from error
+    finally:
+        reader.dispose()
+        writer.dispose()
+
+
+def _check_readable(reader: Engine) -> None:
+    """Raise LedgerError for a database without a ledger, LedgerNewer for one of a later program."""
+    with reader.connect() as connection:
+        found = version_of(connection)
+    if found is None:
+        raise LedgerError("there is no ledger in this database yet", remedy=MAKE_ONE)
+    found.check()
+
+
+def schema_of(address: str) -> SchemaVersion:
+    """Return the schema of the ledger at an address. Raises LedgerError where there is none."""
+    url = ledger_url(address)
+    file = ledger_file(url)
+    # To open an empty file would have SQLite write to it.
+    if file is not None and not (file.exists() and file.stat().st_size):
+        raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
+    engine = make_engine(url, writes=False)
+    try:
+        with engine.connect() as connection:
+            return version_of(connection) or SchemaVersion(number=REVISION, works_with=REVISION)
+    except DBAPIError as error:
+        raise trouble(error, shown_address(url)) from error
+    finally:
+        engine.dispose()
+
+
+def check_writable(address: str) -> None:
+    """Raise LedgerError where the ledger cannot be written to; nothing of it changes."""
+    with opened(address, upgrades=False) as engine, engine.connect() as connection:
+        # It changes no line, and takes every right and lock that a change would.
+        connection.execute(update(campaigns).values(name=campaigns.c.name).where(text("1 = 0")))
+        connection.rollback()
+
+
+def check_file_system(address: str) -> None:
+    """Raise LedgerError where the file of a ledger is where nobody can write."""
+    file = ledger_file(ledger_url(address))
+    if file is not None and is_read_only(file):
+        raise LedgerError(
+            f"the ledger {file} is on a file system that is read-only",
+            remedy="mount it for writing; where the disk failed, back the ledger up first "
+            "(`callsheet ledger backup FILE` can) and move it to another disk",
+        )
+
+
+def is_read_only(path: Path) -> bool:
+    """Whether a path is on a file system that nobody writes to, mounted so or after a fault."""
+    if not hasattr(os, "statvfs"):
+        return False
+    there = next(one for one in (path, *path.parents) if one.exists())
+    return bool(os.statvfs(there).f_flag & os.ST_RDONLY)

@@ -12,13 +12,11 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.ledger.gathering import gathers, later
-from callsheet.tasks.ledger.prepared import Prepared
 from callsheet.tasks.ledger.schema import events, rows
-from callsheet.tasks.ledger.states import TRANSITIONS, State
-from callsheet.tasks.ledger.values import CampaignRow, Take
-from callsheet.tasks.redact import redact
+from callsheet.tasks.ledger.statements import Prepared, gathers, later
+from callsheet.tasks.ledger.values import TRANSITIONS, CampaignRow, State, Take
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.redact import redact
 
 # Built once: making a statement costs more than running it.
 _THIS = update(rows).where(rows.c.id == bindparam("the_row"), rows.c.state == bindparam("old"))

@@ -13,15 +13,14 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, func, or_, select, update
 
-from callsheet.tasks.credits import from_micro
 from callsheet.tasks.ledger.database import insert_unless_there
 from callsheet.tasks.ledger.figures import total
 from callsheet.tasks.ledger.leases import find, night_lease
-from callsheet.tasks.ledger.nights import pause_of
+from callsheet.tasks.ledger.nightly_runs import pause_of
 from callsheet.tasks.ledger.schema import campaigns, rows, takes
-from callsheet.tasks.ledger.schema_board import links, plans
-from callsheet.tasks.ledger.schema_nights import nights, notices
-from callsheet.tasks.ledger.states import NOT_BEGUN
+from callsheet.tasks.ledger.schema_runs import links, nights, notices, plans
+from callsheet.tasks.ledger.values import NOT_BEGUN
+from callsheet.tasks.values.amounts import from_micro
 
 #: For so long, in seconds, a notice that somebody has taken is theirs.
 TAKEN = 600.0

@@ -1,21 +1,27 @@
-"""Who may use the board: people with a role, their tokens and one-time logins, by digest alone.
+"""People who may use the board.
 
-Knows no token: what is asked for and kept is its sha256 in hex. Moments are Unix seconds.
+Roles, tokens and one-time logins, stored as digests; each of their changes checks them first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, get_args
+from functools import partial, wraps
+from typing import Any, Literal, TypeVar, get_args
 
 from sqlalchemy import Connection, delete, func, select, update
 
-from callsheet.tasks.credits import from_micro, to_micro
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger.acts import note_act
-from callsheet.tasks.ledger.schema_board import logins, people, sessions
+from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.schema_runs import logins, people, sessions
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.amounts import from_micro, to_micro
+
+# Who may use the board: people with a role, their tokens and one-time logins, by digest alone.
+#
+# Knows no token: what is asked for and kept is its sha256 in hex. Moments are Unix seconds.
+
 
 Role = Literal["viewer", "reviewer", "approver", "admin"]
 #: Each may do what those before it may.
@@ -218,3 +224,29 @@ def _let_go(connection: Connection, person: int) -> None:
     """End every session and login of a person."""
     connection.execute(delete(sessions).where(sessions.c.person_id == person))
     connection.execute(delete(logins).where(logins.c.person_id == person))
+
+
+# A change that belongs to a person: they are checked in its own transaction, before it.
+#
+# The person is locked until the commit, so a revocation comes before the change, which then fails,
+# or after it.
+
+
+T = TypeVar("T")
+
+
+def checked_first(
+    change: Callable[[Connection], T],
+    *,
+    find: Callable[[Connection], Person | None],
+    check: Callable[[Person | None], None],
+) -> Callable[[Connection], T]:
+    """Return the change with a check before it; `check` raises where the person may not do this."""
+    named = change.func if isinstance(change, partial) else change
+
+    @wraps(named, updated=())
+    def checked(connection: Connection) -> T:
+        check(find(connection))
+        return change(connection)
+
+    return checked

@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, Row, delete, func, select, update
 
-from callsheet.tasks.credits import from_micro, to_micro
-from callsheet.tasks.ledger.schema_board import people, plans, runs, sheets
+from callsheet.tasks.ledger.schema_runs import people, plans, runs, sheets
+from callsheet.tasks.values.amounts import from_micro, to_micro
 
 PlanKind = Literal["run", "retake"]
 PlanState = Literal["quoting", "ready", "approved", "void", "expired"]

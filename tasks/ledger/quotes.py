@@ -10,14 +10,13 @@ from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import BigInteger, Connection, bindparam, select, update
 
-from callsheet.tasks.credits import as_text, from_micro, in_credits, is_above, to_micro
-from callsheet.tasks.errors import MovedOn
+from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, move_all, note_approvals, remark
-from callsheet.tasks.ledger.outlines import pages_of
 from callsheet.tasks.ledger.schema import rows
-from callsheet.tasks.ledger.states import State
-from callsheet.tasks.ledger.values import CampaignRow
-from callsheet.tasks.suggest import again_with
+from callsheet.tasks.ledger.values import CampaignRow, State
+from callsheet.tasks.runtime.errors import MovedOn
+from callsheet.tasks.runtime.suggest import again_with
+from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, is_above, to_micro
 
 _QUOTE = (
     update(rows)

@@ -1,8 +1,6 @@
-"""What people say of videos: one verdict a take, which stands until somebody who knew it changes
-it.
+"""Reviews.
 
-Each function is one change for `Ledger.write`, with its event in the same transaction. The first
-verdict stands: of two people who decide at once the second is told who was first.
+One verdict for each take, and delivery of videos that a person keeps despite a failed check.
 """
 
 from __future__ import annotations
@@ -13,14 +11,20 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
 
-from callsheet.tasks.errors import BadInput, CallsheetError
 from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
-from callsheet.tasks.ledger.kept import deliver_kept
-from callsheet.tasks.ledger.moves import storable
-from callsheet.tasks.ledger.outlines import pages_of
+from callsheet.tasks.ledger.figures import pages_of
+from callsheet.tasks.ledger.moves import move, storable
 from callsheet.tasks.ledger.schema import deliveries, events, reviews, rows, takes
-from callsheet.tasks.ledger.values import CampaignRow
-from callsheet.tasks.visible import control_fault
+from callsheet.tasks.ledger.values import CampaignRow, rows_by_number
+from callsheet.tasks.runtime.errors import BadInput, CallsheetError
+from callsheet.tasks.runtime.redact import control_fault
+
+# What people say of videos: one verdict a take, which stands until somebody who knew it changes
+# it.
+#
+# Each function is one change for `Ledger.write`, with its event in the same transaction. The first
+# verdict stands: of two people who decide at once the second is told who was first.
+
 
 Verdict = Literal["keep", "reject"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -345,3 +349,31 @@ def _tell(
         {**video.keys(), **common, "old": old, "words": storable(words)} for video, old in changed
     ]
     connection.execute(insert(events), lines)
+
+
+# Videos that a check held back, and that somebody keeps as they are: then they are delivered.
+
+
+def deliver_kept(connection: Connection, take_ids: Sequence[int], *, at: float) -> None:
+    """Move rows `held -> delivered` whose present take is one of these, is whole in the store, and
+    was held for nothing but what a check found."""
+    for page in pages_of(take_ids):
+        query = (
+            select(rows.c.id, rows.c.take_id)
+            .join(takes, takes.c.id == rows.c.take_id)
+            .where(takes.c.id.in_(page), rows.c.state == "held", takes.c.flagged > 0)
+        )
+        held = {one.id: one.take_id for one in connection.execute(query)}
+        if not held:
+            continue
+        there: dict[int, set[str]] = {}
+        files = select(deliveries.c.take_id, deliveries.c.kind)
+        for take, kind in connection.execute(files.where(deliveries.c.take_id.in_(held.values()))):
+            there.setdefault(take, set()).add(kind)
+        for row in rows_by_number(connection, sorted(held)):
+            if row.take is None or not {"mp4", *row.captions} <= there.get(held[row.id], set()):
+                continue
+            words = "a person keeps it"
+            if move(connection, row, "delivered", at=at, words=words, take=row.take):
+                this = update(takes).where(takes.c.id == row.take.id)
+                connection.execute(this.values(delivered_at=at))

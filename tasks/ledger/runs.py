@@ -24,7 +24,7 @@ from callsheet.tasks.ledger.leases import (
     run_lease,
 )
 from callsheet.tasks.ledger.schema import leases
-from callsheet.tasks.ledger.schema_board import runs
+from callsheet.tasks.ledger.schema_runs import runs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

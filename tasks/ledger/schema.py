@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration. An older ledger is upgraded; a newer one is worked with where it says that
-#: this can be done (`schema_version`), else refused.
+#: this can be done (`database`), else refused.
 REVISION = "0021"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.

@@ -1,7 +1,4 @@
-"""What the ledger hands out: rows, takes and events as frozen values.
-
-Owns the way from a database row to a value; a change makes a new value.
-"""
+"""Rows, takes and events of the ledger as frozen values, and the states of a row."""
 
 from __future__ import annotations
 
@@ -10,16 +7,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args
 
 from sqlalchemy import Connection, Select, select
 from sqlalchemy import Row as Record
 
-from callsheet.tasks.brief import CaptionFormat, Json
-from callsheet.tasks.credits import from_micro
-from callsheet.tasks.key import frozen_body, idempotency_key
 from callsheet.tasks.ledger.schema import campaigns, events, rows, takes
-from callsheet.tasks.ledger.states import State
+from callsheet.tasks.values.amounts import from_micro
+from callsheet.tasks.values.briefs import CaptionFormat, Json, frozen_body, idempotency_key
+
+# What the ledger hands out: rows, takes and events as frozen values.
+#
+# Owns the way from a database row to a value; a change makes a new value.
+
 
 #: Finished renders that are asked for at most.
 LENGTHS = 500
@@ -275,3 +275,58 @@ def lengths_of(connection: Connection, campaign_id: int) -> list[tuple[str, Deci
         (operation, from_micro(price), max(0.0, seconds))
         for operation, price, seconds in own or connection.execute(query).all()
     ]
+
+
+# The life of a row: its states, and the moves between them.
+#
+#     planned -> quoted -> approved -> submitting -> rendering -> ready -> delivered
+#
+# Beside it stand the states that wait for somebody. This dict is the only list of moves;
+# the ledger refuses any other.
+
+
+State = Literal[
+    "planned",
+    "quoted",
+    "approved",
+    "submitting",
+    "rendering",
+    "ready",
+    "delivered",
+    "held",
+    "rejected",
+    "failed",
+    "stalled",
+    "uncertain",
+    "cancelled",
+    "retired",
+]
+STATES: tuple[State, ...] = get_args(State)
+
+#: A paid request may be under way: the row is carried on by any run, whatever the sheet says now.
+UNDER_WAY: frozenset[State] = frozenset({"submitting", "rendering", "ready"})
+#: Not begun: nothing has been asked of the service under the present brief.
+NOT_BEGUN: frozenset[State] = frozenset({"planned", "quoted", "approved"})
+#: RowToCarry for a person.
+NEEDS_PERSON: frozenset[State] = frozenset({"held", "rejected", "failed", "stalled", "uncertain"})
+
+TRANSITIONS: dict[State, frozenset[State]] = {
+    # The last three: the sheet was changed back to a video that was already paid for.
+    "planned": frozenset({"quoted", "held", "rejected", "cancelled", "retired",
+                          "submitting", "rendering", "delivered"}),
+    "quoted": frozenset({"planned", "approved", "held", "rejected", "cancelled", "retired"}),
+    "approved": frozenset({"planned", "submitting", "held", "cancelled", "retired"}),
+    # Back to approved, or cancelled: proved not to have been carried out.
+    "submitting": frozenset({"rendering", "approved", "held", "rejected", "uncertain",
+                             "cancelled"}),
+    "rendering": frozenset({"ready", "failed", "stalled", "cancelled"}),
+    "ready": frozenset({"delivered", "held"}),
+    "delivered": frozenset({"planned", "ready", "retired"}),
+    "held": frozenset({"planned", "submitting", "rendering", "delivered", "cancelled", "retired"}),
+    "rejected": frozenset({"planned", "retired"}),
+    "failed": frozenset({"planned", "retired"}),
+    "stalled": frozenset({"planned", "rendering", "cancelled", "retired"}),
+    "uncertain": frozenset({"planned", "rendering", "cancelled", "retired"}),
+    "cancelled": frozenset({"planned", "retired"}),
+    "retired": frozenset({"planned", "submitting", "rendering", "delivered"}),
+}  # fmt: skip

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
-from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.runtime.errors import ConfigurationError
 
 #: Longer than any clock is set back, in seconds: a look back or ahead begins so much beside it.
 _SET_BACK = 4 * 3600.0

@@ -1,17 +1,24 @@
-"""Inboxes of sheets: where they are, when they are swept, and on what terms.
-
-Where they are written down is in `nights_file`.
-"""
+"""Inboxes of sheets and their terms, as `nights.toml` lists them."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.nights.calendar import check_schedule, read_zone
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError, did_you_mean
+from callsheet.tasks.runtime.redact import unsigned
+from callsheet.tasks.values.amounts import parse_credits, parse_duration
+
+# Inboxes of sheets: where they are, when they are swept, and on what terms.
+#
+# Where they are written down is in `inboxes`.
+
 
 #: What an inbox may spend without asking: nothing, or up to its limits.
 Approval = Literal["plan-only", "auto"]
@@ -73,3 +80,212 @@ class Inbox:
 def with_terms(inbox: Inbox, **terms: Any) -> Inbox:
     """Return an inbox with what was typed in place of what is written; None is not typed."""
     return replace(inbox, **{name: value for name, value in terms.items() if value is not None})
+
+
+# The inboxes of `nights.toml`, and which of them is meant; one may be a place alone.
+#
+# Reads the file, and no inbox.
+
+
+#: Where the inboxes are listed, unless another file is named.
+FILES = (Path("nights.toml"), Path("configs/nights.toml"))
+
+
+def find_inboxes(named: str, *, folder: Path, file: Path | None = None) -> tuple[Inbox, ...]:
+    """Return the inbox that is meant by a name of `nights.toml`, a folder or `s3://bucket/prefix`.
+
+    A file that ends in `.toml` means all inboxes it lists. `file` is `nights.toml` where it is not
+    looked for from `folder`. One that is listed keeps its name and terms however it is called.
+    Raises BadInput for what is none of these.
+    """
+    if named.endswith(".toml"):
+        return read_nights(folder / named)
+    listed = listed_inboxes(folder, file)
+    for inbox in listed:
+        if inbox.name == named:
+            return (inbox,)
+    place = _place(named, folder)
+    for inbox in listed:
+        if inbox.place == place:
+            return (inbox,)
+    if place.startswith("s3://") or Path(place).is_dir():
+        return (Inbox(name=_name(place), place=place, folder=folder),)
+    known = [inbox.name for inbox in listed]
+    more = did_you_mean(named, known) if known else ""
+    raise BadInput(
+        f"{unsigned(named)} is not an inbox: neither a folder that is there, s3://bucket/prefix, "
+        f"nor a name in nights.toml{more}; nothing was spent",
+        remedy=f"the inboxes are: {', '.join(known)}"
+        if known
+        else "make the folder, or list the inboxes in nights.toml",
+    )
+
+
+def _name(place: str) -> str:
+    """Return what an inbox is called that has no name: its place, or the end of a long one."""
+    if len(place) <= LONGEST:
+        return place
+    from hashlib import sha256
+
+    return f"{sha256(place.encode()).hexdigest()[:16]} {place[17 - LONGEST :]}"
+
+
+def _place(text: str, folder: Path) -> str:
+    if text.lower().startswith("s3://"):
+        bucket, _, prefix = text[5:].partition("/")
+        if not bucket:
+            raise BadInput(f"{text} names no bucket; write it like s3://bucket/prefix")
+        return f"s3://{bucket}/{prefix.strip('/')}".rstrip("/")
+    if "://" in text:
+        raise BadInput(f"{unsigned(text)} is not a folder or s3://bucket/prefix")
+    return str((folder / Path(text).expanduser()).resolve())
+
+
+def listed_inboxes(folder: Path, file: Path | None = None) -> tuple[Inbox, ...]:
+    """Return the inboxes of `nights.toml`, in its order; none where there is no such file.
+
+    Raises ConfigurationError for a file that was named and cannot be read, or one with a mistake.
+    """
+    if file is not None:
+        return read_nights(folder / file)
+    found = next((folder / one for one in FILES if (folder / one).is_file()), None)
+    return () if found is None else read_nights(found)
+
+
+def read_nights(file: Path) -> tuple[Inbox, ...]:
+    """Return the inboxes of a `nights.toml`; raise ConfigurationError naming what is wrong."""
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(f"{file} cannot be read: {reason}; nothing was spent") from error
+    if unknown := [name for name in document if name not in ("nights", "inbox")]:
+        raise _wrong(file, unknown[0], "is neither [nights] nor [inbox.NAME]")
+    defaults, listed = document.get("nights", {}), document.get("inbox", {})
+    if not isinstance(defaults, dict) or not isinstance(listed, dict):
+        raise _wrong(file, "inbox", "is written [inbox.NAME], one table for each inbox")
+    terms = _terms(file, "nights", defaults)
+    inboxes = tuple(_inbox(file, name, table, terms) for name, table in listed.items())
+    places = [inbox.place for inbox in inboxes]
+    for inbox in inboxes:
+        if places.count(inbox.place) > 1:
+            raise _wrong(
+                file, f"inbox.{inbox.name}", f"has the same place as another, {inbox.place}"
+            )
+    return inboxes
+
+
+def _inbox(file: Path, name: str, table: object, defaults: Mapping[str, Any]) -> Inbox:
+    where = f"inbox.{name}"
+    if not isinstance(table, dict):
+        raise _wrong(file, where, "is written as a table, [inbox.NAME]")
+    if len(name) > LONGEST or name.endswith(".toml") or "/" in name:
+        raise _wrong(file, where, "is not a name that an inbox can have")
+    terms = {**defaults, **_terms(file, where, table)}
+    if "place" not in terms:
+        raise _wrong(file, where, "says no place: a folder, or s3://bucket/prefix")
+    # Paths are of the folder the project is in, wherever in it the file lies.
+    home = file.parent.parent if file.parent.name == "configs" else file.parent
+    try:
+        place = _place(terms.pop("place"), home)
+        return Inbox(name=name, place=place, folder=home, **terms).check()
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{file}: {error}; nothing was spent", remedy=error.remedy
+        ) from None
+
+
+def _terms(file: Path, where: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    known = [one.name for one in fields(Inbox) if one.name not in ("name", "folder")]
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        if name not in known:
+            raise _wrong(file, f"{where}.{name}", f"is not known{did_you_mean(name, known)}")
+        try:
+            found[name] = _READERS.get(name, _text)(value)
+        except (ValueError, BadInput) as error:
+            raise _wrong(file, f"{where}.{name}", str(error)) from None
+    return found
+
+
+def _amount(value: object) -> Decimal:
+    amount = parse_credits(value)
+    if amount is None:
+        raise ValueError("is not an amount of credits; write it like 1200 or 12.5")
+    return amount
+
+
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("is written true or false")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("is not a text")
+    return value.strip()
+
+
+def _addresses(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError('is a list, like ["env:NIGHT_MAIL"]')
+    return tuple(_text(one) for one in value)
+
+
+def _addresses_of(value: object) -> Mapping[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise ValueError('is a table, like { spring = ["env:SPRING_MAIL"] }')
+    return {campaign: _addresses(one) for campaign, one in value.items()}
+
+
+def _approval(value: object) -> Approval:
+    for approval in get_args(Approval):
+        if value == approval:
+            return approval  # type: ignore[no-any-return]
+    raise ValueError('is "plan-only" or "auto"')
+
+
+def _time(value: object) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d", text):
+        raise ValueError("is not a time; write it like 08:00")
+    return text.zfill(5)
+
+
+def _cron(value: object) -> str:
+    cron = _text(value)
+    try:
+        check_schedule(cron, None)
+    except ConfigurationError:
+        raise ValueError('is not a schedule; write it like "0 2 * * *"') from None
+    return cron
+
+
+def _zone(value: object) -> str:
+    zone = _text(value)
+    try:
+        read_zone(zone)
+    except ConfigurationError:
+        raise ValueError("is not a time zone; write it like Europe/Berlin, or UTC") from None
+    return zone
+
+
+_READERS: Mapping[str, Any] = {
+    "cron": _cron,
+    "timezone": _zone,
+    "approval": _approval,
+    "per_night": _amount,
+    "per_sheet": _amount,
+    "budget": _amount,
+    "canary": _switch,
+    "quiet": _switch,
+    "notify": _addresses,
+    "notify_of": _addresses_of,
+    "digest_at": _time,
+    "max_wait": lambda value: parse_duration(_text(value)),
+}
+
+
+def _wrong(file: Path, where: str, words: str) -> ConfigurationError:
+    return ConfigurationError(f"{file}: {where} {words}; nothing was spent")

@@ -1,9 +1,10 @@
-"""What the ledger is told of a sheet in a night, and what it tells: each one transaction."""
+"""What the ledger records of a sheet in a nightly run, and pauses that people set."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import datetime, tzinfo
 from decimal import Decimal
 from typing import Any
 
@@ -12,15 +13,8 @@ from sqlalchemy import Connection
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.report import exit_status
 from callsheet.tasks.campaign.values import RunOptions
-from callsheet.tasks.ledger import (
-    NOT_BEGUN,
-    Campaign,
-    State,
-    find_campaign,
-    kept_rows,
-    last_event,
-    tally_of,
-)
+from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
 from callsheet.tasks.ledger.inbox_sheets import (
     SweptSheet,
     begin_campaign,
@@ -30,8 +24,23 @@ from callsheet.tasks.ledger.inbox_sheets import (
     rows_in_need,
     states_of,
 )
-from callsheet.tasks.ledger.nights import KeptNight, keep_report
-from callsheet.tasks.nights.values import SheetReport
+from callsheet.tasks.ledger.nightly_runs import (
+    EVERY_INBOX,
+    KeptNight,
+    Pause,
+    keep_report,
+    pause,
+    pauses_at,
+    resume,
+)
+from callsheet.tasks.ledger.reviews import kept_rows
+from callsheet.tasks.ledger.values import NOT_BEGUN, State
+from callsheet.tasks.nights.reports import SheetReport
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.amounts import parse_duration
+
+# What the ledger is told of a sheet in a night, and what it tells: each one transaction.
+
 
 #: Where nothing moves by itself, and nothing is to be looked at.
 RESTING: frozenset[State] = frozenset(
@@ -121,3 +130,51 @@ def resting(connection: Connection, known: SweptSheet, *, sandbox: bool) -> Shee
         exit_status=status,
     )
     return with_figures(connection, report, campaign=campaign, known=known)
+
+
+# Pauses as people set and lift them: each is in the activity log beside what it changes.
+
+
+def read_moment(text: str, *, zone: tzinfo, at: float) -> float:
+    """Return until when a pause is to last: a date (its beginning in a zone), a moment, or `3d`.
+
+    Raises BadInput for what is none of these, or has passed.
+    """
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            return at + parse_duration(text)
+        except BadInput:
+            raise BadInput(
+                f'"{text}" is neither a date nor a duration; nothing was changed',
+                remedy="write it like 2027-01-03, 2027-01-03T18:00 or 3d",
+            ) from None
+    moment = (found if found.tzinfo else found.replace(tzinfo=zone)).timestamp()
+    if moment <= at:
+        raise BadInput(f"{text} has passed: there is nothing to pause until then")
+    return moment
+
+
+def set_pauses(connection: Connection, pauses: Sequence[Pause]) -> None:
+    """Have inboxes sleep, each until its moment; whatever pause they were in."""
+    for one in pauses:
+        pause(connection, one)
+        note_act(connection, at=one.at, by=one.by, act="pause nights", words=whose(one.inbox))
+
+
+def lift_pauses(
+    connection: Connection, *, inboxes: Collection[str] | None, by: str, at: float
+) -> tuple[list[str], list[Pause]]:
+    """End the pauses of inboxes, or every one; return whose were lifted, and those that stay."""
+    held = [one.inbox for one in pauses_at(connection, at)]
+    lifted = [name for name in held if inboxes is None or name in inboxes]
+    for name in lifted:
+        resume(connection, name)
+        note_act(connection, at=at, by=by, act="resume nights", words=whose(name))
+    return lifted, pauses_at(connection, at)
+
+
+def whose(inbox: str) -> str:
+    """Return whose pause it is, for people."""
+    return "all inboxes" if inbox == EVERY_INBOX else inbox

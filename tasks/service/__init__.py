@@ -1,6 +1,6 @@
 """The video service, typed and async. Knows no ledger, no Prefect and no store."""
 
-from callsheet.tasks.clock import Clock, utc_now
+from callsheet.tasks.runtime.process import Clock, utc_now
 from callsheet.tasks.service.answers import (
     Created,
     Quote,
@@ -11,7 +11,6 @@ from callsheet.tasks.service.answers import (
     Webhook,
 )
 from callsheet.tasks.service.client import VideoService
-from callsheet.tasks.service.gate import Gate
 from callsheet.tasks.service.operations import MAKING, OPERATIONS, Money, Operation
-from callsheet.tasks.service.pace import Pace
-from callsheet.tasks.service.request_log import LogEntry
+from callsheet.tasks.service.rate_limits import Gate, Pace
+from callsheet.tasks.service.sending import LogEntry

@@ -13,10 +13,10 @@ from decimal import Decimal
 from typing import Self, TypeAlias, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from callsheet.tasks.brief import Json
-from callsheet.tasks.redact import register_secret
-from callsheet.tasks.service import shapes
+from callsheet.tasks.runtime.redact import register_secret
+from callsheet.tasks.service import response as shapes
 from callsheet.tasks.service.response import Response, Shapeless, Unparsable, unwrap
+from callsheet.tasks.values.briefs import Json
 
 T = TypeVar("T")
 #: What turns a whole response into a value.

@@ -1,8 +1,7 @@
 """Request bodies that the specification describes in words only (section 4, "Gaps").
 
-Their members, types and bounds are the models' (`tasks.requests` has those that a sheet can ask
-for too).
-"""
+Their members, types and bounds are the models' (`tasks.values.requests` has those that a sheet can
+ask for too)."""
 
 from __future__ import annotations
 
@@ -10,9 +9,9 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from callsheet.tasks.brief import Json
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.requests import CharacterSwap, ImageToVideo
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.briefs import Json
+from callsheet.tasks.values.requests import CharacterSwap, ImageToVideo
 
 
 class _Remake(BaseModel):

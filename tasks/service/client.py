@@ -17,10 +17,9 @@ from typing import Self, TypeVar
 
 import httpx
 
-from callsheet.tasks.brief import CaptionFormat, Json, canonical_json
-from callsheet.tasks.clock import Clock, Random, Sleep, utc_now
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.measures import Measures
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.process import Clock, Random, Sleep, utc_now
+from callsheet.tasks.runtime.telemetry import Measures
 from callsheet.tasks.service import answers
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.service.answers import (
@@ -34,12 +33,11 @@ from callsheet.tasks.service.answers import (
     VideoPage,
     Webhook,
 )
-from callsheet.tasks.service.gate import Gate
 from callsheet.tasks.service.operations import MAKING, Money, Operation
-from callsheet.tasks.service.pace import Pace
+from callsheet.tasks.service.rate_limits import Gate, Pace
 from callsheet.tasks.service.request import Request, Wire, target_of
-from callsheet.tasks.service.request_log import OnRequest
-from callsheet.tasks.service.sending import LONGEST, Sender
+from callsheet.tasks.service.sending import LONGEST, OnRequest, Sender
+from callsheet.tasks.values.briefs import CaptionFormat, Json, canonical_json
 
 T = TypeVar("T")
 Body = Mapping[str, Json]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import aiohttp
 from yarl import URL
 
-from callsheet.tasks.connections import Answer, Connections, address, sendable
+from callsheet.tasks.runtime.connections import Answer, Connections, address, sendable
 from callsheet.tasks.service.carriers import CONNECT, JSON, POOL
 from callsheet.tasks.service.operations import Operation
 

@@ -12,9 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from callsheet.tasks.crash import crashpoint
-from callsheet.tasks.errors import BadInput, ConfigurationError
-from callsheet.tasks.redact import register_secret
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+from callsheet.tasks.runtime.redact import register_secret
 from callsheet.tasks.service.carriers import Carrier, Lent
 from callsheet.tasks.service.operations import Money, Operation
 from callsheet.tasks.service.response import Response

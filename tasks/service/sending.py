@@ -1,12 +1,9 @@
-"""Sends one request in up to three attempts: the gate before each, and the one error in the end.
-
-A cancelled request is not answered for here: CancelledError passes through, and whoever cancels
-a paid call under way must treat its outcome as unknown.
-"""
+"""Sends a request, with retries and backoff, and logs it without secrets."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,20 +11,32 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from callsheet.tasks import traces
-from callsheet.tasks.clock import Clock, Random, Sleep
-from callsheet.tasks.errors import OutcomeUnknown, RateLimited, ServiceError
-from callsheet.tasks.measures import Measures
-from callsheet.tasks.retry import retry
-from callsheet.tasks.retry_after import retry_after
-from callsheet.tasks.service.failures import Failure, from_exception, from_response, still_unknown
-from callsheet.tasks.service.gate import Gate
-from callsheet.tasks.service.operations import Money
-from callsheet.tasks.service.outcome import POLICY, UNKNOWN, Outcome, of_exception, of_status
-from callsheet.tasks.service.pace import Pace
+from callsheet.tasks.runtime import telemetry
+from callsheet.tasks.runtime.errors import OutcomeUnknown, RateLimited, ServiceError
+from callsheet.tasks.runtime.process import Clock, Random, Sleep
+from callsheet.tasks.runtime.retry import retry, retry_after
+from callsheet.tasks.runtime.telemetry import Measures
+from callsheet.tasks.service.failures import (
+    POLICY,
+    UNKNOWN,
+    Failure,
+    Outcome,
+    from_exception,
+    from_response,
+    of_exception,
+    of_status,
+    still_unknown,
+)
+from callsheet.tasks.service.operations import Money, Operation
+from callsheet.tasks.service.rate_limits import Gate, Pace
 from callsheet.tasks.service.request import Request, Wire
-from callsheet.tasks.service.request_log import OnRequest, log_request, trace_request
 from callsheet.tasks.service.response import Response, Shapeless, Unparsable
+
+# Sends one request in up to three attempts: the gate before each, and the one error in the end.
+#
+# A cancelled request is not answered for here: CancelledError passes through, and whoever cancels
+# a paid call under way must treat its outcome as unknown.
+
 
 T = TypeVar("T")
 
@@ -145,7 +154,7 @@ class Sender:
     async def _once(
         self, request: Request, read: Callable[[Response], T], effort: _Effort
     ) -> T | Failure:
-        started, now, since = time.perf_counter(), self._clock(), traces.now()
+        started, now, since = time.perf_counter(), self._clock(), telemetry.now()
         response: Response | None = None
         result: T | Failure
         try:
@@ -228,3 +237,91 @@ def _settled(failure: Failure, effort: _Effort) -> ServiceError:
     error.attempts = effort.attempts
     certain = failure.money is Money.READ or isinstance(error, OutcomeUnknown)
     return error if certain or not effort.unknown else still_unknown(error, failure.money)
+
+
+# What is told of a request that was made: a line in the log, an entry for counting, a span.
+#
+# No address, body or key is in any of them.
+
+
+log = logging.getLogger("callsheet.service")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogEntry:
+    """One request and how it went, for counting and measuring; holds nothing secret."""
+
+    operation: str
+    method: str
+    path: str
+    number: int
+    status: int | None
+    outcome: str
+    seconds: float
+    request_id: str | None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.operation} {self.method} {self.path} {self.status or '-'} {self.outcome} "
+            f"attempt {self.number} {self.seconds * 1000:.0f} ms"
+        )
+
+
+OnRequest = Callable[[LogEntry], None]
+
+
+def log_request(
+    operation: Operation,
+    response: Response | None,
+    failure: Failure | None,
+    *,
+    number: int,
+    started: float,
+    on_request: OnRequest | None,
+) -> None:
+    """Log one request that began at `started` (perf_counter); make nothing if nobody listens."""
+    level = logging.DEBUG if _is_fine(operation, failure) else logging.INFO
+    if on_request is None and not log.isEnabledFor(level):
+        return
+    entry = LogEntry(
+        operation=operation.name,
+        method=operation.method,
+        path=operation.path,
+        number=number,
+        status=response.status if response else None,
+        outcome=failure.outcome.value if failure else "ok",
+        seconds=time.perf_counter() - started,
+        request_id=response.request_id if response else None,
+    )
+    log.log(level, "%s", entry)
+    if on_request is not None:
+        on_request(entry)
+
+
+def trace_request(
+    operation: Operation,
+    response: Response | None,
+    failure: Failure | None,
+    number: int,
+    since: int,
+) -> None:
+    """Make the span of a request that began at `since`; no address or body is in it."""
+    telemetry.request_made(
+        f"{operation.method} {operation.path}",
+        since=since,
+        facts=lambda: {
+            "http.request.method": operation.method,
+            "url.template": operation.path,
+            "http.response.status_code": response.status if response else None,
+            "http.request.resend_count": number - 1 or None,
+            "callsheet.operation": operation.name,
+            "callsheet.request_id": response.request_id if response else None,
+        },
+        trouble=None if _is_fine(operation, failure) else str(failure and failure.outcome.value),
+    )
+
+
+def _is_fine(operation: Operation, failure: Failure | None) -> bool:
+    # A look at what is not ready yet is answered with a conflict, and nothing is wrong.
+    waits = failure is not None and failure.outcome is Outcome.CONFLICT
+    return failure is None or (waits and operation.money is Money.READ)

@@ -1,12 +1,9 @@
-"""Which columns there are: of which type, within which limits, and what they mean.
-
-The one place that says so, with `tasks.requests` for what an operation asks of the service: rows
-are validated by these models, headers are matched to them, and `callsheet schema` prints them.
-"""
+"""The columns of a sheet: their types, limits and meanings, also for YAML and JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from types import NoneType
@@ -25,10 +22,186 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
-from callsheet.tasks.brief import CREATE, CaptionFormat, Json
-from callsheet.tasks.requests import REQUESTS, AspectRatio
-from callsheet.tasks.sheet import cells, written
-from callsheet.tasks.sheet.script import read_object, read_script, read_speech
+from callsheet.tasks.sheet import cells
+from callsheet.tasks.sheet.cells import CAPTIONS as _CAPTIONS
+from callsheet.tasks.sheet.cells import JOINTS as _JOINTS
+from callsheet.tasks.sheet.cells import MINUTES as _MINUTES
+from callsheet.tasks.sheet.cells import SECONDS as _SECONDS
+from callsheet.tasks.sheet.cells import SHAPES, UNITS
+from callsheet.tasks.sheet.cells import TRUTH as _TRUTH
+from callsheet.tasks.sheet.cells import WHOLE as _CELL_WHOLE
+from callsheet.tasks.sheet.text import CAMPAIGN as _CAMPAIGN
+from callsheet.tasks.sheet.text import (
+    CODE,
+    DEVICES,
+    EXPONENT,
+    LANGUAGES,
+    LONG_NUMBER,
+    MAX_CELL_CHARACTERS,
+    QUOTES,
+    REGIONS,
+    ROW,
+)
+from callsheet.tasks.sheet.trees import read_object, read_script, read_speech
+from callsheet.tasks.values.briefs import CREATE, CaptionFormat, Json
+from callsheet.tasks.values.requests import REQUESTS, AspectRatio
+
+# What may be written for a value in a YAML or JSON sheet, as JSON Schema.
+#
+# The twin of `cells`, which reads what stands here: a test holds them to each other. Words of a
+# closed list are offered as they are and allowed however they are capitalised and joined.
+
+
+Form = dict[str, Any]
+
+_JOINT = r"[\s_\-\u2010-\u2015]*"
+
+_DIGITS = 10**15 - 1
+
+
+def one_of(words: Iterable[str]) -> Form:
+    """Return the form of a word of a closed list."""
+    words = list(words)
+    return {"anyOf": [{"enum": words}, _text(_any(map(_loosely, words)))]}
+
+
+def ratio_of(words: tuple[str, ...]) -> Form:
+    """Return the form of a shape: `9:16`, `9x16`, `portrait`, or as a time of day."""
+    ways: list[str] = []
+    for word in words:
+        width, height = word.split(":")
+        wide = rf"{width}\s*(?:[:xX×*/\-]|[bB][yY])\s*{height}"
+        named = _any(_loosely(name) for name, ratio in SHAPES.items() if ratio == word)
+        ways += [wide, named, rf"{named}[\s(,\-]+{wide}\)?", rf"{wide}[\s(,\-]+{named}\)?"]
+        ways.append(rf"0?{width}:{height:0>2}(:00)?(\.0+)?")
+    return {"anyOf": [{"enum": list(words)}, _text(_any(ways))]}
+
+
+def seconds_among(lengths: tuple[int, ...]) -> Form:
+    """Return the form of one of some lengths in seconds."""
+    some = _any(map(str, lengths))
+    clocks = _any(f"{n // 60}:{n % 60:02}" for n in lengths)
+    ways = [
+        rf"\+?0*{some}(\.0+)?",
+        rf"{some}(?:,0{{1,3}})?(?:\s*{_SECOND})?",
+        rf"0?{clocks}|00?:0?{clocks}|0?{clocks}:00",
+    ]
+    if minutes := [str(n // 60) for n in lengths if n % 60 == 0]:
+        ways.append(rf"{_any(minutes)}\s*{_MINUTE}")
+    return {"anyOf": [{"enum": list(lengths)}, _text(_any(ways))]}
+
+
+def _text(pattern: str) -> Form:
+    around = rf"[\s{re.escape(QUOTES)}]*"
+    return {"type": "string", "pattern": rf"^{around}(?:{pattern}){around}$"}
+
+
+def _any(patterns: Iterable[str]) -> str:
+    return f"(?:{'|'.join(patterns)})"
+
+
+def _loosely(word: str) -> str:
+    """Return a pattern for a word in any case, its parts joined by any dash, space or `_`."""
+    letters = (
+        f"[{c.lower()}{c.upper()}]" if c.isalpha() and len(c.upper()) == 1 else re.escape(c)
+        for c in word
+    )
+    return "".join(_JOINT if letter == re.escape("-") else letter for letter in letters)
+
+
+def _language() -> str:
+    """Return a pattern for a language: its code, or its name with a country before or after it."""
+    named, region = (
+        _any(r"[\s_,()/\-]+".join(map(_loosely, name.split())) for name in table)
+        for table in (LANGUAGES, REGIONS)
+    )
+    gap = r"[\s_,()/\-]+"
+    after = rf"(?:{gap}{region})?[\s)]*"
+    return rf"{CODE}|{named}{after}|{region}{gap}{named}"
+
+
+def _name(pattern: str, *refused: str) -> Form:
+    """Return the form of a name that is safe as a file."""
+    devices = rf"{_any(map(_loosely, sorted(DEVICES)))}(\..*)?"
+    faults = [_text(one) for one in (r".*\.\..*", r".*\.", devices, *refused)]
+    return {
+        "anyOf": [
+            {**_text(pattern), "not": {"anyOf": faults}},
+            {"type": "number", "minimum": 0, "maximum": _DIGITS},
+        ]
+    }
+
+
+TEXT: Form = {
+    "type": ["string", "number", "boolean"],
+    "maxLength": MAX_CELL_CHARACTERS,
+}
+_SECOND, _MINUTE = (rf"{_any(map(_loosely, words))}\.?" for words in (_SECONDS, _MINUTES))
+#: Thousands that can be nothing else, and those of a number that must be whole.
+_GROUPED = r"[1-9][0-9]{0,2}(?:(?:[\s'’][0-9]{3}){1,4}|(?:,[0-9]{3}){2,4}|(?:\.[0-9]{3}){2,4})"
+_THOUSANDS = rf"{_GROUPED}|[1-9][0-9]{{0,2}},(?!000)[0-9]{{3}}|[0-9]{{1,15}},(?:00?|0{{4,9}})"
+WHOLE: Form = {
+    "anyOf": [
+        {"type": "integer", "minimum": -_DIGITS, "maximum": _DIGITS},
+        _text(rf"{_CELL_WHOLE}|-?(?:{_THOUSANDS})"),
+    ]
+}
+_LENGTHS = (
+    r"\+?[0-9]{1,15}(\.0+)?",
+    _THOUSANDS,
+    rf"[0-9]{{1,6}}(?:[.,]0{{1,3}})?\s*{_SECOND}",
+    rf"[0-9]{{1,6}}(?:[.,][0-9]{{1,3}})?\s*{_MINUTE}(?:\s*[0-9]{{1,6}}\s*(?:{_SECOND})?)?",
+    r"[0-9]{1,2}:[0-5][0-9]",
+    r"[0-9]{1,2}:[0-5][0-9]:(?!00)[0-5][0-9]",
+)
+SECONDS: Form = {
+    "anyOf": [
+        {"type": "integer", "minimum": 1, "maximum": _DIGITS},
+        _text(rf"(?=[^1-9]*[1-9])(?:{_any(_LENGTHS)})"),
+    ]
+}
+_UNIT = _any(map(_loosely, UNITS))
+_DECIMAL = r"(?![1-9][0-9]{0,2}[.,][0-9]{3}(?![0-9]))[0-9]{1,12}(?:[.,][0-9]{1,6}0*)?"
+_MANY = (
+    r"[1-9][0-9]{0,2}(?:(?:[\s'’][0-9]{3}){1,4}[.,][0-9]{1,6}|(?:,[0-9]{3}){1,4}\.[0-9]{1,6}"
+    r"|(?:\.[0-9]{3}){1,4},[0-9]{1,6})"
+)
+AMOUNT: Form = {
+    "anyOf": [
+        {"type": "number", "minimum": 0, "maximum": 10**12 - 1},
+        _text(rf"(?:{_UNIT}\s*)?(?:{_MANY}|{_GROUPED}|{_DECIMAL})(?:\s*{_UNIT})?"),
+    ]
+}
+LANGUAGE: Form = _text(_language())
+TRUTH: Form = {"anyOf": [{"type": "boolean"}, {"enum": [0, 1]}, _text(_any(map(_loosely, _TRUTH)))]}
+ROW_ID: Form = _name(ROW, EXPONENT, LONG_NUMBER)
+ROW_ID["anyOf"].append({"type": "boolean"})
+CAMPAIGN: Form = _name(_CAMPAIGN)
+OBJECT: Form = {"anyOf": [{"type": "object"}, _text(r"\{[\s\S]*\}")]}
+SCRIPT: Form = {"anyOf": [{"type": "string", "maxLength": MAX_CELL_CHARACTERS}, {"type": "object"}]}
+WORDS: Form = {"anyOf": [TEXT, {"type": "array", "items": {"anyOf": [TEXT, {"type": "null"}]}}]}
+PLACES: Form = WORDS
+
+_formats = [_loosely(word) for word in _CAPTIONS["both"]]
+_joined = rf"{_JOINTS}*{_any(_formats)}(?:{_JOINTS}+{_any(_formats)})*{_JOINTS}*"
+CAPTIONS: Form = {
+    "anyOf": [
+        {"enum": list(_CAPTIONS)},
+        _text(_any([*map(_loosely, _CAPTIONS), _joined])),
+        *(
+            {"type": "array", "minItems": 1, "items": one}
+            for one in (_text(_joined), one_of(["both"]), one_of(["none"]))
+        ),
+    ]
+}
+
+
+# Which columns there are: of which type, within which limits, and what they mean.
+#
+# The one place that says so, with `tasks.values.requests` for what an operation asks of the
+# service: rows are validated by these models, headers are matched to them, and `callsheet schema`
+# prints them.
+
 
 #: One object of tool inputs, where a column for each (`fields.<name>`) will not do.
 FIELDS = "fields"
@@ -63,7 +236,7 @@ def _speech(value: Json, info: ValidationInfo) -> Json:
 
 
 def _one_of(words: tuple[str, ...]) -> Reads:
-    return Reads(cells.one_of(words), written.one_of(words))
+    return Reads(cells.one_of(words), one_of(words))
 
 
 def _seconds(member: FieldInfo, lengths: tuple[int, ...]) -> Reads:
@@ -75,15 +248,15 @@ def _seconds(member: FieldInfo, lengths: tuple[int, ...]) -> Reads:
         lengths = tuple(range(limits["ge"], limits["le"] + 1))
         said = f"from {lengths[0]} to {lengths[-1]}"
     else:
-        return Reads(cells.seconds, written.SECONDS)
-    return Reads(cells.seconds_among(lengths, said), written.seconds_among(lengths))
+        return Reads(cells.seconds, SECONDS)
+    return Reads(cells.seconds_among(lengths, said), seconds_among(lengths))
 
 
 #: What the service has a name for.
 NAMES = ("tool", "voice_id", "music_id", "caption_style", "video_model")
-_TEXT = Reads(cells.text, written.TEXT)
-_WHOLE = Reads(cells.whole, written.WHOLE)
-_OBJECT = Reads(read_object, written.OBJECT)
+_TEXT = Reads(cells.text, TEXT)
+_WHOLE = Reads(cells.whole, WHOLE)
+_OBJECT = Reads(read_object, OBJECT)
 
 
 def _reads(name: str, member: FieldInfo) -> Reads:
@@ -91,19 +264,19 @@ def _reads(name: str, member: FieldInfo) -> Reads:
     kinds = [kind for kind in get_args(member.annotation) if kind is not NoneType]
     words = get_args(kinds[0]) if get_origin(kinds[0]) is Literal else ()
     if name == "script":
-        return Reads(_speech if str in kinds else _script, written.SCRIPT)
+        return Reads(_speech if str in kinds else _script, SCRIPT)
     if kinds[0] == AspectRatio:
-        return Reads(cells.ratio_of(words), written.ratio_of(words))
+        return Reads(cells.ratio_of(words), ratio_of(words))
     if words and isinstance(words[0], str):
         return _one_of(words)
     if words or member.metadata:
         return _seconds(member, words)
     if kinds[0] == list[str]:
-        return Reads(cells.places, written.PLACES)
+        return Reads(cells.places, PLACES)
     if name == "language":
-        return Reads(cells.language, written.LANGUAGE)
+        return Reads(cells.language, LANGUAGE)
     if name in NAMES:
-        return Reads(cells.name, written.TEXT)
+        return Reads(cells.name, TEXT)
     return {str: _TEXT, int: _WHOLE}.get(kinds[0], _OBJECT)
 
 
@@ -129,7 +302,7 @@ class OwnColumns(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: Annotated[str | None, Reads(cells.row_id, written.ROW_ID)] = Field(
+    id: Annotated[str | None, Reads(cells.row_id, ROW_ID)] = Field(
         None,
         description="The row's name, its own in the campaign: it names the video's files, and a "
         "row that keeps it stays the same row when it is changed or moved.",
@@ -137,23 +310,21 @@ class OwnColumns(BaseModel):
     operation: Annotated[str | None, _one_of(tuple(REQUESTS))] = Field(
         None, description="What is asked for: a video (create) unless it says one of the clips."
     )
-    captions: Annotated[
-        tuple[CaptionFormat, ...] | None, Reads(cells.captions, written.CAPTIONS)
-    ] = Field(
+    captions: Annotated[tuple[CaptionFormat, ...] | None, Reads(cells.captions, CAPTIONS)] = Field(
         None,
         description="Which caption files are delivered: both for a video and none for a clip "
         "unless it says so.",
     )
-    enabled: Annotated[bool, Reads(cells.truth, written.TRUTH)] = Field(
+    enabled: Annotated[bool, Reads(cells.truth, TRUTH)] = Field(
         True, description="Whether the row is made; no keeps it in the sheet and makes nothing."
     )
     priority: Annotated[int, _WHOLE] = Field(
         0, description="Rows with a higher number are made first."
     )
-    max_credits: Annotated[Decimal | None, Reads(cells.amount, written.AMOUNT)] = Field(
+    max_credits: Annotated[Decimal | None, Reads(cells.amount, AMOUNT)] = Field(
         None, description="The most that one take of this row may cost, in credits."
     )
-    tags: Annotated[tuple[str, ...], Reads(cells.words, written.WORDS)] = Field(
+    tags: Annotated[tuple[str, ...], Reads(cells.words, WORDS)] = Field(
         (),
         description="Words to select rows by: a list, or with , ; or line breaks between them.",
     )
@@ -195,10 +366,10 @@ class Document(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    campaign: Annotated[str | None, Reads(cells.text, written.CAMPAIGN)] = Field(
+    campaign: Annotated[str | None, Reads(cells.text, CAMPAIGN)] = Field(
         None, description="The campaign's name; without one the file's name is taken."
     )
-    budget: Annotated[Decimal | None, Reads(cells.amount, written.AMOUNT)] = Field(
+    budget: Annotated[Decimal | None, Reads(cells.amount, AMOUNT)] = Field(
         None, description="Credits the campaign may cost in all, over all its runs."
     )
     defaults: dict[str, Json] | None = Field(

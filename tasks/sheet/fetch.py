@@ -1,15 +1,18 @@
-"""The bytes of a sheet, wherever it lies."""
+"""Reads the bytes of a sheet: a file, standard input, a bucket, or the web."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from callsheet.tasks.sheet.fetched import Fetched, refused, too_large
-from callsheet.tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.sheet.table import Fetched, refused, too_large
+from callsheet.tasks.sheet.text import MAX_BYTES
+
+# The bytes of a sheet, wherever it lies.
+
 
 #: Bytes that are read from standard input in one go: what a pipe holds.
 PIECE = 64 * 1024
@@ -28,8 +31,6 @@ async def fetch(address: str, *, stdin: BinaryIO | None = None) -> Fetched:
 
         return await fetch_web(address)
     if scheme.lower() == "s3":
-        from callsheet.tasks.sheet.bucket import fetch_bucket
-
         return await asyncio.to_thread(fetch_bucket, address)
     raise refused(address, "is not a path, - (standard input), https:// or s3://")
 
@@ -82,3 +83,43 @@ def _read(source: BinaryIO, name: str) -> bytes:
     if len(content) > MAX_BYTES:
         raise too_large(name)
     return content
+
+
+# Sheets in S3. Endpoint, region and credentials are boto3's own business.
+
+
+_REASONS = {
+    "NoSuchKey": "is not there; is the key right?",
+    "NoSuchBucket": "is in a bucket that is not there",
+    "AccessDenied": "may not be read with these credentials",
+    "403": "may not be read with these credentials",
+    "404": "is not there",
+    "InvalidAccessKeyId": "may not be read: the access key is unknown",
+    "SignatureDoesNotMatch": "may not be read: the secret key is wrong",
+}
+
+
+def fetch_bucket(address: str) -> Fetched:
+    """Return a sheet from `s3://bucket/key`."""
+    # Only sheets in a bucket need boto3, which takes long to load.
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+
+    bucket, _, key = address.partition("://")[2].partition("/")
+    if not bucket or not key or key.endswith("/"):
+        raise refused(address, "is not a sheet; write s3://bucket/path/to/sheet.csv")
+    try:
+        config = Config(connect_timeout=10, read_timeout=60, retries={"max_attempts": 3})
+        answer = boto3.client("s3", config=config).get_object(Bucket=bucket, Key=key)
+        if answer["ContentLength"] > MAX_BYTES:
+            raise too_large(address)
+        content = answer["Body"].read(MAX_BYTES + 1)
+    except ClientError as error:
+        code = str(error.response.get("Error", {}).get("Code", "unknown"))
+        raise refused(address, _REASONS.get(code, f"was refused by the store: {code}")) from None
+    except NoCredentialsError:
+        raise refused(address, "cannot be read: no S3 credentials were found") from None
+    except (BotoCoreError, ValueError, OSError) as error:
+        raise refused(address, f"cannot be reached: {error}") from None
+    return Fetched(content=content, name=PurePosixPath(key).name)

@@ -11,12 +11,20 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from callsheet.tasks.brief import CREATE
-from callsheet.tasks.requests import REQUESTS
-from callsheet.tasks.sheet.columns import ANY_ROW, ASKED, CLIP_COLUMNS, FIELDS, ROWS, Document
+from callsheet.tasks.sheet.columns import (
+    ANY_ROW,
+    ASKED,
+    CLIP_COLUMNS,
+    FIELDS,
+    ROWS,
+    Document,
+    Form,
+    one_of,
+)
 from callsheet.tasks.sheet.headers import SCHEMA
-from callsheet.tasks.sheet.limits import MAX_ROWS
-from callsheet.tasks.sheet.written import Form, one_of
+from callsheet.tasks.sheet.text import MAX_ROWS
+from callsheet.tasks.values.briefs import CREATE
+from callsheet.tasks.values.requests import REQUESTS
 
 _EMPTY: Form = {"enum": [None, "", [], {}]}
 _BLANK: Form = {"$ref": "#/$defs/blank"}

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from callsheet.tasks.brief import Json
 from callsheet.tasks.sheet.columns import FIELDS
-from callsheet.tasks.sheet.findings import Findings, Where
 from callsheet.tasks.sheet.headers import (
     PARTS,
     SCHEMA,
@@ -17,10 +15,10 @@ from callsheet.tasks.sheet.headers import (
     is_kept_only,
     is_ours,
 )
-from callsheet.tasks.sheet.limits import MAX_COLUMNS, MAX_ROWS
-from callsheet.tasks.sheet.table import Cell, Row, Table
-from callsheet.tasks.sheet.text import as_text, is_blank, tidy_value
+from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Where
+from callsheet.tasks.sheet.text import MAX_COLUMNS, MAX_ROWS, as_text, is_blank, tidy_value
 from callsheet.tasks.sheet.trees import Object
+from callsheet.tasks.values.briefs import Json
 
 #: Stands for a value whose problem is noted already.
 _FAULTY = object()

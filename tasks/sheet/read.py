@@ -1,23 +1,26 @@
-"""The two ways in: from an address, and from bytes."""
+"""Reads a sheet from an address or from bytes, and describes the columns that were found."""
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from callsheet.tasks.garbage import no_search
-from callsheet.tasks.origin import origin_of
-from callsheet.tasks.plural import say_bytes
-from callsheet.tasks.redact import unsigned
+from callsheet.tasks.runtime.errors import Problem, SheetError
+from callsheet.tasks.runtime.process import no_search
+from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet.cells import amount
-from callsheet.tasks.sheet.findings import Findings
 from callsheet.tasks.sheet.formats import SUFFIXES, read_table
-from callsheet.tasks.sheet.limits import MAX_BYTES
-from callsheet.tasks.sheet.names import campaign_fault, slugify, template_problem
-from callsheet.tasks.sheet.table import Table
-from callsheet.tasks.sheet.values import Sheet, SheetOptions
+from callsheet.tasks.sheet.table import Findings, Sheet, SheetOptions, Table
+from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify, template_problem
+from callsheet.tasks.values.amounts import say_bytes
+from callsheet.tasks.values.briefs import origin_of
+
+# The two ways in: from an address, and from bytes.
+
 
 STDIN = "stdin"
 _PLAIN = SheetOptions()
@@ -70,8 +73,7 @@ def sheet_of(
     address: str | None,
 ) -> Sheet:
     """Return the sheet that the table of `content` is; raise SheetError with every problem."""
-    from callsheet.tasks.sheet.hidden_rows import hidden_among, note_hidden, without_hidden
-    from callsheet.tasks.sheet.rows import to_briefs
+    from callsheet.tasks.sheet.rows import hidden_among, note_hidden, to_briefs, without_hidden
 
     name = findings.file
     note_hidden(table, options.hidden_rows, findings)
@@ -142,3 +144,57 @@ def _budget(table: Table, options: SheetOptions, findings: Findings) -> Decimal 
     if said := reading("budget", value, budget):
         findings.note(said, line=table.budget.line, cell="budget", value=value)
     return budget
+
+
+# What a sheet was found to be: its columns and how full each is, also where it has problems.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundColumn:
+    """A column under its canonical name, and in how many rows it has a value."""
+
+    name: str
+    filled: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundSheet:
+    """Rows and columns of a sheet, nothing of what cannot be read at all; its problems, or it."""
+
+    rows: int = 0
+    columns: tuple[FoundColumn, ...] = ()
+    sheet: Sheet | None = None
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = field(default=())
+
+    def good(self) -> Sheet:
+        """Return the sheet; raise SheetError with every problem that it has."""
+        if self.sheet is None:
+            raise SheetError(self.problems, notes=self.notes)
+        return self.sheet
+
+
+def find_sheet_in(
+    content: bytes,
+    *,
+    name: str,
+    options: SheetOptions,
+    folder: Path | None = None,
+    address: str | None = None,
+) -> FoundSheet:
+    """Return what is in `content`, which is read once; the parameters are `parse_sheet`'s."""
+    findings = Findings(name)
+    rows = 0
+    columns: tuple[FoundColumn, ...] = ()
+    try:
+        table = read_table(content, options, findings)
+        rows = len(table.rows)
+        filled = Counter(column for row in table.rows for column in row.cells)
+        named = dict.fromkeys([*table.columns, *filled])
+        columns = tuple(FoundColumn(name=one, filled=filled[one]) for one in named)
+        sheet = sheet_of(table, findings, content, options=options, folder=folder, address=address)
+    except SheetError as error:
+        return FoundSheet(
+            rows=rows, columns=columns, problems=tuple(error.problems), notes=tuple(error.notes)
+        )
+    return FoundSheet(rows=rows, columns=columns, sheet=sheet)

@@ -1,16 +1,15 @@
-"""A table to briefs: what each row asks for, and what is Callsheet's own about it."""
+"""Reads a table into briefs, and applies what a person chose about hidden rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from callsheet.tasks.brief import CREATE, Brief, CaptionFormat, Json
-from callsheet.tasks.errors import shorten
-from callsheet.tasks.requests import REQUESTS
+from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet import cells
 from callsheet.tasks.sheet.columns import (
     ANY_ROW,
@@ -21,14 +20,16 @@ from callsheet.tasks.sheet.columns import (
     ROWS,
     OwnColumns,
 )
-from callsheet.tasks.sheet.findings import Findings, Where
 from callsheet.tasks.sheet.grid import GridRows
-from callsheet.tasks.sheet.guesses import Guesses
-from callsheet.tasks.sheet.names import content_id, fold, row_id_fault
-from callsheet.tasks.sheet.patterns import Patterns
-from callsheet.tasks.sheet.script import read_object
-from callsheet.tasks.sheet.table import Cell, Row, Table
-from callsheet.tasks.sheet.text import is_blank
+from callsheet.tasks.sheet.guesses import Guesses, Patterns
+from callsheet.tasks.sheet.table import Cell, Findings, HiddenRows, Row, Table, Where
+from callsheet.tasks.sheet.text import content_id, fold, is_blank, row_id_fault
+from callsheet.tasks.sheet.trees import read_object
+from callsheet.tasks.values.briefs import CREATE, Brief, CaptionFormat, Json
+from callsheet.tasks.values.requests import REQUESTS
+
+# A table to briefs: what each row asks for, and what is Callsheet's own about it.
+
 
 Cells = Mapping[str, Cell]
 
@@ -344,3 +345,58 @@ def _refuse_twins(candidates: list[Candidate], findings: Findings) -> None:
                 cell=where.where if where else "id",
                 column="id",
             )
+
+
+# Rows that a workbook hides, or that a filter leaves out of it: read, or left out as asked.
+#
+# They are in the sheet either way: a row that is hidden has not left it.
+
+
+def note_hidden(table: Table, wanted: HiddenRows | None, findings: Findings) -> None:
+    """Note how many rows are hidden, and what becomes of them."""
+    hidden = table.hidden
+    if not hidden:
+        return
+    rows, they = ("row", "it is") if len(hidden) == 1 else ("rows", "they are")
+    outcome = {
+        "skip": f"{they} left out",
+        "read": f"{they} read",
+        None: "a run asks before it pays for them (--visible-only leaves them out, "
+        "--include-hidden reads them)",
+    }[wanted]
+    findings.note(
+        f"has {len(hidden)} of its {len(table.rows)} rows hidden ({rows} {_ranges(hidden)}): "
+        f"{outcome}"
+    )
+
+
+def without_hidden(
+    table: Table, findings: Findings, folder: Path | None
+) -> tuple[Table, frozenset[str]]:
+    """Return the table without its hidden rows, and the ids of those, right or not."""
+    if not table.hidden:
+        return table, frozenset()
+    hidden = replace(table, rows=tuple(row for row in table.rows if row.hidden))
+    seen = tuple(row for row in table.rows if not row.hidden)
+    visible = replace(table, rows=seen, hidden=())
+    unseen, _ = to_briefs(hidden, Findings(findings.file), folder=folder)
+    if hidden.rows and not visible.rows:
+        findings.refuse("has no rows but hidden ones; --include-hidden reads them")
+    return visible, frozenset(brief.row for brief in unseen)
+
+
+def hidden_among(briefs: Iterable[Brief], table: Table) -> frozenset[str]:
+    """Return the ids of the briefs whose rows are hidden."""
+    lines = frozenset(table.hidden)
+    return frozenset(brief.row for brief in briefs if brief.line in lines) if lines else frozenset()
+
+
+def _ranges(lines: Sequence[int]) -> str:
+    found: list[list[int]] = []
+    for line in lines:
+        if found and found[-1][1] == line - 1:
+            found[-1][1] = line
+        else:
+            found.append([line, line])
+    said = [str(first) if first == last else f"{first} to {last}" for first, last in found]
+    return ", ".join(said[:4] + ["..."] * (len(said) > 4))

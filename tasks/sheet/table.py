@@ -1,12 +1,24 @@
-"""The one shape every format is read into: rows of named cells that know where they stand."""
+"""The one shape that every format is read into.
+
+Rows of named cells with their places, and what is wrong with them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, overload
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, NoReturn, TypedDict, Unpack, overload
 
-from callsheet.tasks.brief import Json
+from callsheet.tasks.runtime.errors import Problem, SheetError
+from callsheet.tasks.sheet.text import MAX_BYTES
+from callsheet.tasks.values.amounts import say_bytes
+from callsheet.tasks.values.briefs import Brief, Json, SheetOrigin
+
+# The one shape every format is read into: rows of named cells that know where they stand.
 
 
 class Cell(NamedTuple):
@@ -86,3 +98,239 @@ class Table:
     worksheet: str | None = None
     #: The lines of rows that the workbook hides.
     hidden: tuple[int, ...] = ()
+
+
+# One line of a CSV or a worksheet, before its columns are known: what is in it, and what it is.
+
+
+#: A checkbox that is not ticked, as spreadsheets save it in the languages they speak.
+_UNTICKED = frozenset(
+    ("FALSE", "FALSCH", "FAUX", "FALSO", "ONWAAR", "FALSK", "FALSKT", "USANN", "EPÄTOSI", "FAŁSZ",
+     "NEPRAVDA", "YANLIŞ", "ЛОЖЬ")
+)  # fmt: skip
+_TOTAL = re.compile(
+    r"(?:grand )?totals?|total général|totale|totaal|sum|summe|summa|gesamt|gesamtsumme|"
+    r"insgesamt|ergebnis|somme|somma|suma",
+    re.IGNORECASE,
+)
+
+
+class Span(NamedTuple):
+    """Cells that are merged into one: lines from 1, columns from 0, all of them included."""
+
+    first_line: int
+    last_line: int
+    first_column: int
+    last_column: int
+
+    def __str__(self) -> str:
+        from openpyxl.utils import get_column_letter
+
+        first, last = (get_column_letter(n + 1) for n in (self.first_column, self.last_column))
+        return f"{first}{self.first_line}:{last}{self.last_line}"
+
+
+#: What most lines have of everything else: nothing.
+_NONE: Mapping[int, Any] = MappingProxyType({})
+
+
+class Line(NamedTuple):
+    """One line; by column position `faults` are what is wrong, and `spans` what is merged.
+
+    A cell is in `spans` when it took its text from a merged cell, or shares one with its neighbour.
+    A line that a filter leaves out is hidden as any other. `dates` are the cells that the
+    spreadsheet holds as dates, whatever was typed; `shown` are times as it shows them.
+    """
+
+    number: int
+    cells: tuple[str, ...]
+    faults: Mapping[int, str] = _NONE
+    spans: Mapping[int, Span] = _NONE
+    hidden: bool = False
+    dates: Collection[int] = ()
+    shown: Mapping[int, str] = _NONE
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether there is more to a cell of it than its text."""
+        return bool(self.faults or self.spans or self.dates or self.shown)
+
+
+def is_blank(line: Line) -> bool:
+    """Say whether nobody wrote anything into a line: checkboxes come unticked by themselves."""
+    for text in line.cells:
+        # Most lines show by their first cell that they are not.
+        if text and not text.isspace() and text.strip() not in _UNTICKED:
+            return False
+    return True
+
+
+def is_total(line: Line) -> bool:
+    """Say whether a line sums up the others: one word for that, and else only numbers."""
+    texts = [text for text in map(str.strip, line.cells) if text]
+    words = [text for text in texts if any(map(str.isalpha, text))]
+    return len(texts) > 1 and len(words) == 1 and bool(_TOTAL.fullmatch(words[0].rstrip(" :")))
+
+
+# What is asked of a sheet, and what comes out of it.
+
+
+#: What becomes of rows that a workbook hides, or that a filter leaves out of it.
+HiddenRows = Literal["skip", "read"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetOptions:
+    """What the command line says about a sheet; it wins over what the sheet says."""
+
+    campaign: str | None = None
+    budget: Decimal | None = None
+    delimiter: str | None = None
+    worksheet: str | None = None
+    #: None: nobody said; they are read, and a run asks before it pays for one.
+    hidden_rows: HiddenRows | None = None
+    name_template: str = "{campaign}/{row}/{row}-take{take}.mp4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """A sheet without a problem.
+
+    `briefs` are in sheet order, disabled ones included. `digest` is the sha256 (hex) of the
+    sheet's bytes; files its scripts point to (`@file`) are in the briefs' digests, not in this.
+    `advice` does not stop a run; `notes` say how what could have been meant otherwise was read.
+    `cells` says by row and column where each value stands.
+    """
+
+    campaign: str
+    address: str
+    name: str
+    digest: str
+    budget: Decimal | None
+    briefs: tuple[Brief, ...]
+    columns: tuple[str, ...]
+    advice: tuple[Problem, ...]
+    notes: tuple[Problem, ...] = ()
+    #: Where it comes from; None for standard input.
+    origin: SheetOrigin | None = None
+    #: Whether its campaign was named after the file, for want of anything better.
+    named_after_file: bool = False
+    cells: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict, repr=False)
+    #: Rows that the workbook hides, as long as nobody said whether they are wanted.
+    hidden: frozenset[str] = frozenset()
+    #: Hidden rows that are left out: not among the briefs, but in the sheet all the same.
+    skipped: frozenset[str] = frozenset()
+
+    def visible_only(self) -> Sheet:
+        """Return the sheet without the rows that its workbook hides."""
+        return replace(
+            self,
+            briefs=tuple(brief for brief in self.briefs if brief.row not in self.hidden),
+            hidden=frozenset(),
+            skipped=self.skipped | self.hidden,
+        )
+
+    def without_rows(self) -> Sheet:
+        """Return the sheet without what only its rows need, once the ledger has them."""
+        return replace(self, briefs=(), cells={})
+
+
+# Collects what is found in a sheet, so that all of it is said at once, and each thing once.
+
+
+class Where(TypedDict, total=False):
+    """Where in a sheet something was found, as a `Problem` has it."""
+
+    line: int | None
+    cell: str | None
+    value: str | None
+    row: str | None
+    column: str | None
+
+
+class Mistake(NamedTuple):
+    """A mistake in YAML or JSON, its line, and the text without it where that can be told.
+
+    Without words it is none: only one of two parsers stops there.
+    """
+
+    line: int
+    words: str
+    mended: str | None = None
+
+
+class Findings:
+    """The problems, the advice and the notes of one sheet.
+
+    A problem keeps the sheet from being used, advice is what would be better, and a note says how
+    something was understood that could have been meant otherwise.
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._problems: dict[Problem, None] = {}
+        self._advice: dict[Problem, None] = {}
+        self._notes: dict[Problem, None] = {}
+
+    def refuse(self, message: str, **place: Unpack[Where]) -> None:
+        """Note something that keeps the sheet from being used."""
+        self._problems[Problem(file=self.file, message=message, **place)] = None
+
+    def advise(self, message: str, **place: Unpack[Where]) -> None:
+        """Note something worth knowing that stops nothing."""
+        self._advice[Problem(file=self.file, message=message, **place)] = None
+
+    def note(self, message: str, **place: Unpack[Where]) -> None:
+        """Note how something was understood, and what says that it was meant otherwise."""
+        self._notes[Problem(file=self.file, message=message, **place)] = None
+
+    def give_up(self, message: str, **place: Unpack[Where]) -> NoReturn:
+        """Note a problem that makes reading on pointless, and raise all there are."""
+        self.refuse(message, **place)
+        raise SheetError(self.problems, notes=self.notes)
+
+    def raise_if_any(self) -> None:
+        """Raise SheetError when there is a problem."""
+        if self._problems:
+            raise SheetError(self.problems, notes=self.notes)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The problems from the top of the sheet to its end."""
+        return _in_order(self._problems)
+
+    @property
+    def advice(self) -> tuple[Problem, ...]:
+        """The advice from the top of the sheet to its end."""
+        return _in_order(self._advice)
+
+    @property
+    def notes(self) -> tuple[Problem, ...]:
+        """The notes from the top of the sheet to its end."""
+        return _in_order(self._notes)
+
+
+def _in_order(found: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(sorted(found, key=lambda problem: problem.line or 0))
+
+
+# What comes of fetching a sheet: its bytes, or a sentence that says why there are none.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """A sheet's bytes, what to call it, and the folder it lies in if it is a local file."""
+
+    content: bytes
+    name: str
+    folder: Path | None = None
+
+
+def refused(name: str, message: str) -> SheetError:
+    """Return the error for a sheet that could not be had."""
+    return SheetError([Problem(file=name, message=message)])
+
+
+def too_large(name: str) -> SheetError:
+    """Return the error for a sheet that is larger than any campaign."""
+    return refused(name, f"is larger than {say_bytes(MAX_BYTES)}, the limit for a sheet: split it")

@@ -1,15 +1,19 @@
-"""JSON and JSON lines to a tree: every object knows its line, and no key is there twice."""
+"""Reads JSON into trees with line numbers, names the first mistake, and reads scripts."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from callsheet.tasks.brief import Json
-from callsheet.tasks.sheet.findings import Findings
-from callsheet.tasks.sheet.limits import MAX_DEPTH
+from callsheet.tasks.runtime.errors import shorten
+from callsheet.tasks.sheet.table import Findings, Mistake
+from callsheet.tasks.sheet.text import MAX_CELL_CHARACTERS, MAX_DEPTH, is_blank, tidy, tidy_value
+from callsheet.tasks.values.briefs import Json
+
+# JSON and JSON lines to a tree: every object knows its line, and no key is there twice.
 
 
 class Object(dict[str, Any]):
@@ -57,7 +61,6 @@ def _mend(
     text: str, error: json.JSONDecodeError, findings: Findings, *, said: str, line: int = 1
 ) -> Json:
     """Note the mistakes of a document; return it without them, or None."""
-    from callsheet.tasks.sheet.json_mistakes import find_mistake
 
     for _ in range(MAX_MISTAKES):
         mistake = find_mistake(text, error)
@@ -133,3 +136,222 @@ def _object_lines(text: str, line: int) -> Iterator[tuple[int, list[int]]]:
         elif landmark[1] and open_objects:
             open_objects[-1][1].append(line)
             line += landmark[1].count("\n")
+
+
+# What is wrong in a text that is meant to be JSON, in words, and the text with it mended.
+#
+# A mended text is used for nothing but to find what else is wrong. Mending moves no line.
+
+
+_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_QUOTED = re.compile(r"'((?:[^'\\\n]|\\.)*)'|[“”„«»]([^“”„«»\n]*)[“”„«»]")
+_NUMBER = re.compile(r"[0-9][0-9.]*")
+_BARE = re.compile(r"[^\s,:\[\]{}\"]+")
+_LANDMARK = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[\[\]{}]|\n')
+
+
+def find_mistake(text: str, error: json.JSONDecodeError) -> Mistake:
+    """Return the mistake at which the parser stopped."""
+    stop = _Stop(text, error)
+    ways = (stop.in_a_text, stop.comment, stop.comma, stop.end, stop.quotes, stop.zeros, stop.gap)
+    found = next((mistake for way in ways if (mistake := way())), None)
+    return found or stop.bare_word() or stop.says(f"{stop.here} stands where it cannot")
+
+
+class _Stop:
+    """Where the parser stopped: the next sign and the one before it, blanks left out."""
+
+    def __init__(self, text: str, error: json.JSONDecodeError) -> None:
+        self.text, self.error = text, error
+        self.at = error.pos + len(text[error.pos :]) - len(text[error.pos :].lstrip())
+        self.end_before = len(text[: self.at].rstrip())
+        self.here = text[self.at : self.at + 1]
+        self.previous = text[self.end_before - 1 : self.end_before]
+
+    def says(self, words: str, place: int | None = None) -> Mistake:
+        return Mistake(self.text.count("\n", 0, self.at if place is None else place) + 1, words)
+
+    def mended(self, words: str, start: int, end: int, new: str) -> Mistake:
+        text = self.text[:start] + new + self.text[end:]
+        return self.says(words, start)._replace(mended=text)
+
+    def in_a_text(self) -> Mistake | None:
+        place, said = self.error.pos, self.error.msg
+        if "control character" in said or "Unterminated" in said:
+            words = (
+                'a quote (") is not closed before the line ends; in a text a line break is written '
+                "\\n"
+            )
+            return self.says(words, place)
+        if "escape" in said:
+            words = "a backslash stands where JSON has no use for it: write it twice (\\\\)"
+            return self.mended(words, place, place + 1, "\\\\")
+        return None
+
+    def comment(self) -> Mistake | None:
+        if not (found := _COMMENT.match(self.text, self.at)):
+            return None
+        words = f'"{shorten(found[0])}" is a comment, and JSON has none: take it out'
+        return self.mended(words, self.at, found.end(), re.sub(r"[^\n]", " ", found[0]))
+
+    def comma(self) -> Mistake | None:
+        place = self.at if self.here == "," else self.end_before - 1
+        following = self.text[place + 1 :].lstrip()[:1]
+        if place < 0 or self.text[place] != ",":
+            return None
+        if following in ("]", "}"):
+            words = f"a comma stands before the closing {following}: take it out"
+        elif self.here == ",":
+            words = "a comma has nothing before it: take it out"
+        else:
+            return None
+        return self.mended(words, place, place + 1, " ")
+
+    def end(self) -> Mistake | None:
+        if not self.text.strip():
+            return self.says("it is empty")
+        if "Extra data" in self.error.msg:
+            return self.says("it goes on after its end: put all rows into one list, [ ... ]")
+        if self.here:
+            return None
+        sign, line = _last_open(self.text)
+        closing = "]" if sign == "[" else "}"
+        return Mistake(line, f"the {sign} that opens here is never closed: {closing} is missing")
+
+    def quotes(self) -> Mistake | None:
+        if not (found := _QUOTED.match(self.text, self.at)):
+            return None
+        inner = (found[1] or found[2] or "").replace("\\'", "'").replace('"', '\\"')
+        kind = "single" if self.here == "'" else "curly"
+        words = f'"{shorten(inner)}" stands in {kind} quotes: JSON wants straight double ones (")'
+        return self.mended(words, self.at, found.end(), f'"{inner}"')
+
+    def zeros(self) -> Mistake | None:
+        start = self.end_before - 1
+        if self.previous != "0" or not self.here.isdigit():
+            return None
+        number = _NUMBER.match(self.text, start)
+        digits = number[0] if number else "0"
+        words = f'the number {digits} begins with 0: put quotes around it ("{digits}")'
+        return self.mended(words, start, start + len(digits), f'"{digits}"')
+
+    def gap(self) -> Mistake | None:
+        before = self.end_before
+        if "':' delimiter" in self.error.msg:
+            return self.mended("a colon (:) is missing after the name", before, before, ":")
+        if "',' delimiter" in self.error.msg and self.here in "]}":
+            missing = "}" if self.here == "]" else "]"
+            words = f"{missing} is missing before the closing {self.here}"
+            return self.mended(words, before, before, missing)
+        if "',' delimiter" in self.error.msg:
+            if self.previous == '"' and self.here not in '"{[':
+                return self.says('a quote (") stands inside a text: write \\" for it')
+            return self.mended("a comma is missing at the end", before, before, ",")
+        if self.previous == ":" and self.here in ",]}":
+            words = 'a name has no value: write "" after its colon'
+            return self.mended(words, before, before, '""')
+        return None
+
+    def bare_word(self) -> Mistake | None:
+        if not (word := _BARE.match(self.text, self.at)):
+            return None
+        words = f'"{shorten(word[0])}" stands without quotes: put straight ones (") around it'
+        if word[0] in ("True", "False", "None"):
+            plain = {"True": "true", "False": "false", "None": "null"}[word[0]]
+            return self.mended(f"{word[0]} is spelled {plain} in JSON", self.at, word.end(), plain)
+        return self.mended(words, self.at, word.end(), json.dumps(word[0]))
+
+
+def _last_open(text: str) -> tuple[str, int]:
+    """Return the innermost bracket that is never closed, and its line."""
+    line = 1
+    opened: list[tuple[str, int]] = [("{", 1)]
+    for landmark in _LANDMARK.finditer(text):
+        if landmark[0] == "\n":
+            line += 1
+        elif landmark[0] in ("{", "["):
+            opened.append((landmark[0], line))
+        elif landmark[0] in ("}", "]") and len(opened) > 1:
+            opened.pop()
+    return opened[-1]
+
+
+# A script as people write it: text with a blank line between scenes, JSON, or `@file`.
+
+
+_SCENE_BREAK = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
+
+
+def read_script(value: Json, *, folder: Path | None) -> Json:
+    """Return the script object; raise ValueError with what is wrong.
+
+    `folder` is where a local sheet lies; other sheets cannot point to files. A script that
+    begins with a real @ is written with two.
+    """
+    if isinstance(value, Mapping):
+        return read_object(value)
+    if not isinstance(value, str):
+        raise ValueError('is neither text nor an object like {"scenes": [...]}')
+    if value.startswith("@@"):
+        return _script(value[1:])
+    if value.startswith("@") and "\n" not in value:
+        return _script(_file_text(value[1:].strip(), folder))
+    return _script(value)
+
+
+def read_speech(value: Json, *, folder: Path | None) -> Json:
+    """Return what somebody is to say: text as it is, also from `@file`, or an object.
+
+    Raises ValueError with what is wrong.
+    """
+    if not isinstance(value, str):
+        return read_script(value, folder=folder)
+    if value.startswith("@@"):
+        return value[1:]
+    if value.startswith("@") and "\n" not in value:
+        value = _file_text(value[1:].strip(), folder)
+    return read_object(value) if value.startswith("{") else value
+
+
+def read_object(value: Json) -> Json:
+    """Return an object from itself or from JSON text; raise ValueError with what is wrong."""
+    try:
+        document = tidy_value(parse_json(value) if isinstance(value, str) else value)
+    except json.JSONDecodeError as error:
+        words = find_mistake(error.doc, error).words
+        raise ValueError(f"begins like JSON but is none: {words}") from None
+    except ValueError as error:
+        raise ValueError(f"begins like JSON but cannot be used: {error}") from None
+    if not isinstance(document, Mapping) or is_blank(document):
+        raise ValueError("is not an object in JSON")
+    return dict(document)
+
+
+def _script(text: str) -> Json:
+    if text.startswith("{"):
+        return read_object(text)
+    scenes = [scene.strip() for scene in _SCENE_BREAK.split(text)]
+    return {"scenes": [{"narration": scene} for scene in scenes if scene]}
+
+
+def _file_text(name: str, folder: Path | None) -> str:
+    if folder is None:
+        raise ValueError("names a file, but only a sheet in a local folder can; put the text here")
+    home = folder.resolve()
+    path = (home / name).resolve()
+    if not path.is_relative_to(home):
+        raise ValueError("lies outside the sheet's folder; move it there")
+    if not path.is_file():
+        raise ValueError("is not a file beside the sheet; a script that begins with @ needs @@")
+    try:
+        with path.open("rb") as source:
+            content = source.read(MAX_CELL_CHARACTERS * 4 + 4)
+        encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        text = tidy(content.decode(encoding))
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8 text; save it as UTF-8") from None
+    if not text:
+        raise ValueError("is an empty file")
+    return text

@@ -1,4 +1,4 @@
-"""Excel workbooks, read cell by cell: pandas would turn `007` into 7 and errors into blanks."""
+"""Reads Excel workbooks, cell by cell, and picks the worksheet."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from callsheet.tasks.errors import SheetError
-from callsheet.tasks.plural import say_bytes
-from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet.grid import Grid
-from callsheet.tasks.sheet.limits import MAX_UNZIP_RATIO, MAX_UNZIPPED_BYTES
-from callsheet.tasks.sheet.line import Line
-from callsheet.tasks.sheet.table import Table
-from callsheet.tasks.sheet.worksheet_choice import choose_worksheet
-from callsheet.tasks.sheet.worksheet_shape import Shape, filled_down, read_shape
+from callsheet.tasks.sheet.headers import SEARCHED, HeaderLines, find_header
+from callsheet.tasks.sheet.table import Findings, Line, Table
+from callsheet.tasks.sheet.text import MAX_UNZIP_RATIO, MAX_UNZIPPED_BYTES
+from callsheet.tasks.sheet.worksheet import Shape, filled_down, read_shape
+from callsheet.tasks.values.amounts import say_bytes
 
 if TYPE_CHECKING:
-    from callsheet.tasks.sheet.worksheet_cells import Row
+    from callsheet.tasks.sheet.worksheet import Row
+
+# Excel workbooks, read cell by cell: pandas would turn `007` into 7 and errors into blanks.
+
 
 _RETURN = re.compile("_x000[dD]_\n?")
 _EXACT = 10**15
@@ -83,7 +85,7 @@ def _open(
     """Return a worksheet's title, its shape, and its lines, each read when it is asked for."""
     from openpyxl import load_workbook
 
-    from callsheet.tasks.sheet.worksheet_cells import rows_of
+    from callsheet.tasks.sheet.worksheet import rows_of
 
     book = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
     title = choose_worksheet(book, findings, worksheet)
@@ -209,3 +211,72 @@ def _declares_entities(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
             return b"<!DOCTYPE" in source.read(4096)
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError):
         return False
+
+
+# Which worksheet of a workbook is the sheet: a cover or notes may stand before it.
+
+
+#: So many lines of every worksheet are read to see which of them is the sheet.
+_GLANCE = 100
+
+
+def choose_worksheet(book: Any, findings: Findings, worksheet: str | None) -> str:
+    """Return the title of the worksheet that is named, else of the visible one with a header.
+
+    Raises SheetError where there is none, or more than one.
+    """
+    if worksheet is not None:
+        return _named(book, findings, worksheet.strip())
+    visible = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+    if not visible:
+        findings.give_up("has no rows: it has no visible worksheet")
+    if len(visible) == 1:
+        return str(visible[0].title)
+    titles = [sheet.title for sheet in visible]
+    found = {sheet.title: _header_of(sheet) for sheet in visible}
+    fit = [title for title, header in found.items() if header.certain] or [
+        title for title, header in found.items() if header.lines
+    ]
+    if not fit:
+        findings.give_up(
+            "has no column Callsheet knows (id, title, tool, script, ...) in any worksheet it "
+            f"shows ({_quoted(titles)}); --worksheet NAME reads a hidden one"
+        )
+    if len(fit) > 1:
+        findings.give_up(
+            f"has {len(fit)} worksheets that may be the sheet, {_quoted(fit)}: "
+            f"choose one with --worksheet {_typed(fit[0])}"
+        )
+    others = [title for title in titles if title != fit[0]]
+    findings.note(
+        f'has {len(titles)} worksheets; "{fit[0]}" is read, the one with columns Callsheet knows, '
+        f"not {_quoted(others)} (--worksheet {_typed(fit[0])} settles it)"
+    )
+    return str(fit[0])
+
+
+def _named(book: Any, findings: Findings, worksheet: str) -> str:
+    titles = {sheet.title.strip().casefold(): str(sheet.title) for sheet in book.worksheets}
+    found = titles.get(worksheet.casefold())
+    if found is None:
+        close = get_close_matches(worksheet.casefold(), titles, n=1)
+        there = f"; it has {_quoted(titles.values())}"
+        hint = f' (did you mean "{titles[close[0]]}"?)' if close else there
+        findings.give_up(f'has no worksheet "{worksheet}"{hint}')
+    return found
+
+
+def _header_of(sheet: Any) -> HeaderLines:
+    sheet.reset_dimensions()
+    first = sheet.iter_rows(max_row=_GLANCE, values_only=True)
+    lines = [["" if value is None else str(value) for value in row] for row in first]
+    return find_header([line for line in lines if any(map(str.strip, line))][:SEARCHED])
+
+
+def _quoted(titles: Iterable[str]) -> str:
+    return ", ".join(f'"{title}"' for title in titles)
+
+
+def _typed(title: str) -> str:
+    """Return a title as it is typed in a shell."""
+    return title if re.fullmatch(r"[\w.-]+", title) else f'"{title}"'

@@ -4,10 +4,9 @@ Knows no service, no ledger and no Prefect. boto3, PyAV, httpx and pysubs2 are i
 functions that need them, because commands that only read the ledger must not pay for them.
 """
 
-from callsheet.tasks.store.captions import check_captions
+from callsheet.tasks.store.addresses import open_store
+from callsheet.tasks.store.checks import check_captions
 from callsheet.tasks.store.fetch import Fetcher
-from callsheet.tasks.store.naming import FileKind, object_name
-from callsheet.tasks.store.open import open_store
 from callsheet.tasks.store.second_process import SecondProcess
-from callsheet.tasks.store.store import File, Store, StoredFile
+from callsheet.tasks.store.store import File, FileKind, Store, StoredFile, object_name
 from callsheet.tasks.store.video_file import VideoFile, inspect_apart, inspect_video

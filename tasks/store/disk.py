@@ -1,19 +1,27 @@
-"""The disk under spool and store: locked files, synced folders, and its troubles in sentences."""
+"""Files on disk: locks, syncs, temporary files, sizes and digests."""
 
 from __future__ import annotations
 
+import base64
 import errno
+import hashlib
 import io
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
+from typing import BinaryIO, Self
 
-from callsheet.tasks.errors import StoreError
-from callsheet.tasks.plural import say_bytes
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import StoreError
+from callsheet.tasks.values.amounts import say_bytes
+
+# The disk under spool and store: locked files, synced folders, and its troubles in sentences.
+
 
 #: No space, over the quota, and larger than this process may write: one meaning for people.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -151,3 +159,154 @@ def lock(handle: int, *, wait: bool = False) -> bool:
     except OSError:  # A network mount without locks: nothing better is to be had there.
         return True
     return True
+
+
+# A file on its way to its name: written beside it, on the disk before the name exists.
+
+
+class TemporaryFile:
+    """Becomes `target` or leaves nothing behind; what a killed process left, `sweep` removes."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self.path = target.with_name(f".callsheet-{secrets.token_hex(8)}.part")
+
+    def __enter__(self) -> Self:
+        # Videos are for others to read: the user's umask decides, as with any file they make.
+        self._file = open_locked(self.path, mode=0o666)
+        crashpoint("store: the temporary file is open")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def write(self, source: Path | bytes) -> Measure:
+        """Copy `source` onto the disk and return what was copied."""
+        with open_source(source) as file:
+            copied = measure_blocks(self._copied(blocks(file)), md5=False)
+        crashpoint("store: the temporary file is written")
+        os.fsync(self._file.fileno())
+        crashpoint("store: the temporary file is on the disk")
+        return copied
+
+    def read_back(self) -> Measure:
+        """Return what the file holds, read from its first byte."""
+        self._file.seek(0)
+        return measure_blocks(blocks(self._file), md5=False)
+
+    def publish(self) -> bool:
+        """Give the file its name; False when the name is taken."""
+        try:
+            # Unlike a rename, a link never replaces what is there.
+            os.link(self.path, self._target)
+            crashpoint("store: the temporary file has its name too")
+        except FileExistsError:
+            return False
+        except OSError:
+            return self._rename_if_free()
+        return True
+
+    def overwrite(self) -> None:
+        """Give the file its name, taking it from whatever had it."""
+        os.replace(self.path, self._target)
+        crashpoint("store: the temporary file took the name")
+
+    def _copied(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            left = memoryview(piece)
+            while left:
+                left = left[self._file.write(left) :]
+            yield piece
+
+    def _rename_if_free(self) -> bool:
+        # FAT, exFAT and many network mounts have no hard links. There, one of us at a time
+        # looks and renames; a crash lets go of the lock.
+        mark = hashlib.sha256(self._target.name.encode()).hexdigest()[:16]
+        guard = self._target.with_name(f".callsheet-{mark}.lock")
+        file = open_locked(guard)
+        try:
+            if os.path.lexists(self._target):
+                return False
+            os.rename(self.path, self._target)
+            return True
+        finally:
+            guard.unlink(missing_ok=True)
+            file.close()
+
+
+def sync_and_measure(path: Path) -> Measure:
+    """Return what a finished file holds, once that is on the disk."""
+    with open_source(path) as file:
+        os.fsync(file.fileno())
+        return measure_blocks(blocks(file), md5=False)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files in `folder` that nobody writes any more."""
+    # One at a time: there may be a hundred thousand. What may not be listed is left alone.
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(".callsheet-") and entry.name.endswith(".part"):
+                _remove_left(entry.path)
+
+
+def _remove_left(path: str) -> None:
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDWR)
+        try:
+            # One that somebody still writes is locked by them.
+            if lock(handle):
+                os.unlink(path)
+        finally:
+            os.close(handle)
+
+
+# How large some bytes are, and their digests.
+
+
+_BLOCK = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A size and the digests, in hex; `md5` is empty when nobody asked for it."""
+
+    bytes: int
+    sha256: str
+    md5: str
+
+
+def measure(source: Path | bytes, *, md5: bool = True) -> Measure:
+    """Return the size and digests of a file or of bytes."""
+    with open_source(source) as file:
+        return measure_blocks(blocks(file), md5=md5)
+
+
+def measure_blocks(pieces: Iterator[bytes], *, md5: bool = True) -> Measure:
+    """Return the size and digests of what `pieces` add up to."""
+    size, sha256 = 0, hashlib.sha256()
+    other = hashlib.md5(usedforsecurity=False) if md5 else None
+    for piece in pieces:
+        size += len(piece)
+        sha256.update(piece)
+        if other is not None:
+            other.update(piece)
+    return Measure(size, sha256.hexdigest(), other.hexdigest() if other is not None else "")
+
+
+def open_source(source: Path | bytes) -> BinaryIO:
+    """Open a file, or bytes as if they were one."""
+    return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
+
+
+def blocks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield what is left of `file`."""
+    while block := file.read(_BLOCK):
+        yield block
+
+
+def base64_of(hexed: str) -> str:
+    """Return a hex digest the way HTTP headers want it."""
+    return base64.b64encode(bytes.fromhex(hexed)).decode()

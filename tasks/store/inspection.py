@@ -1,9 +1,4 @@
-"""A look at a video that plays: its pictures, and what is wrong with it.
-
-It takes part in `inspect_video`, which reads and decodes all that is needed anyway: key frames at
-ten moments, sizes of packets, some sound. More is decoded only of what looks black or silent.
-Nothing that goes wrong here says anything about the video: there are fewer pictures or findings.
-"""
+"""Inspects a video that plays, and stores the pictures made of it."""
 
 from __future__ import annotations
 
@@ -17,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from callsheet.tasks.store.checks import (
     PicturePacket,
+    Sound,
     is_dark,
     judge_black,
     judge_clipping,
@@ -24,11 +20,18 @@ from callsheet.tasks.store.checks import (
     judge_silence,
     may_stand_still,
 )
-from callsheet.tasks.store.pictures import TILES, Jpeg, moments, poster_of, strip_of, tile_of
-from callsheet.tasks.store.sound import Sound
-from callsheet.tasks.store.ten_pictures import picture_moments
+from callsheet.tasks.store.pictures import (
+    TILES,
+    Jpeg,
+    moments,
+    picture_moments,
+    poster_of,
+    strip_of,
+    tile_of,
+)
+from callsheet.tasks.store.store import Store, picture_name
 from callsheet.tasks.store.video_file import VideoFile, decoding_threads, inspect_video
-from callsheet.tasks.video_checks import Check
+from callsheet.tasks.values.briefs import Check
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -38,6 +41,13 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from callsheet.tasks.store.second_process import SecondProcess
+
+# A look at a video that plays: its pictures, and what is wrong with it.
+#
+# It takes part in `inspect_video`, which reads and decodes all that is needed anyway: key frames at
+# ten moments, sizes of packets, some sound. More is decoded only of what looks black or silent.
+# Nothing that goes wrong here says anything about the video: there are fewer pictures or findings.
+
 
 #: What is made of a video: poster and strip of key frames, the same of ten moments, for which all
 #: of it is decoded, the poster alone, or nothing.
@@ -202,3 +212,57 @@ def _nearest(keys: list[int], moment: float) -> int:
 
 def _tell(error: Exception) -> None:
     _log.debug("a video could not be looked at closely: %s", type(error).__name__)
+
+
+# What is kept beside a video: its pictures. They can be made again, so none is waited for long.
+
+
+#: How a picture's name ends where its video's ends in .mp4.
+ENDINGS: Mapping[Literal["poster", "strip"], str] = {"poster": ".jpg", "strip": ".strip.jpg"}
+#: Seconds that a delivery waits for its pictures at most.
+LONGEST = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureBeside:
+    """A picture in the store: its address, bytes, and pixels; `shown` different ones are in it."""
+
+    uri: str
+    bytes: int
+    width: int
+    height: int
+    shown: int = 1
+
+
+async def keep_pictures(
+    store: Store, video: str, inspection: Inspection
+) -> dict[Literal["poster", "strip"], PictureBeside]:
+    """Keep the pictures of a video beside it, by its name; return those that are there."""
+    made: dict[Literal["poster", "strip"], Jpeg | None] = {
+        "poster": inspection.poster,
+        "strip": inspection.strip,
+    }
+    wanted = {kind: jpeg for kind, jpeg in made.items() if jpeg is not None}
+    try:
+        async with asyncio.timeout(LONGEST):
+            addresses = await asyncio.gather(
+                *(
+                    store.keep(
+                        picture_name(video, ENDINGS[kind]), jpeg.data, content_type="image/jpeg"
+                    )
+                    for kind, jpeg in wanted.items()
+                )
+            )
+    except TimeoutError:
+        return {}
+    return {
+        kind: PictureBeside(
+            uri=uri,
+            bytes=len(jpeg.data),
+            width=jpeg.width,
+            height=jpeg.height,
+            shown=inspection.shown if kind == "strip" else 1,
+        )
+        for (kind, jpeg), uri in zip(wanted.items(), addresses, strict=True)
+        if uri is not None
+    }

@@ -10,11 +10,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callsheet.tasks.errors import StoreError
+from callsheet.tasks.runtime.errors import StoreError
+from callsheet.tasks.store.bucket import ObjectHead, S3Objects
 from callsheet.tasks.store.disk import disk_trouble, make_private, sync_folder
-from callsheet.tasks.store.s3_client import S3Calls, S3Trouble, said
-from callsheet.tasks.store.s3_objects import ObjectHead, S3Objects
-from callsheet.tasks.store.s3_probe import Abilities, probe
+from callsheet.tasks.store.s3_client import Abilities, S3Calls, S3Trouble, probe, said
 from callsheet.tasks.store.store import Listed, marked
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from yarl import URL
 
-from callsheet.tasks.connections import ERRORS, Answer, Connections, address
-from callsheet.tasks.errors import StoreError
+from callsheet.tasks.runtime.connections import ERRORS, Answer, Connections, address
+from callsheet.tasks.runtime.errors import StoreError
 
 #: Whatever may go wrong on the way; ValueError is what an address that is none may end in.
 NETWORK_ERRORS = (*ERRORS, ValueError)

@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from callsheet.tasks.crash import crashpoint
-from callsheet.tasks.errors import StoreError
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import StoreError
 from callsheet.tasks.store.disk import disk_trouble, make_private, require_room, try_open_locked
 
 #: So much is hashed and written at a time, and a video of no more than that is never resumed.

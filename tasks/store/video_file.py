@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from callsheet.tasks.errors import VideoError
+from callsheet.tasks.runtime.errors import VideoError
 
 if TYPE_CHECKING:
     from av.container import InputContainer

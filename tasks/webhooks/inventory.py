@@ -1,21 +1,61 @@
-"""Which webhooks at the service are ours, and what is to become of each.
+"""Callsheet's webhooks at the service.
 
-The service's list, the ledger's and the secrets kept here are compared. Changes nothing.
+Which exist, created and deleted in an order that survives a crash.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from callsheet.tasks.credentials import WebhookSecret, read_webhook_secrets
-from callsheet.tasks.errors import NotFound
-from callsheet.tasks.ledger import Subscription, all_subscriptions
-from callsheet.tasks.service import Webhook
-from callsheet.tasks.webhooks.subscriber import Subscriber
+from sqlalchemy import Connection
+
+from callsheet.tasks.credentials import (
+    WebhookSecret,
+    drop_webhook_secret,
+    keep_webhook_secret,
+    read_webhook_secret,
+    read_webhook_secrets,
+    retire_webhook_secret,
+)
+from callsheet.tasks.credentials.secret_files import make_private_folder
+from callsheet.tasks.engine.context import organisation_of
+from callsheet.tasks.engine.owner import this_process
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.webhook_events import (
+    Subscription,
+    all_subscriptions,
+    name_subscription,
+    plan_subscription,
+    retire_subscription,
+)
+from callsheet.tasks.runtime.errors import (
+    ConfigurationError,
+    NotFound,
+    NotSent,
+    RateLimited,
+    Refused,
+    ShapeError,
+)
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import UnixClock
+from callsheet.tasks.service import VideoService, Webhook
+from callsheet.tasks.service.operations import CREATE_WEBHOOK
+from callsheet.tasks.store.disk import try_open_locked
+
+# Which webhooks at the service are ours, and what is to become of each.
+#
+# The service's list, the ledger's and the secrets kept here are compared. Changes nothing.
+
 
 #: The one event kind that the specification names (section 6).
 READY = "video.ready"
@@ -193,3 +233,189 @@ def _parts(url: str) -> tuple[object, ...]:
     found = urlsplit(url.rstrip("/"))
     port = found.port or {"http": 80, "https": 443}.get(found.scheme)
     return found.scheme, found.hostname, port, found.path, found.query
+
+
+# Creates, repairs and deletes a webhook of ours, each in an order no crash can turn into a loss.
+#
+# Before a create is sent, the secret has its place on the disk and the ledger knows of it; after
+# it, the secret is saved before anything else. What is left half done is found by the next
+# inventory.
+
+
+#: Seconds between two tries to have the folder of secrets.
+LOCK_INTERVAL = 0.1
+
+
+@asynccontextmanager
+async def folder_lock(at: Subscriber, *, timeout: float) -> AsyncIterator[bool]:
+    """Hold the folder of secrets for us alone, or yield False when somebody else has it too long.
+
+    The lock is the system's and ends with its process. Raises ConfigurationError when the folder
+    cannot be used.
+    """
+    make_private_folder(at.folder)
+    held = None
+    try:
+        for _ in range(max(1, round(timeout / LOCK_INTERVAL))):
+            held = try_open_locked(at.folder / "lock")
+            if held is not None:
+                break
+            await at.sleep(LOCK_INTERVAL)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{at.folder} cannot be used to keep webhook secrets: {error.strerror}",
+            remedy="give yourself the right to write there",
+        ) from None
+    try:
+        yield held is not None
+    finally:
+        if held is not None:
+            held.close()
+
+
+async def create(at: Subscriber, *, beside: bool = False) -> OwnWebhook | None:
+    """Create a webhook; None when another place was quicker, unless it is to be `beside` others.
+
+    The create is sent once. Raises ServiceError: when its outcome is not known, the next inventory
+    finds what it left, which is deleted, because nobody has its secret.
+    """
+    nonce, now = at.nonce(), at.clock()
+    held = WebhookSecret(nonce=nonce, organisation=at.organisation, secret="", made_at=now)
+    keep_webhook_secret(at.folder, held)
+    planned = Subscription(
+        nonce=nonce,
+        organisation=at.organisation,
+        url=at.prefix + nonce,
+        place=at.place,
+        made_at=now,
+    )
+    if not await at.ledger.write(partial(_plan, planned=planned, beside=beside)):
+        drop_webhook_secret(at.folder, nonce)
+        return None
+    try:
+        webhook = await at.service.create_webhook(planned.url, [READY])
+    except (NotSent, RateLimited, Refused):
+        await retire(at, nonce)
+        raise
+    if webhook.secret is None:
+        await delete(at, OwnWebhook(webhook=webhook, entry=planned))
+        raise ShapeError(
+            "create webhook: the service showed no secret, so nothing of it can be verified",
+            operation=CREATE_WEBHOOK.name,
+            remedy="make one in the service's own pages, and set CALLSHEET_WEBHOOK_SECRET",
+        )
+    keep_webhook_secret(at.folder, replace(held, secret=webhook.secret))
+    await at.ledger.write(partial(name_subscription, nonce=nonce, webhook_id=webhook.id))
+    return OwnWebhook(webhook=webhook, entry=replace(planned, webhook_id=webhook.id))
+
+
+async def delete(at: Subscriber, own: OwnWebhook) -> None:
+    """Delete a webhook at the service, then retire its secret; raise ServiceError."""
+    with contextlib.suppress(NotFound):
+        await at.service.delete_webhook(own.webhook.id)
+    await retire(at, own.entry.nonce)
+
+
+async def retire(at: Subscriber, nonce: str) -> None:
+    """Record that a webhook is used no more; its secret is taken for a while longer."""
+    await at.ledger.write(partial(retire_subscription, nonce=nonce, at=at.clock()))
+    kept = read_webhook_secret(at.folder, nonce)
+    if kept is not None and not kept.secret:
+        drop_webhook_secret(at.folder, nonce)
+    retire_webhook_secret(at.folder, nonce, at=at.clock())
+
+
+async def repair(at: Subscriber, found: WebhookInventory) -> None:
+    """Bring service, ledger and secrets to what an inventory has found; raise ServiceError."""
+    for own in found.useless:
+        await delete(at, own)
+    for nonce in sorted(found.gone):
+        await retire(at, nonce)
+    for own in found.here:
+        await _record(at, own)
+    for secret in read_webhook_secrets(at.folder):
+        if secret.retired_at is not None and not secret.lives(at.clock()):
+            drop_webhook_secret(at.folder, secret.nonce)
+
+
+async def _record(at: Subscriber, own: OwnWebhook) -> None:
+    """Enter a webhook into the ledger that a lost ledger, or a crash, has left without its id."""
+    nonce, webhook_id = own.entry.nonce, own.webhook.id
+    if not own.recorded:
+        await at.ledger.write(partial(plan_subscription, planned=own.entry))
+        kept = read_webhook_secret(at.folder, nonce)
+        if kept is not None and kept.organisation != at.organisation:
+            # The key was replaced since: it is the same organisation under another fingerprint.
+            keep_webhook_secret(at.folder, replace(kept, organisation=at.organisation))
+    elif own.entry.webhook_id != webhook_id:
+        await at.ledger.write(partial(name_subscription, nonce=nonce, webhook_id=webhook_id))
+
+
+def _plan(connection: Connection, planned: Subscription, *, beside: bool) -> bool:
+    """Commit the plan; return False, and plan nothing, while another place has a webhook."""
+    known = all_subscriptions(connection, planned.organisation)
+    if not beside and any(one.retired_at is None and one.place != planned.place for one in known):
+        return False
+    plan_subscription(connection, planned)
+    return True
+
+
+# Who subscribes, and the status of the subscription. Values alone: asks nobody.
+
+
+def new_nonce() -> str:
+    """Return what nobody can guess and a path can hold; the ledger has room for 40 characters."""
+    return secrets.token_urlsafe(24)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subscriber:
+    """What a subscription is made with; `nonce` returns a new last part of an address."""
+
+    settings: Settings
+    ledger: Ledger
+    service: VideoService
+    clock: UnixClock = field(default=time.time)
+    sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep)
+    nonce: Callable[[], str] = field(default=new_nonce)
+
+    @property
+    def folder(self) -> Path:
+        """Where the secrets are kept."""
+        return self.settings.webhook_secrets
+
+    @property
+    def place(self) -> str:
+        """The same for the ledger, which processes on other hosts may share."""
+        host = this_process().partition(":")[0]
+        return f"{host}:{self.folder.resolve()}"
+
+    @property
+    def organisation(self) -> str:
+        return organisation_of(self.settings)
+
+    @property
+    def prefix(self) -> str:
+        """What the addresses of our webhooks begin with."""
+        return f"{self.settings.webhook_url}/"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubscriptionStatus:
+    """The subscription as it was just found.
+
+    made:    it was created just now.
+    enabled: it had been disabled and is active again: whoever waits for hints must sweep.
+    heard:   a ping that was asked for now came into the inbox, signed by this subscription.
+    missed:  ids of events that the service has tried to deliver lately and the inbox lacks.
+    trouble: why hints cannot be relied on now, in a sentence; None when all is well.
+    """
+
+    nonce: str | None = None
+    webhook_id: str | None = None
+    url: str | None = None
+    made: bool = False
+    enabled: bool = False
+    heard: bool = False
+    missed: tuple[str, ...] = ()
+    trouble: str | None = None

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from callsheet.tasks.errors import CallsheetError, ConfigurationError, LedgerError
-from callsheet.tasks.ledger import Heard, hints_heard, latest_hint, listening
-from callsheet.tasks.settings import Settings
-from callsheet.tasks.suggest import again_with
-from callsheet.tasks.webhooks.subscriber import Subscriber, SubscriptionStatus
+from callsheet.tasks.ledger.webhook_events import Heard, hints_heard, latest_hint, listening
+from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError, LedgerError
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.suggest import again_with
+from callsheet.tasks.webhooks.inventory import Subscriber, SubscriptionStatus
 from callsheet.tasks.webhooks.subscription import ensure_subscription
 
 log = logging.getLogger("callsheet.webhooks")

@@ -16,8 +16,11 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, update
 
-from callsheet.tasks.ledger import CampaignRow, ensure_campaign, open_ledger, rows_of, sync_sheet
+from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.schema import campaigns, deliveries, events, rows, takes
+from callsheet.tasks.ledger.sync import sync_sheet
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.sheet import read_sheet
 from tests.programs import simple_sheet
 

@@ -136,10 +136,10 @@ def _part(thread: int) -> str:
 async def main() -> str:
     """Carry the campaign of this folder, sampled while its rows are on their way."""
     from callsheet.flows.pipeline import PLAIN, prepare
-    from callsheet.tasks.campaign.production import production
     from callsheet.tasks.campaign.run import open_run
+    from callsheet.tasks.campaign.steps import production
     from callsheet.tasks.campaign.values import Plan, RunOptions
-    from callsheet.tasks.settings import load_settings
+    from callsheet.tasks.runtime.settings import load_settings
 
     async def approve(plan: Plan) -> str:
         return "approved for the benchmark"

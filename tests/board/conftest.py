@@ -27,11 +27,12 @@ import httpx
 import pytest
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
-from callsheet.deployments.board.acts.people import Invitation, invite
+from callsheet.deployments.board.app import serving
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.serve import serving
-from callsheet.tasks.ledger import Ledger, open_ledger
-from callsheet.tasks.settings import Settings, load_settings
+from callsheet.deployments.board.services.people import Invitation, invite
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.settings import load_settings
 from tests.browser import find_browser
 from tests.databases import lay_ledger
 from tests.launcher import Process, launcher

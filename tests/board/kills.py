@@ -3,9 +3,8 @@
     python -m tests.board.kills [--every N]    every visit of a crash point of a run, of a retake's
                                                run and of a board, or one in N
 
-What is killed is a real process, at a named point (`tasks.crash`); the checker reads the service's
-own charge log first, and only then what the ledger says.
-"""
+What is killed is a real process, at a named point (`tasks.runtime.crash_points`); the checker reads
+the service's own charge log first, and only then what the ledger says."""
 
 from __future__ import annotations
 
@@ -25,8 +24,12 @@ from typing import Any
 
 import httpx
 
-from callsheet.deployments.board.attend import log_of
-from callsheet.tasks.ledger import find_campaign, open_ledger, plans_of, rows_of, runs_of, takes_of
+from callsheet.deployments.board.run_monitor import log_of
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.plans import plans_of
+from callsheet.tasks.ledger.runs import runs_of
+from callsheet.tasks.ledger.values import rows_of, takes_of
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.stage import API, approved, ended, plan_for, priced
 from tests.launcher import IMPORTS

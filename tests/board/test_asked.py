@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 import pytest
 from starlette.datastructures import QueryParams
 
-from callsheet.deployments.board.asked import AskedRows, filter_in, pairs_of, rows_in
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.tasks.ledger import RowFilter
+from callsheet.deployments.board.row_filters import AskedRows, filter_in, pairs_of, rows_in
+from callsheet.tasks.ledger.row_selection import RowFilter
 
 FILTERS = {
     "": RowFilter(),

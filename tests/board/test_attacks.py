@@ -14,14 +14,13 @@ import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from callsheet.deployments.board.acts.people import new_login
-from callsheet.deployments.board.beside import Beside
+from callsheet.deployments.board.app import HEAD_TIMEOUT, MOST_CONNECTIONS
+from callsheet.deployments.board.board import Beside
 from callsheet.deployments.board.guard import Guard
+from callsheet.deployments.board.limits import EACH, LOGINS, MOST, RESERVE, Streams, Tries
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.serve import HEAD_TIMEOUT, MOST_CONNECTIONS
-from callsheet.deployments.board.streams import EACH, MOST, RESERVE, Streams
-from callsheet.deployments.board.tries import LOGINS, Tries
-from callsheet.deployments.board.who import Person
+from callsheet.deployments.board.services.people import new_login
+from callsheet.tasks.ledger.people import Person
 from tests.board.conftest import OpenBoard, board_at
 from tests.campaigns import Stage, brief
 

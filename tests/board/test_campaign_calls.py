@@ -12,7 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.tasks.ledger import events_between, review
+from callsheet.tasks.ledger.reviews import review
+from callsheet.tasks.ledger.row_history import events_between
 from tests.board.conftest import OpenBoard
 from tests.campaigns import NOW, Stage, brief
 

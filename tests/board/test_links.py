@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.tasks.ledger import ensure_campaign
+from callsheet.tasks.ledger.campaigns import ensure_campaign
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.with_videos import with_videos
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Browser
 
-from callsheet.deployments.board.acts.people import new_login
-from callsheet.deployments.board.tries import LOGINS
+from callsheet.deployments.board.limits import LOGINS
+from callsheet.deployments.board.services.people import new_login
 from tests.board.conftest import OpenBoard
 
 NAVIGATES = {"sec-fetch-site": "none", "sec-fetch-mode": "navigate", "accept": "text/html"}

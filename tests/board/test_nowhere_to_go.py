@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.flows.carry_out import carry_out
-from callsheet.flows.pipeline import PLAIN
-from callsheet.tasks.ledger import open_ledger, void_plan
+from callsheet.flows.pipeline import PLAIN, carry_out
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.plans import void_plan
 from tests.board.conftest import settings_at
 from tests.board.unbegun import approved_plan, run_of
 from tests.programs import Sandbox, sandbox

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.flows.carry_out import RunEnd, carry_out
-from callsheet.flows.pipeline import PLAIN
-from callsheet.tasks.ledger import find_campaign, open_ledger
+from callsheet.flows.pipeline import PLAIN, RunEnd, carry_out
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
 from tests.board.conftest import board_at, settings_at
 from tests.board.stage import ended, made
 from tests.board.unbegun import Kind, approved_plan, run_of

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from callsheet.deployments.board.acts.reviews import decide
-from callsheet.deployments.board.who import Person
-from callsheet.tasks.ledger import find_campaign, rows_of, takes_of
+from callsheet.deployments.board.services.videos import decide
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.values import rows_of, takes_of
 from tests.board.conftest import OpenBoard, board_at, forked_run
 from tests.board.stage import API, approved, ended, made, plan_for, priced
 from tests.databases import lay_ledger

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from callsheet.tasks.ledger import ensure_campaign
+from callsheet.tasks.ledger.campaigns import ensure_campaign
 from tests.board.conftest import OpenBoard
 
 BEN = {"name": "Ben", "role": "viewer"}

@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from callsheet.tasks.ledger import begin_plan, ensure_campaign
+from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.plans import begin_plan
 from tests.board.conftest import NAMES, OpenBoard
 from tests.board.late_body import late_body
 from tests.board.with_videos import with_videos

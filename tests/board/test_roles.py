@@ -12,7 +12,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from callsheet.deployments.board.app import API, CALLS, PAGES
-from callsheet.tasks.ledger import ensure_campaign
+from callsheet.tasks.ledger.campaigns import ensure_campaign
 from tests.board.conftest import OpenBoard
 
 #: For anybody: to log in and out, and a probe; /metrics asks by itself (`test_metrics.py`).
@@ -20,8 +20,8 @@ OPEN = {"GET /login", "POST /login", "POST /logout", "GET /live", "GET /metrics"
 #: What may be done without a change of anything: asked for with GET by everybody who may look.
 ROUTES = {
     f"{method} {route.path}": route
-    for module in (*PAGES, *CALLS)
-    for route in module.router.routes
+    for router in (*PAGES, *CALLS)
+    for route in router.routes
     if isinstance(route, APIRoute)
     for method in sorted(route.methods)
 }
@@ -71,7 +71,7 @@ def path_of(route: APIRoute, campaign: str) -> str:
     return prefix + re.sub(r"\{[^}]+\}", "7", path)
 
 
-API_ROUTES = [route for module in CALLS for route in module.router.routes]
+API_ROUTES = [route for router in CALLS for route in router.routes]
 
 
 def may(name: str, who: str, campaign: str) -> bool:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.deployments.board.attend import Attendant
-from callsheet.flows.carry_out import carry_out
-from callsheet.flows.pipeline import PLAIN
+from callsheet.deployments.board.run_monitor import Attendant
+from callsheet.flows.pipeline import PLAIN, carry_out
 from callsheet.tasks.campaign.run import Run
-from callsheet.tasks.ledger import BoardRun, Ledger, claim_run, find_run, open_ledger
 from callsheet.tasks.ledger.leases import run_lease
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.runs import BoardRun, claim_run, find_run
 from tests.board.conftest import board_at, settings_at
 from tests.board.stage import API, ended
 from tests.board.unbegun import approved_plan, run_of

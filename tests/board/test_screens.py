@@ -12,9 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.tasks.brief import Brief
-from callsheet.tasks.ledger import STATES, State, find_plan, review
-from callsheet.tasks.ledger.plans import begin_plan, finish_plan, void_plan
+from callsheet.tasks.ledger.plans import begin_plan, find_plan, finish_plan, void_plan
+from callsheet.tasks.ledger.reviews import review
+from callsheet.tasks.ledger.values import STATES, State
+from callsheet.tasks.values.briefs import Brief
 from tests.board.conftest import OpenBoard
 from tests.board.with_videos import with_videos
 from tests.campaigns import Stage, brief

@@ -18,14 +18,13 @@ import pytest
 from openpyxl import Workbook
 from sqlalchemy import update
 
-from callsheet.deployments.board.quota import DAY, LIFETIME, SHEETS
 from callsheet.deployments.board.sheet_reading import ReadingLimits, SheetReader
-from callsheet.tasks.ledger import KeptSheet, begin_plan, find_sheet, keep_sheet
-from callsheet.tasks.ledger.plans import sheets_by
-from callsheet.tasks.ledger.schema_board import sheets
+from callsheet.deployments.board.uploads import DAY, LIFETIME, SHEETS
+from callsheet.tasks.ledger.plans import KeptSheet, begin_plan, find_sheet, keep_sheet, sheets_by
+from callsheet.tasks.ledger.schema_runs import sheets
 from callsheet.tasks.sheet import SheetOptions, parse_sheet
-from callsheet.tasks.sheet.limits import MAX_BYTES
-from callsheet.tasks.sheet.public_network import is_public
+from callsheet.tasks.sheet.text import MAX_BYTES
+from callsheet.tasks.sheet.web import is_public
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.stage import API, hand_in
 from tests.programs import simple_sheet

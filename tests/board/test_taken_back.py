@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.flows.carry_out import carry_out
-from callsheet.flows.pipeline import PLAIN
+from callsheet.flows.pipeline import PLAIN, carry_out
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import Plan
-from callsheet.tasks.ledger import void_plan
+from callsheet.tasks.ledger.plans import void_plan
 from tests.board.conftest import settings_at
 from tests.board.unbegun import approved_plan, run_of
 from tests.databases import lay_ledger

@@ -15,8 +15,8 @@ from tests.board.with_videos import with_videos
 async def test_every_route_refuses_a_misspelt_parameter(open_board: OpenBoard) -> None:
     calls = [
         (method, f"{API}{route.path}".format(**dict.fromkeys(route.param_convertors, "1")))
-        for module in CALLS
-        for route in module.router.routes
+        for router in CALLS
+        for route in router.routes
         if isinstance(route, APIRoute)
         for method in sorted(route.methods)
     ]

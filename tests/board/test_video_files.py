@@ -13,7 +13,13 @@ import pytest
 from PIL import Image
 
 from callsheet.deployments.board.board import Board
-from callsheet.tasks.ledger import Delivered, StoredPicture, VideoFindings, deliver, keep_findings
+from callsheet.tasks.ledger.deliveries import (
+    Delivered,
+    StoredPicture,
+    VideoFindings,
+    deliver,
+    keep_findings,
+)
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.with_videos import wanted
 from tests.campaigns import NOW, Stage

@@ -6,7 +6,7 @@ from functools import partial
 
 from playwright.async_api import Browser, Page, expect
 
-from callsheet.tasks.ledger import Counts, counts_of
+from callsheet.tasks.ledger.row_pages import Counts, counts_of
 from tests.board.conftest import OpenBoard
 from tests.board.looking import barriers, picture, watched
 from tests.board.with_videos import another_take, stored, with_videos

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.tasks.ledger import whole_row
 from callsheet.tasks.ledger.reviews import Review
+from callsheet.tasks.ledger.row_history import whole_row
 from tests.board.conftest import OpenBoard
 from tests.board.with_videos import another_take, with_videos
 from tests.campaigns import Stage

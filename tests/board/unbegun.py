@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Literal
 
 from callsheet.tasks.aftercare.approval import approve_on_board
-from callsheet.tasks.campaign.board_plan import PlanTerms
-from callsheet.tasks.campaign.handed_in import parse_kept
-from callsheet.tasks.ledger import BoardRun, find_plan, find_run, find_sheet, open_ledger
+from callsheet.tasks.campaign.stored_plans import PlanTerms
+from callsheet.tasks.campaign.uploads import parse_kept
+from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.people import find_person
+from callsheet.tasks.ledger.plans import find_plan, find_sheet
+from callsheet.tasks.ledger.runs import BoardRun, find_run
 from tests.board.conftest import board_at, settings_at
 from tests.board.stage import API, made, plan_for, priced
 from tests.programs import simple_sheet

@@ -23,7 +23,7 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from callsheet.deployments.automations.__main__ import read
-from callsheet.deployments.listening import listen_on
+from callsheet.deployments.process import listen_on
 from callsheet.deployments.servers import server_environ, server_words
 from callsheet.deployments.up.deploy import POOL
 from tests.cluster.postgres import Postgres, postgres

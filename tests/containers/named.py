@@ -13,7 +13,7 @@ from typing import Any
 
 from callsheet.deployments.container.enter import SECRETS as PREFECT_SECRETS
 from callsheet.deployments.parser import parse
-from callsheet.tasks.known_settings import KNOWN, SECRETS
+from callsheet.tasks.runtime.known_settings import KNOWN, SECRETS
 from tests.programs import ROOT
 
 #: Where the image has Callsheet.

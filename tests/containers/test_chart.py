@@ -16,7 +16,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from callsheet.deployments.container.alive import ROLES
-from callsheet.tasks.known_settings import KNOWN, SECRETS
+from callsheet.tasks.runtime.known_settings import KNOWN, SECRETS
 from tests.containers.chart import (
     CHART,
     LEAST,

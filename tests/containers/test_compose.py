@@ -11,7 +11,7 @@ import pytest
 
 from callsheet.deployments.container.alive import ROLES
 from callsheet.deployments.container.make_secrets import wanted
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.runtime.settings import load_settings
 from tests.containers.compose import (
     DEMO,
     environ_of,

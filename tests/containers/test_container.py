@@ -16,8 +16,8 @@ import pytest
 from callsheet.deployments.container import alive
 from callsheet.deployments.container.enter import SECRETS, command_of, with_secrets
 from callsheet.deployments.container.make_secrets import main as make_secrets
-from callsheet.tasks.known_settings import KNOWN
-from callsheet.tasks.known_settings import SECRETS as OURS
+from callsheet.tasks.runtime.known_settings import KNOWN
+from callsheet.tasks.runtime.known_settings import SECRETS as OURS
 from tests.containers.named import prefect_settings
 from tests.here import Here
 

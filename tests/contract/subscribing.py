@@ -11,11 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from callsheet.deployments.receiver.server import Receiver, receiving
+from callsheet.deployments.receiver.acceptance import Receiver
+from callsheet.deployments.receiver.server import receiving
 from callsheet.tasks.engine.context import organisation_of
-from callsheet.tasks.ledger import Subscription, all_subscriptions, open_ledger
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.webhook_events import Subscription, all_subscriptions
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import VideoService, Webhook
-from callsheet.tasks.settings import load_settings
 from callsheet.tasks.webhooks import Subscriber, SubscriptionStatus, ensure_subscription
 
 #: A ping within one machine takes milliseconds; this is how long one that never comes is awaited.

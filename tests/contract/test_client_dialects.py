@@ -8,9 +8,9 @@ import uuid
 import httpx
 import pytest
 
-from callsheet.tasks.brief import canonical_json
-from callsheet.tasks.catalogue import PARTS, Catalogue
-from callsheet.tasks.errors import Conflict, NotFound
+from callsheet.tasks.runtime.errors import Conflict, NotFound
+from callsheet.tasks.values.briefs import canonical_json
+from callsheet.tasks.values.catalog import PARTS, Catalogue
 from tests.contract.sandboxes import CLIPS, REQUEST, endless, finished, made, new_key, plan_fault
 
 pytestmark = pytest.mark.xdist_group("client-dialects")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.brief import canonical_json
-from callsheet.tasks.errors import OutcomeUnknown, ShapeError
+from callsheet.tasks.runtime.errors import OutcomeUnknown, ShapeError
+from callsheet.tasks.values.briefs import canonical_json
 from tests.contract.sandboxes import (
     CLIPS,
     anyone,

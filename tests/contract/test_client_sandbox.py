@@ -8,7 +8,7 @@ from decimal import Decimal
 import httpx
 import pytest
 
-from callsheet.tasks.errors import (
+from callsheet.tasks.runtime.errors import (
     BadRequest,
     Conflict,
     Forbidden,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.errors import Forbidden, ServiceError, Unauthenticated
+from callsheet.tasks.runtime.errors import Forbidden, ServiceError, Unauthenticated
 from callsheet.tasks.service import Webhook
 from tests.contract.sandboxes import REQUEST, anyone, client
 from tests.unit.service.asked import ASKED, TABLE

@@ -6,8 +6,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from callsheet.tasks.brief import canonical_json
-from callsheet.tasks.errors import BadRequest, Conflict, InsufficientCredits, NotFound, RateLimited
+from callsheet.tasks.runtime.errors import (
+    BadRequest,
+    Conflict,
+    InsufficientCredits,
+    NotFound,
+    RateLimited,
+)
+from callsheet.tasks.values.briefs import canonical_json
 from tests.contract.sandboxes import (
     CLIPS,
     REQUEST,

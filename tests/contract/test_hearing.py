@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.errors import ConfigurationError
-from callsheet.tasks.ledger import Hint, keep_hint
+from callsheet.tasks.ledger.webhook_events import Hint, keep_hint
+from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.webhooks.listener import CheckIntervals, following_hints
 from tests.contract.subscribing import PING_TIMEOUT, SHORT, Place, free_port, place
 

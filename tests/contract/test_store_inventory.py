@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.errors import StoreError
+from callsheet.tasks.runtime.errors import StoreError
 from callsheet.tasks.store import File, open_store
-from callsheet.tasks.store.open import open_inventory, place_of
+from callsheet.tasks.store.addresses import open_inventory, place_of
 from callsheet.tasks.store.store import Inventory, marked, name_below
 from tests.stores import S3Server, rclone_s3
 

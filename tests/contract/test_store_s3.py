@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from callsheet.tasks.errors import StoreError, StoreUnusable
+from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.store import File, StoredFile, open_store
 from callsheet.tasks.store.bucket import BucketStore
 from callsheet.tasks.store.inventories import BucketInventory
-from callsheet.tasks.store.s3_probe import Abilities
+from callsheet.tasks.store.s3_client import Abilities
 from tests.stores import S3Server, bucket_store, moto_s3, rclone_s3
 from tests.unit.store.s3_proxy import checking, s3_proxy
 

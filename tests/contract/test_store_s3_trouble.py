@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from aiohttp import web
 
-from callsheet.tasks.errors import StoreError, StoreUnusable
+from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.store import File
 from callsheet.tasks.store.bucket import BucketStore
 from tests.stores import S3Server, bucket_store, moto_s3

@@ -20,15 +20,15 @@ import httpx
 import pytest
 
 from callsheet.tasks.credentials import WebhookSecret, keep_webhook_secret, read_webhook_secret
-from callsheet.tasks.errors import ConfigurationError
-from callsheet.tasks.ledger import (
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.webhook_events import (
     Subscription,
     hinted_at,
     latest_hint,
-    open_ledger,
     pings_heard,
     plan_subscription,
 )
+from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.webhooks import new_nonce, rotate_subscription
 from tests.contract.sandbox.receiver import receiving as answering
 from tests.contract.sandbox.receiver import status as answering_with

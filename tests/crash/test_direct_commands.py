@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("crash points")
         # The clip is made and nobody was told: it is found when the command is typed again.
         ("service: after the answer (image-to-video)", 2),
         # They were told before the ledger calls it settled, so nobody types it again.
-        ("ledger: after the commit (paid_calls.close_call)", 1),
+        ("ledger: after the commit (service_state.close_call)", 1),
     ],
 )
 def test_what_was_typed_is_paid_once_and_told_or_found(here: Stand, point: str, typed: int) -> None:

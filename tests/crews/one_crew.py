@@ -11,9 +11,9 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from callsheet.tasks.campaign.crew import Crew
+from callsheet.tasks.campaign.worker import Crew
 from callsheet.tasks.engine.context import connect
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.runtime.settings import load_settings
 
 
 async def carry(production: str, number: int) -> None:

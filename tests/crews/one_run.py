@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from callsheet.flows.pipeline import PLAIN, run_pipeline
-from callsheet.tasks.campaign.crews import CrewsAtWork
 from callsheet.tasks.campaign.run import open_run
 from callsheet.tasks.campaign.values import Plan, RunOptions
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.campaign.workers import CrewsAtWork
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.settings import load_settings
 
 
 class Asking:

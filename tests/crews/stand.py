@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from callsheet.flows.pipeline import PLAIN, run_pipeline
-from callsheet.tasks.campaign.crews import CrewsAtWork
 from callsheet.tasks.campaign.run import Run, open_run
 from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.campaign.workers import CrewsAtWork
+from callsheet.tasks.runtime.settings import load_settings
 from tests.launcher import Process, launcher
 
 

@@ -12,21 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.campaign.claimed_batches import Claims
-from callsheet.tasks.campaign.crew import Crew, limited, terms_of
+from callsheet.tasks.campaign.worker import Claims, Crew, limited, terms_of
 from callsheet.tasks.engine.context import Context, connect, organisation_of
-from callsheet.tasks.errors import BadInput, ConfigurationError
-from callsheet.tasks.ledger import (
-    Ledger,
+from callsheet.tasks.ledger.accounts import Terms
+from callsheet.tasks.ledger.distributed_runs import (
     Production,
-    Terms,
     begin_production,
     claim_batch,
     headway_of,
-    open_ledger,
-    open_take,
 )
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.takes import open_take
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+from callsheet.tasks.runtime.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease, take_over
 

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from callsheet.tasks.campaign.run import Run
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.ledger import AtLimit, find_production, states_by_crew
+from callsheet.tasks.ledger.accounts import AtLimit
+from callsheet.tasks.ledger.distributed_runs import find_production, states_by_crew
+from callsheet.tasks.runtime.errors import CallsheetError
 from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Finished, Sandbox, sandbox, simple_sheet

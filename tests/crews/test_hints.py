@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.runtime.errors import ConfigurationError
 from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet

@@ -15,7 +15,7 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from sqlalchemy import Connection, event, inspect, text
 
-from callsheet.tasks.ledger.schema_version import order_of
+from callsheet.tasks.ledger.database import order_of
 
 #: So large that to make an index of them keeps whoever writes waiting for too long.
 LARGE = {"rows", "takes", "events", "deliveries"}

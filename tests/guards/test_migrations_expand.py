@@ -12,7 +12,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine
 
-from callsheet.tasks.ledger.schema_version import order_of
+from callsheet.tasks.ledger.database import order_of
 from tests.guards.expansion import Harm, harms, wrong
 
 #: From here on each migration says with which schema it works.

@@ -43,7 +43,7 @@ CALLS = ("/api/v1/people", "/api/v1/activity", "/api/v1/health", "/api/v1/openap
 LOGS = f"""
 import logging, prefect.flows
 from prefect.logging.configuration import setup_logging
-from callsheet.flows.prefect_logs import set_up_prefect_logs
+from callsheet.flows.flow_runs import set_up_prefect_logs
 setup_logging()
 set_up_prefect_logs()
 error = ValueError("Bearer {CANARIES["api key"]}")
@@ -53,7 +53,7 @@ for name in ("prefect", "prefect.flow_runs", "prefect.task_runs"):
 #: A handler that cannot write a record reports it, past every filter.
 REPORT = f"""
 import logging
-from callsheet.tasks.redact import install
+from callsheet.tasks.runtime.redact import install
 class Broken(logging.StreamHandler):
     def format(self, record):
         raise ValueError("{SIGNED}")

@@ -18,17 +18,10 @@ from callsheet.deployments.campaign_status import CampaignStatus, status_documen
 from callsheet.tasks.aftercare.export import What, export
 from callsheet.tasks.campaign.report import row_documents, status_sheet
 from callsheet.tasks.campaign.values import RunOutcome
-from callsheet.tasks.credits import from_micro
-from callsheet.tasks.ledger import (
-    UNDER_WAY,
-    Campaign,
-    CampaignRow,
-    cells_of,
-    find_campaign,
-    rows_of,
-    tally_of,
-)
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, tally_of
 from callsheet.tasks.ledger.schema import rows, takes
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, cells_of, rows_of
+from callsheet.tasks.values.amounts import from_micro
 from tests.model.service import SimulatedService, Violation
 
 #: Where a paid call may be under way, or nobody knows: also of a stalled row that left the sheet.

@@ -18,23 +18,15 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from callsheet.tasks.brief import CREATE, Brief
 from callsheet.tasks.engine.policy.decision import Rules
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.ledger import (
-    RETAKEABLE,
-    CampaignRow,
-    Hint,
-    adopt_video,
-    ask_to_cancel,
-    find_campaign,
-    gate_of,
-    give_up,
-    keep_hint,
-    rows_of,
-    set_budget,
-    wake_stalled,
-)
+from callsheet.tasks.ledger.campaigns import find_campaign, set_budget
+from callsheet.tasks.ledger.cancel_requests import ask_to_cancel, wake_stalled
+from callsheet.tasks.ledger.service_state import gate_of
+from callsheet.tasks.ledger.takes import RETAKEABLE, adopt_video, give_up
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.ledger.webhook_events import Hint, keep_hint
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.values.briefs import CREATE, Brief
 from tests.model import rules as promises
 from tests.model.figures import check_figures
 from tests.model.made import price_of

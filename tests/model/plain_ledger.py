@@ -1,7 +1,7 @@
 """The ledger's own functions on one plain connection: a commit is a commit, whatever dies after it.
 
-It stands in for `tasks.ledger.Ledger`, whose thread and group commits have tests of their own.
-"""
+It stands in for `tasks.ledger.ledger.Ledger`, whose thread and group commits have tests of their
+own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
 
-from callsheet.tasks.ledger.gathering import carry_out
 from callsheet.tasks.ledger.schema import metadata
-from callsheet.tasks.measures import Measures
+from callsheet.tasks.ledger.statements import carry_out
+from callsheet.tasks.runtime.telemetry import Measures
 from tests.model.virtual_time import Fuse
 
 T = TypeVar("T")

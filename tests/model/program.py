@@ -15,34 +15,32 @@ from typing import Any, cast
 from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.retake import approve_offers, offers
-from callsheet.tasks.brief import Brief
-from callsheet.tasks.engine.carried import Carried, lean
+from callsheet.tasks.engine.active_rows import LANES, Carried, Scheduler, lean
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
-from callsheet.tasks.engine.lanes.evidence import Baseline
-from callsheet.tasks.engine.lanes.price import ask_price
+from callsheet.tasks.engine.evidence import Baseline
+from callsheet.tasks.engine.free_calls import ask_price
 from callsheet.tasks.engine.pages import Work
-from callsheet.tasks.engine.policy.decision import Lane, Memory, Rules
-from callsheet.tasks.engine.policy.observations import FilesStored, NotStored, Observation
-from callsheet.tasks.engine.scheduler import LANES, Scheduler
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.ledger import (
-    Campaign,
-    CampaignRow,
-    Delivered,
-    Quoted,
-    approve,
-    close_gate,
-    end_cancel,
-    ensure_campaign,
-    gate_of,
-    record_quote,
-    rows_of,
-    rows_to_carry,
-    sync_sheet,
+from callsheet.tasks.engine.policy.decision import (
+    FilesStored,
+    Lane,
+    Memory,
+    NotStored,
+    Observation,
+    Rules,
 )
+from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign
+from callsheet.tasks.ledger.cancel_requests import end_cancel
+from callsheet.tasks.ledger.deliveries import Delivered
+from callsheet.tasks.ledger.quotes import Quoted, approve, record_quote
+from callsheet.tasks.ledger.row_selection import rows_to_carry
+from callsheet.tasks.ledger.service_state import close_gate, gate_of
+from callsheet.tasks.ledger.sync import sync_sheet
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Gate, VideoService
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.values.briefs import Brief
 from tests.model.plain_ledger import PlainLedger
 from tests.model.service import SimulatedService
 from tests.model.virtual_time import Died, Fuse, VirtualTime

@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from callsheet.tasks.ledger import TRANSITIONS
 from callsheet.tasks.ledger.schema import calls, campaigns, deliveries, events, rows, takes
+from callsheet.tasks.ledger.values import TRANSITIONS
 from tests.model.service import SimulatedService, Violation
 
 MICRO = 1_000_000

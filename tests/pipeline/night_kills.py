@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from callsheet.tasks.ledger import find_campaign, open_ledger, rows_of, takes_of
-from callsheet.tasks.ledger.nights import nights_of
-from callsheet.tasks.nights.values import NightReport
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.nightly_runs import nights_of
+from callsheet.tasks.ledger.values import rows_of, takes_of
+from callsheet.tasks.nights.reports import NightReport
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 from tests.torture.hook import Hook, Visit, visits
 

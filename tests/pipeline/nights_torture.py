@@ -10,7 +10,10 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
-from callsheet.tasks.ledger import find_campaign, open_ledger, review, rows_of
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.reviews import review
+from callsheet.tasks.ledger.values import rows_of
 from tests.board.conftest import board_at
 from tests.board.stage import API, approved, ended
 from tests.pipeline.night_kills import sweep_killed

@@ -22,8 +22,8 @@ from prefect import flow
 from prefect.runner import Runner
 from prefect.states import Completed
 from callsheet import approve_campaign, plan_campaign, run_campaign
-from callsheet.flows.parameters import Approve, NeedsPerson
-from callsheet.tasks.errors import NeedsPerson as NeedsPersonError
+from callsheet.flows.interface import Approve, NeedsPerson
+from callsheet.tasks.runtime.errors import NeedsPerson as NeedsPersonError
 
 @flow
 async def mine(sheet: str, approve: Approve = "no", needs_person: NeedsPerson | None = None):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks import crash
+from callsheet.tasks.runtime import crash_points
 from tests.databases import postgres_server
 from tests.here import Here
 from tests.launcher import Process
@@ -218,11 +218,11 @@ def test_a_download_that_somebody_else_delivers_and_takes_away_is_made_again(
             for path in taken:
                 path.unlink()
 
-    crash.arm(take_away)
+    crash_points.arm(take_away)
     try:
         ended = here.call(*RUN, f"{name}.csv")
     finally:
-        crash.arm(lambda *_: None)
+        crash_points.arm(lambda *_: None)
 
     assert len(taken) == 1
     assert ended.status == 0, ended.err

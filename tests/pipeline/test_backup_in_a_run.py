@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from callsheet.tasks.key import frozen_body, idempotency_key
+from callsheet.tasks.values.briefs import frozen_body, idempotency_key
 from tests.programs import Desk, Sandbox, simple_sheet
 from tests.torture.hook import Hook
 

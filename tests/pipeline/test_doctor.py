@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from callsheet.deployments.diagnosis.kept_ledger import ledger
-from callsheet.deployments.diagnosis.place import room
-from callsheet.tasks.ledger import claim_batch, open_ledger
+from callsheet.deployments.findings import ledger, room
+from callsheet.tasks.ledger.distributed_runs import claim_batch
+from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.maintenance import make_ledger
-from callsheet.tasks.ledger.opened import schema_of
+from callsheet.tasks.ledger.migrate import schema_of
 from callsheet.tasks.ledger.schema import REVISION
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.runtime.settings import load_settings
 from tests.campaigns import Stage, brief
 from tests.databases import postgres_server, take_ledger
 from tests.here import Here

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from callsheet.flows.night import hold_night
-from callsheet.tasks.ledger import open_ledger
-from callsheet.tasks.ledger.nights import nights_of
-from callsheet.tasks.nights.nights_file import read_nights
-from callsheet.tasks.nights.values import NightReport
-from callsheet.tasks.settings import load_settings
+from callsheet.flows.nightly_run import hold_night
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.nightly_runs import nights_of
+from callsheet.tasks.nights.inboxes import read_nights
+from callsheet.tasks.nights.reports import NightReport
+from callsheet.tasks.runtime.settings import load_settings
 from tests.here import Here
 from tests.programs import Sandbox, simple_sheet
 

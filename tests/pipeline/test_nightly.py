@@ -21,21 +21,22 @@ from typing import Any
 
 import pytest
 
-from callsheet.flows.night import hold_night
-from callsheet.flows.sweep import sweep
+from callsheet.flows.nightly_run import hold_night, sweep
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.engine.owner import this_process
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import Ledger, latest_plan, open_ledger, plans_of
 from callsheet.tasks.ledger.inbox_sheets import end_sheet, sheets_in
 from callsheet.tasks.ledger.leases import night_lease
-from callsheet.tasks.ledger.nights import Pause, claim_night, find_night, pause, resume
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.nightly_runs import Pause, claim_night, find_night, pause, resume
+from callsheet.tasks.ledger.plans import latest_plan, plans_of
+from callsheet.tasks.nights.approval import WAITS
 from callsheet.tasks.nights.inboxes import Inbox
-from callsheet.tasks.nights.places import open_place
-from callsheet.tasks.nights.values import NightReport, SheetReport
-from callsheet.tasks.nights.waiting_plan import WAITS
-from callsheet.tasks.settings import Settings, load_settings
+from callsheet.tasks.nights.locations import open_place
+from callsheet.tasks.nights.reports import NightReport, SheetReport
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.settings import load_settings
 from tests.hearing_of_nights import watcher
 from tests.leasing import let_lapse
 from tests.pipeline.night_kills import WORDS, sweep_killed

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.ledger import open_ledger
-from callsheet.tasks.ledger.nights import nights_of
-from callsheet.tasks.nights.values import NightReport
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.nightly_runs import nights_of
+from callsheet.tasks.nights.reports import NightReport
 from tests.databases import PostgresServer, postgres_server
 from tests.pipeline.night_kills import WORDS, sweep_killed
 from tests.pipeline.test_nightly import BROKEN, Nights, said, videos

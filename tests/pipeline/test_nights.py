@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.ledger import open_ledger
-from callsheet.tasks.ledger.acts import acts_of
+from callsheet.tasks.ledger.audit_log import acts_of
+from callsheet.tasks.ledger.ledger import open_ledger
 from tests.here import Here
 from tests.programs import simple_sheet
 

@@ -17,16 +17,17 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.flows.sweep import sweep
+from callsheet.flows.nightly_run import sweep
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.errors import StoreUnusable
-from callsheet.tasks.ledger import find_campaign, open_ledger
 from callsheet.tasks.ledger.backup import back_up, restore
-from callsheet.tasks.ledger.nights import find_night
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.nightly_runs import find_night
 from callsheet.tasks.nights.inboxes import Inbox
-from callsheet.tasks.nights.places import open_place
-from callsheet.tasks.nights.values import NightReport
+from callsheet.tasks.nights.locations import open_place
+from callsheet.tasks.nights.reports import NightReport
+from callsheet.tasks.runtime.errors import StoreUnusable
 from tests.leasing import acquire_lease
 from tests.pipeline.test_nightly import (
     BROKEN,

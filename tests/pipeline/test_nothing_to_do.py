@@ -19,16 +19,16 @@ from sqlalchemy import Connection, Engine, event
 from callsheet.flows.pipeline import PLAIN, run_pipeline
 from callsheet.tasks.campaign.run import no_approval, open_run
 from callsheet.tasks.campaign.values import RunOptions, RunOutcome
-from callsheet.tasks.errors import Parked
-from callsheet.tasks.ledger import (
+from callsheet.tasks.ledger.campaigns import (
     Campaign,
     campaigns_from,
     ensure_campaign,
     find_campaign,
-    open_ledger,
 )
-from callsheet.tasks.origin import origin_of
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.runtime.errors import Parked
+from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.values.briefs import origin_of
 from tests.bench.delivered import make_delivered
 from tests.leasing import acquire_lease
 from tests.programs import CALLSHEET, Desk, Sandbox, simple_sheet

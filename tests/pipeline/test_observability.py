@@ -14,7 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from ruamel.yaml import YAML
 
-from callsheet.tasks.ledger.states import NEEDS_PERSON, UNDER_WAY
+from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY
 from callsheet.tasks.metrics import METRICS
 from tests.here import Here
 from tests.programs import ROOT, simple_sheet

@@ -14,7 +14,7 @@ import pytest
 
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.servers import PrefectServer
-from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.runtime.errors import CallsheetError
 from tests.databases import take_ledger
 from tests.programs import Desk, simple_sheet
 from tests.web import Quiet, serving

@@ -14,7 +14,8 @@ import httpx
 import pytest
 
 from callsheet.deployments.servers import PrefectServer
-from callsheet.tasks.ledger import find_campaign, takes_of
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.values import takes_of
 from tests.board.conftest import board_at
 from tests.board.stage import approved, ended, plan_for
 from tests.launcher import IMPORTS

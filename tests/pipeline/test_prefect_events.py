@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from callsheet.deployments.servers import PrefectServer
-from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.ledger.ledger import open_ledger
 from tests.campaigns import Stage, brief
 from tests.launcher import IMPORTS
 from tests.leasing import acquire_lease
@@ -30,8 +30,9 @@ pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
 PROGRAM = """
 import asyncio, sys, time
 import callsheet.flows.event_stream
-from callsheet.flows.hint_events import announcer
-from callsheet.tasks.ledger import Hint, open_ledger
+from callsheet.flows.webhook_events import announcer
+from callsheet.tasks.ledger.webhook_events import Hint
+from callsheet.tasks.ledger.ledger import open_ledger
 
 async def main():
     async with await open_ledger(sys.argv[1]) as ledger:

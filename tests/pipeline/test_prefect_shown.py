@@ -20,7 +20,8 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from callsheet.deployments.servers import PrefectServer
 from callsheet.flows.shown import ProgressArtifact
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.ledger import ensure_campaign, open_ledger
+from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
 from tests.leasing import acquire_lease
 from tests.pipeline.calling import call_flows
 from tests.programs import Desk, Finished, Sandbox, simple_sheet
@@ -38,7 +39,7 @@ from callsheet.flows.campaign import run_campaign
 from callsheet.flows.shown import showing
 from callsheet.tasks.campaign.run import no_approval, open_run
 from callsheet.tasks.campaign.values import RunOptions
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.runtime.settings import load_settings
 
 @flow
 async def trouble():

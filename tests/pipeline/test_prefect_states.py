@@ -29,11 +29,11 @@ PROGRAM = """
 import asyncio, json, os, re, sys, time
 from prefect import tags
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
-from callsheet.flows.approve import approve_campaign
+from callsheet.flows.plan import approve_campaign
 from callsheet.flows.campaign import run_campaign
-from callsheet.flows.interruption import ASK
+from callsheet.flows.endings import ASK
 from callsheet.flows.retake import retake_rows
-from callsheet.tasks.crash import arm
+from callsheet.tasks.runtime.crash_points import arm
 
 def hold(point, of):
     # What is approved is in the ledger, and nobody has been told: for as long as it takes to hear.

@@ -14,16 +14,16 @@ import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
-from callsheet.deployments.nights.prefect_file import NightDeployment, deployment_file
-from callsheet.deployments.nights.prefect_file import deploy as deploy_nights
+from callsheet.deployments.nights.schedules import NightDeployment, deployment_file
+from callsheet.deployments.nights.schedules import deploy as deploy_nights
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.servers import PrefectServer
 from callsheet.deployments.up.deploy import deployments_in, make_pool
 from callsheet.deployments.up.programs import PREFECT_FILE
 from callsheet.deployments.up.worker import FLOW_RUN, settle_flow_runs
-from callsheet.flows.crew_runs import CrewRuns
-from callsheet.tasks.campaign.crews import CrewsAtWork
-from callsheet.tasks.errors import ConfigurationError
+from callsheet.flows.workers import CrewRuns
+from callsheet.tasks.campaign.workers import CrewsAtWork
+from callsheet.tasks.runtime.errors import ConfigurationError
 from tests.containers.test_chart import JOBS
 from tests.containers.test_jobs import SAID, template
 

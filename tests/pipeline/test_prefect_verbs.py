@@ -14,8 +14,9 @@ import httpx
 import pytest
 
 from callsheet.deployments.servers import PrefectServer
-from callsheet.tasks.aftercare.begun import approve_once
-from callsheet.tasks.ledger import find_campaign, open_ledger
+from callsheet.tasks.aftercare.retake import approve_once
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
 from tests.leasing import acquire_lease
 from tests.pipeline.calling import call_flows
 from tests.programs import Desk, Sandbox, simple_sheet
@@ -47,9 +48,9 @@ asyncio.run(main())
 """
 RETAKE = ("callsheet.flows.retake", "retake_rows")
 RECONCILE = ("callsheet.flows.reconcile", "reconcile_ledger")
-CARRY_ON = ("callsheet.flows.carry_on", "carry_on")
+CARRY_ON = ("callsheet.flows.resume", "carry_on")
 CAMPAIGN = ("callsheet.flows.campaign", "run_campaign")
-APPROVE = ("callsheet.flows.approve", "approve_campaign")
+APPROVE = ("callsheet.flows.plan", "approve_campaign")
 #: The last of it is the id of the flow run, where one is begun anew.
 Order = tuple[str, str, Mapping[str, Any]] | tuple[str, str, Mapping[str, Any], str]
 

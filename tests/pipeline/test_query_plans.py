@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.ledger.ledger import open_ledger
 from tests.here import Here
 from tests.programs import simple_sheet
 from tests.statements import statements

@@ -12,7 +12,8 @@ from functools import partial
 import pytest
 
 from callsheet.tasks.engine.owner import this_process
-from callsheet.tasks.ledger import ensure_campaign, open_ledger
+from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
 from tests.here import Here
 from tests.leasing import acquire_lease
 

@@ -209,11 +209,11 @@ def test_how_it_stands_is_shown(office: Here) -> None:
 
 CREATED = "service: after the answer (create webhook)"
 KILLS = [
-    ("ensure", "ledger: after the commit (lifecycle._plan)"),
+    ("ensure", "ledger: after the commit (inventory._plan)"),
     ("ensure", "service: before the request (create webhook)"),
     ("ensure", CREATED),
-    ("ensure", "ledger: before the commit (subscriptions.name_subscription)"),
-    ("ensure", "ledger: after the commit (subscriptions.name_subscription)"),
+    ("ensure", "ledger: before the commit (webhook_events.name_subscription)"),
+    ("ensure", "ledger: after the commit (webhook_events.name_subscription)"),
     ("rotate", CREATED),
     ("rotate", "service: before the request (delete webhook)"),
     ("rotate", "service: after the answer (delete webhook)"),

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from callsheet.flows.sweep import sweep
-from callsheet.tasks.ledger import open_ledger
+from callsheet.flows.nightly_run import sweep
+from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.notices import tell
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.runtime.settings import load_settings
 from tests.hearing_of_nights import Mailbox, mailbox
 from tests.programs import Sandbox, simple_sheet
 

@@ -14,9 +14,12 @@ from typing import Any
 
 from sqlalchemy import create_engine, text
 
-from callsheet.deployments.receiver.server import Receiver, receiving
-from callsheet.tasks.ledger import Hint, open_ledger
-from callsheet.tasks.settings import Settings, load_settings
+from callsheet.deployments.receiver.acceptance import Receiver
+from callsheet.deployments.receiver.server import receiving
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.webhook_events import Hint
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.settings import load_settings
 
 SECRET = "said-in-tests-alone"
 WITHIN = 20.0

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from callsheet.deployments.receiver.delivery import LARGEST
+from callsheet.deployments.receiver.acceptance import LARGEST
 from callsheet.deployments.receiver.server import FRAMING
 from tests.receiver.hearing import Hearing, body_about
 from tests.receiver.wire import Answer, fresh, head, post, read, send

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.ledger import Hint
-from callsheet.tasks.ledger.hints import KEPT
+from callsheet.tasks.ledger.webhook_events import KEPT, Hint
 from tests.databases import PostgresServer
 from tests.faults.mounts import small_disk
 from tests.programs import Desk
@@ -21,8 +20,8 @@ from tests.receiver.hearing import SECRET, body_about, hearing, read_inbox
 from tests.receiver.wire import fresh, post
 from tests.torture.hook import Hook, visits
 
-COMMITTED = "ledger: after the commit (hints.keep_hint)"
-UNCOMMITTED = "ledger: before the commit (hints.keep_hint)"
+COMMITTED = "ledger: after the commit (webhook_events.keep_hint)"
+UNCOMMITTED = "ledger: before the commit (webhook_events.keep_hint)"
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from callsheet.deployments.receiver.delivery import DEEPEST, MOST_VIDEOS
+from callsheet.deployments.receiver.acceptance import DEEPEST, MOST_VIDEOS
 from callsheet.tasks.credentials import retire_webhook_secret
-from callsheet.tasks.credentials.webhook_secrets import AFTERLIFE
+from callsheet.tasks.credentials.secret_files import AFTERLIFE
 from tests.receiver.hearing import Hearing, body_about, hearing
 from tests.receiver.keeping import keep
 from tests.receiver.wire import fresh, head, post, send, signature

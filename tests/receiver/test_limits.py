@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.deployments.receiver.delivery import BODY_TIMEOUT
+from callsheet.deployments.receiver.acceptance import BODY_TIMEOUT
 from callsheet.deployments.receiver.server import HEAD_TIMEOUT, MOST_WAITING
 from tests.receiver.hearing import Hearing, body_about, hearing
 from tests.receiver.wire import fresh, head, post, read

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from callsheet.deployments.receiver.signature import signer_of
+from callsheet.deployments.receiver.acceptance import signer_of
 from tests.receiver.hearing import SECRET, Hearing, body_about
 from tests.receiver.wire import fresh, post, signature
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from callsheet.tasks.ledger.states import TRANSITIONS
+from callsheet.tasks.ledger.values import TRANSITIONS
 from tests.torture.books import MICRO, Books
 from tests.torture.campaign import Scenario
 from tests.torture.videos import Found

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from callsheet.tasks.crash import arm
+from callsheet.tasks.runtime.crash_points import arm
 
 #: In place of a point: the visits of all of them are counted together.
 ANY = "*"

@@ -19,7 +19,7 @@ def lost_clips(traces: Sequence[Sequence[Sequence[Visit]]]) -> set[str]:
         for run in runs:
             for visit in run:
                 # Another thread may have been killed just after this commit, unlisted.
-                if visit.point == "ledger: before the commit (submit_unkeyed._intend)":
+                if visit.point == "ledger: before the commit (submit._intend_unkeyed)":
                     lost.add(visit.row)
                 elif visit.point in _ANSWERS:
                     lost.discard(visit.row)

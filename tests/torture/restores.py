@@ -21,7 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from callsheet.tasks.brief import CREATE
+from callsheet.tasks.values.briefs import CREATE
 from tests.programs import Finished
 from tests.torture.books import read_books
 from tests.torture.campaign import Scenario

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from callsheet.tasks.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from tests.databases import PostgresServer, empty_ledger, make_ledger, postgres_server
 
 # A machine that is busy with other tests is slow for a second: that says nothing of an example.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callsheet.tasks.brief import Brief, canonical_json
+from callsheet.tasks.values.briefs import Brief, canonical_json
 
 LEAF = (
     st.none() | st.booleans() | st.integers() | st.text()

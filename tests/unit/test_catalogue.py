@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callsheet.tasks.catalogue import Catalogue, Tool, ToolField
+from callsheet.tasks.values.catalog import Catalogue, Tool, ToolField
 
 
 def catalogue(**body: Any) -> Catalogue:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callsheet.tasks.credits import as_number, as_text, from_micro, parse_credits, to_micro
+from callsheet.tasks.values.amounts import as_number, as_text, from_micro, parse_credits, to_micro
 
 
 @pytest.mark.parametrize(

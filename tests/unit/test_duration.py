@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.duration import parse_duration, say_duration
-from callsheet.tasks.errors import BadInput
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.amounts import parse_duration, say_duration
 
 
 @pytest.mark.parametrize(

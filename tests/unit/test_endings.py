@@ -11,19 +11,14 @@ import pytest
 from prefect.client.schemas.objects import State
 
 from callsheet.flows.endings import NAMES, ended, ending, park, refusal
-from callsheet.flows.shown.progress import percent_delivered
+from callsheet.flows.shown.artifacts import percent_delivered
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.errors import (
-    BadInput,
-    CallsheetError,
-    NeedsPerson,
-    SpendRefused,
-)
-from callsheet.tasks.ledger import State as RowState
-from callsheet.tasks.ledger import Tally
-from callsheet.tasks.produce_rows import end_of
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.ledger.campaigns import Tally
+from callsheet.tasks.ledger.values import State as RowState
+from callsheet.tasks.prefect_tasks import end_of
+from callsheet.tasks.runtime.errors import BadInput, CallsheetError, NeedsPerson, SpendRefused
+from callsheet.tasks.runtime.settings import load_settings
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
 

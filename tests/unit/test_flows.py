@@ -27,12 +27,12 @@ from prefect.utilities.callables import parameter_schema
 from prefect.utilities.names import generate_slug
 
 from callsheet.flows.consent import Consent, answers_in, digest_of
-from callsheet.flows.parameters import Approve, amount_of
-from callsheet.flows.run_name import is_made_up
+from callsheet.flows.flow_runs import is_made_up
+from callsheet.flows.interface import Approve, amount_of
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.errors import BadInput, NotApproved
-from callsheet.tasks.suggest import again_with, suggest_for
+from callsheet.tasks.runtime.errors import BadInput, NotApproved
+from callsheet.tasks.runtime.suggest import again_with, suggest_for
 
 ROOT = Path(__file__).parents[2]
 

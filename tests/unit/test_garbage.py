@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from callsheet.tasks.garbage import search_of_new
+from callsheet.tasks.runtime.process import search_of_new
 
 
 class Cycle:

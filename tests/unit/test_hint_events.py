@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from callsheet.flows import hint_events
-from callsheet.flows.hint_events import HEARD, PAUSE, UNATTENDED, HintEvents, announcer
+from callsheet.flows import webhook_events
+from callsheet.flows.webhook_events import HEARD, PAUSE, UNATTENDED, HintEvents, announcer
 from callsheet.tasks.engine.owner import this_process
-from callsheet.tasks.ledger import Hint, Ledger, ensure_campaign, tracked_videos
+from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.webhook_events import Hint, tracked_videos
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease, release_lease
 
@@ -191,12 +193,12 @@ async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(
     prefect.there.clear()
     started = time.monotonic()
     async with announcer(stage.ledger, stream=prefect.stream, clock=Clock()) as announce:
-        for _ in range(hint_events.ROOM + 10):
+        for _ in range(webhook_events.ROOM + 10):
             announce(hint("vid_a"))
         assert time.monotonic() - started < 1
-    assert time.monotonic() - started < hint_events.DRAIN + 5
+    assert time.monotonic() - started < webhook_events.DRAIN + 5
     assert prefect.told == []
-    count = hint_events.ROOM + 10
+    count = webhook_events.ROOM + 10
     assert f"{count} of {count} hints were not told to Prefect" in caplog.text
 
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callsheet.tasks.brief import Brief
-from callsheet.tasks.key import frozen_body, idempotency_key
+from callsheet.tasks.values.briefs import Brief, frozen_body, idempotency_key
 
 TEAPOT = Brief(
     row="hero-de",

@@ -11,15 +11,13 @@ import pytest
 from rich.console import Console
 
 from callsheet.deployments.listing import ListedLine, show_lines
-from callsheet.deployments.plan_table import show_plan
-from callsheet.deployments.row_table import show_rows
-from callsheet.tasks.campaign.plan_words import sums_of
-from callsheet.tasks.campaign.report import row_document
+from callsheet.deployments.tables import show_plan, show_rows
+from callsheet.tasks.campaign.report import row_document, sums_of
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.credits import in_credits
-from callsheet.tasks.ledger import CampaignRow, Delivered, RowVideo
+from callsheet.tasks.ledger.deliveries import Delivered, RowVideo
 from callsheet.tasks.ledger.figures import Figures
-from callsheet.tasks.plural import count
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.values.amounts import count, in_credits
 from tests.campaigns import a_row
 
 VIDEO = "file:///" + "a-folder/" * 9 + "video.mp4"

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from callsheet.tasks.log_lines import about, log_as, log_for_people, pass_on
-from callsheet.tasks.redact import register_secret
+from callsheet.tasks.runtime.logs import about, log_as, log_for_people, pass_on
+from callsheet.tasks.runtime.redact import register_secret
 
 SIGNED = "https://videos.example/f.mp4?X-Amz-Signature=0123abcdef&X-Amz-Date=20261122"
 KEY = "mav_live_aVerySecretKey"

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from callsheet.deployments.moments import say_moment
+from callsheet.deployments.terminal import say_moment
 
 YEAR = datetime.now(UTC).year
 

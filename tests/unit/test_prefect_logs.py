@@ -11,7 +11,7 @@ import pytest
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Crashed, Failed, Paused, Scheduled, Suspended
 
-from callsheet.flows.prefect_logs import set_up_prefect_logs
+from callsheet.flows.flow_runs import set_up_prefect_logs
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from callsheet.deployments.progress_line import LONGEST, SHORTEST, bar_line, picture
-from callsheet.deployments.progress_view import ProgressView
-from callsheet.tasks.campaign.progress_words import log_line
+from callsheet.deployments.progress import LONGEST, SHORTEST, ProgressView, bar_line, picture
+from callsheet.tasks.campaign.report import log_line
 from callsheet.tasks.engine.progress import Snapshot, Speeds
 
 NOW = datetime(2026, 11, 22, 11, 27, 20, tzinfo=UTC)

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from callsheet.tasks.brief import canonical_json
-from callsheet.tasks.key import frozen_body
-from callsheet.tasks.requests import REQUESTS
+from callsheet.tasks.values.briefs import canonical_json, frozen_body
+from callsheet.tasks.values.requests import REQUESTS
 
 LEAF = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 TREE = st.recursive(

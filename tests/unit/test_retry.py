@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from callsheet.tasks.retry import RetryPolicy, retry, spread
+from callsheet.tasks.runtime.retry import RetryPolicy, retry, spread
 
 SERVICE = RetryPolicy(attempts=3, seconds=60, first=0.5, longest=30.0)
 STORE = RetryPolicy(attempts=5, first=0.25, longest=20.0, jitter=0.5)

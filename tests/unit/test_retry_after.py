@@ -7,7 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from callsheet.tasks.retry_after import retry_after
+from callsheet.tasks.runtime.retry import retry_after
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.deployments.sandbox.faults.entries import FaultRefused, read_script
-from callsheet.deployments.sandbox.faults.planned import Faults
+from callsheet.deployments.sandbox.faults.planned import FaultRefused, Faults, read_script
 
 BAD = [
     ("faults.toml", "[[faults]\n", "is not TOML"),

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from callsheet.deployments.sandbox.credits import price, quote
+from callsheet.deployments.sandbox.accounting import Limits, Timing, price, quote
+from callsheet.deployments.sandbox.bodies import CreateVideo
 from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.limits import Limits, Timing
-from callsheet.deployments.sandbox.links import Links
-from callsheet.deployments.sandbox.mp4.lettering import fit, font, plain
+from callsheet.deployments.sandbox.mp4.scenery import fit, font, plain
+from callsheet.deployments.sandbox.mp4.video_plan import Scene, caption_file
 from callsheet.deployments.sandbox.options import OptionRefused, Options
-from callsheet.deployments.sandbox.script import Scene, caption_file
-from callsheet.deployments.sandbox.video_bodies import CreateVideo
+from callsheet.deployments.sandbox.rendered_files import Links
 
 
 def test_the_price_is_the_sum_of_its_parts() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from callsheet.deployments.sandbox import renders
-from callsheet.deployments.sandbox.tables import set_up
+from callsheet.deployments.sandbox import accounting
+from callsheet.deployments.sandbox.database import set_up
 from callsheet.deployments.sandbox.video import get
 
 EARLIER = """
@@ -36,7 +36,7 @@ def test_an_earlier_state_is_taken_over_once_and_whole() -> None:
         set_up(connection, credits=1)
     video = get(connection, "vid_old")
     assert (video.kind, video.asked["title"], video.asked["image"]) == ("video", "Old", None)
-    rendered = renders.last_finished(connection, "vid_old")
+    rendered = accounting.last_finished(connection, "vid_old")
     assert rendered is not None
     assert (rendered.number, rendered.kind, rendered.file, rendered.sha256) == (
         2,
@@ -44,7 +44,7 @@ def test_an_earlier_state_is_taken_over_once_and_whole() -> None:
         "vid_old-2.mp4",
         "ab",
     )
-    assert renders.of_video(connection, "vid_new") == []
+    assert accounting.of_video(connection, "vid_new") == []
     assert connection.execute("SELECT balance FROM account").fetchone()[0] == 70
     charge = connection.execute("SELECT credits, operation FROM charges").fetchone()
     assert tuple(charge) == (30, None)

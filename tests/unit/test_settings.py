@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from callsheet.tasks.errors import ConfigurationError
-from callsheet.tasks.home import find_home, make_home
-from callsheet.tasks.settings import KNOWN, Settings, load_settings
+from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.home import find_home, make_home
+from callsheet.tasks.runtime.known_settings import KNOWN, Settings
+from callsheet.tasks.runtime.settings import load_settings
 
 
 def load(folder: Path, profile: str | None = None, /, overrides=None, **environ: str) -> Settings:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from callsheet.flows.shown.videos import VideoLinks
-from callsheet.tasks.settings import load_settings
+from callsheet.flows.shown.artifacts import VideoLinks
+from callsheet.tasks.runtime.settings import load_settings
 
 S3 = "s3://videos/2027"
 BOARD = {"CALLSHEET_BOARD_URL": "https://board.example/"}

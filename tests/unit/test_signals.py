@@ -12,7 +12,7 @@ from typing import TextIO
 
 import pytest
 
-from callsheet.deployments.signals import on_signal, run_command
+from callsheet.deployments.process import on_signal, run_command
 from callsheet.deployments.terminal import read_line
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from callsheet.tasks.campaign.report import row_document, status_sheet
 from callsheet.tasks.ledger.figures import Figures
-from callsheet.tasks.spreadsheet import guarded, unguarded, write_csv, write_xlsx
+from callsheet.tasks.runtime.spreadsheets import guarded, unguarded, write_csv, write_xlsx
 from tests.campaigns import a_row
 
 SIGNS = "=+-@＝＋－＠"

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.aftercare.export import whole_file
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.runtime.errors import BadInput
 from tests.campaigns import Stage, brief
 from tests.launcher import IMPORTS
 

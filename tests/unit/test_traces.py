@@ -10,8 +10,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from callsheet.tasks.errors import SpendRefused
-from callsheet.tasks.traces import (
+from callsheet.tasks.runtime.errors import SpendRefused
+from callsheet.tasks.runtime.telemetry import (
     MOST,
     RowSpans,
     begin_tracing,

@@ -11,11 +11,10 @@ from rich.text import Text
 
 from callsheet.deployments import cli
 from callsheet.deployments.terminal import console_for, print_json, table
-from callsheet.tasks.errors import BadInput
 from callsheet.tasks.ledger.reviews import _said
-from callsheet.tasks.log_lines import JsonLines, log_for_people
-from callsheet.tasks.redact import install
-from callsheet.tasks.visible import control_fault, say, visible
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.logs import JsonLines, log_for_people
+from callsheet.tasks.runtime.redact import control_fault, install, say, visible
 from tests.programs import ROOT
 
 ATTACK = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\x9b31md\u202ee\u2066f"
@@ -94,4 +93,4 @@ def test_every_print_of_a_command_is_made_visible():
                         continue
                 if not safe:
                     unsafe.append(f"{name}:{node.lineno}")
-    assert unsafe == [], "`say` and `visible` (tasks/visible.py) print text from outside"
+    assert unsafe == [], "`say` and `visible` (tasks/runtime/redact.py) print text from outside"

@@ -17,10 +17,10 @@ from typing import Any
 import psutil
 import pytest
 
-from callsheet.deployments.up.leftovers import VARIABLE, marked
+from callsheet.deployments.up.orphans import VARIABLE, marked
 from callsheet.deployments.up.programs import Program
 from callsheet.deployments.up.supervisor import Supervisor
-from callsheet.deployments.up.what_is_up import KeptPart, WhatIsUp, folder_of, last_up
+from callsheet.deployments.up.up_file import KeptPart, WhatIsUp, folder_of, last_up
 from tests.launcher import IMPORTS
 from tests.programs import CALLSHEET, Desk
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from callsheet.deployments.prefect_address import PrefectAddress
-from callsheet.deployments.up.leftovers import marked
+from callsheet.deployments.up.orphans import marked
 from callsheet.deployments.up.programs import (
     PAGES,
     Surroundings,
@@ -22,7 +22,7 @@ from callsheet.deployments.up.programs import (
     prefect_server,
     worker,
 )
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.runtime.settings import load_settings
 from tests.programs import Desk, simple_sheet
 from tests.up.conftest import up_at
 

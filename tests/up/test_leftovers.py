@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from callsheet.deployments.up.leftovers import VARIABLE, end_leftovers, marked
+from callsheet.deployments.up.orphans import VARIABLE, end_leftovers, marked
 
 #: Starts a child in a session of its own, says its number, and goes on.
 PARENT = """
@@ -110,7 +110,7 @@ def test_each_is_asked_once(mark: str) -> None:
 def test_whoever_is_killed_leaves_nothing(mark: str) -> None:
     process, _ = start(mark, PARENT)
     guard = subprocess.Popen(
-        [sys.executable, "-m", "callsheet.deployments.up.leftovers", mark], stdin=subprocess.PIPE
+        [sys.executable, "-m", "callsheet.deployments.up.orphans", mark], stdin=subprocess.PIPE
     )
 
     assert guard.stdin is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from callsheet.deployments.up.logs import PIECE, Log, last_words
+from callsheet.deployments.up.programs import PIECE, Log, last_words
 
 
 def test_only_what_is_new_is_read(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from callsheet.deployments.listening import listen_on, origin_of
-from callsheet.deployments.up.kept_program import LISTEN, SILENCES
-from callsheet.deployments.up.leftovers import marked
+from callsheet.deployments.process import listen_on, origin_of
+from callsheet.deployments.up.orphans import marked
 from callsheet.deployments.up.programs import WITHIN, Surroundings, board, is_answering
-from callsheet.deployments.up.what_is_up import last_up
-from callsheet.tasks.errors import BadInput, CallsheetError
-from callsheet.tasks.settings import load_settings
+from callsheet.deployments.up.supervisor import LISTEN, SILENCES
+from callsheet.deployments.up.up_file import last_up
+from callsheet.tasks.runtime.errors import BadInput, CallsheetError
+from callsheet.tasks.runtime.settings import load_settings
 from tests.launcher import IMPORTS
 from tests.programs import ROOT
 from tests.up.conftest import Kept, keeping, until
@@ -361,7 +361,7 @@ async def test_who_ends_what_is_left_is_there_again_when_killed(kept: Kept) -> N
         found = []
         for one in psutil.Process().children():
             with suppress(psutil.NoSuchProcess):
-                if one.cmdline()[-2:] == ["callsheet.deployments.up.leftovers", kept.mark]:
+                if one.cmdline()[-2:] == ["callsheet.deployments.up.orphans", kept.mark]:
                     found.append(one)
         return found
 

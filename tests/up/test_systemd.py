@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from callsheet.deployments.parser import parse
-from callsheet.deployments.up.systemd import tell_systemd
+from callsheet.deployments.up.output import tell_systemd
 from tests.programs import ROOT
 
 UNIT = ROOT / "deployments" / "systemd" / "callsheet.service"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.deployments.up.what_is_up import (
+from callsheet.deployments.up.up_file import (
     KeptPart,
     UpAlready,
     WhatIsUp,
@@ -32,7 +32,7 @@ NOW = WhatIsUp(pid=1, mark="m", folder="/", parts=PARTS, sandbox={"base_url": "h
 HOLDS = """
 import sys, time
 from pathlib import Path
-from callsheet.deployments.up.what_is_up import holding
+from callsheet.deployments.up.up_file import holding
 with holding(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

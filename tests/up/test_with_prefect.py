@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from callsheet.deployments.up.leftovers import marked
+from callsheet.deployments.up.orphans import marked
 from tests.programs import Desk, sandbox, simple_sheet
 from tests.up.conftest import up_at
 

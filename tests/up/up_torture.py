@@ -14,8 +14,8 @@ import httpx
 import psutil
 import pytest
 
-from callsheet.deployments.up.leftovers import VARIABLE
-from callsheet.deployments.up.what_is_up import last_up
+from callsheet.deployments.up.orphans import VARIABLE
+from callsheet.deployments.up.up_file import last_up
 from tests.programs import Desk, simple_sheet
 from tests.up.conftest import Up, up_at
 
@@ -83,7 +83,7 @@ def guards(up: Up) -> list[psutil.Process]:
     found = []
     for process in up.started():
         with suppress(psutil.NoSuchProcess):
-            if "callsheet.deployments.up.leftovers" in process.cmdline():
+            if "callsheet.deployments.up.orphans" in process.cmdline():
                 found.append(process)
     return found
 

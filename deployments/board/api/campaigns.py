@@ -1,20 +1,24 @@
-"""`GET /campaigns`, `/campaigns/C`: counts, credits and budget of campaigns."""
+"""`/campaigns`, `/health` and `/activity`: campaigns with their counts, and how the board is."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
-from callsheet.deployments.board.board import TheBoard
-from callsheet.deployments.board.known import TheCampaign
-from callsheet.deployments.board.moment import Moment
-from callsheet.deployments.board.who import Viewer
-from callsheet.tasks.credits import as_number
+from callsheet.deployments.board.board import TheBoard, TheCampaign, Viewer
+from callsheet.deployments.board.health import Wellness
+from callsheet.deployments.board.problem_details import Moment
 from callsheet.tasks.engine.owner import is_at_work
-from callsheet.tasks.ledger import Campaign, Counts, Tally, all_campaigns, counts_of, tally_of
+from callsheet.tasks.ledger.audit_log import acts_of
+from callsheet.tasks.ledger.campaigns import Campaign, Tally, all_campaigns, tally_of
+from callsheet.tasks.ledger.row_pages import Counts, counts_of
+from callsheet.tasks.values.amounts import as_number
+
+# `GET /campaigns`, `/campaigns/C`: counts, credits and budget of campaigns.
+
 
 router = APIRouter(prefix="/campaigns", tags=["campaigns"])
 
@@ -114,3 +118,70 @@ def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:
 
 def _videos(counts: Counts) -> VideoCounts:
     return VideoCounts(total=counts.videos, flagged=counts.flagged, **counts.reviews)
+
+
+# `/health` and `/activity`: how the board is, and what people did.
+
+
+health_router = APIRouter(tags=["health"])
+
+
+class CheckedPart(BaseModel):
+    """One part, and when it was looked at (Unix seconds); `remedy` is what a person can do."""
+
+    name: str
+    state: Wellness
+    words: str
+    remedy: str | None
+    checked_at: Moment | None
+
+
+class Checked(BaseModel):
+    """Every part; `ok` when none is in trouble."""
+
+    ok: bool
+    parts: list[CheckedPart]
+
+
+class Done(BaseModel):
+    """One thing that somebody did; `at` in Unix seconds."""
+
+    id: int
+    at: Moment
+    by: str
+    act: str
+    campaign: str | None
+    rows: int | None
+    words: str | None
+
+
+class Activity(BaseModel):
+    """What people did, newest first; `next` goes into `before` for older ones."""
+
+    acts: list[Done]
+    next: int | None
+
+
+@health_router.get("/health")
+async def get_health(request: Request, person: Viewer) -> Checked:
+    """Say how every part is; a look never waits for a check."""
+    parts = await request.app.state.health.parts()
+    return Checked(
+        ok=all(part.state != "trouble" for part in parts),
+        parts=[CheckedPart(**vars(part)) for part in parts],
+    )
+
+
+@health_router.get("/activity")
+async def list_activity(
+    board: TheBoard,
+    person: Viewer,
+    campaign: str | None = None,
+    before: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Activity:
+    """Say what people did."""
+    query = partial(acts_of, campaign=campaign, before=before, limit=limit + 1)
+    found = await board.read(query)
+    more = found[limit - 1].id if len(found) > limit else None
+    return Activity(acts=[Done(**vars(act)) for act in found[:limit]], next=more)

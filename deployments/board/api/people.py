@@ -9,14 +9,12 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from callsheet.deployments.board.acts import links, people
-from callsheet.deployments.board.board import TheBoard
-from callsheet.deployments.board.moment import Moment
-from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.who import Admin, Person, Role, Viewer
-from callsheet.tasks.credits import as_number
-from callsheet.tasks.ledger.people import Invited, Right, all_people
+from callsheet.deployments.board.board import Admin, TheBoard, Viewer
+from callsheet.deployments.board.problem_details import Moment, ProblemDetails
+from callsheet.deployments.board.services import people
+from callsheet.tasks.ledger.people import Invited, Person, Right, Role, all_people
 from callsheet.tasks.ledger.sessions import Link, all_links
+from callsheet.tasks.values.amounts import as_number
 
 router = APIRouter(tags=["people"])
 
@@ -159,7 +157,7 @@ async def list_links(board: TheBoard, person: Admin, campaign: str | None = None
 @router.post("/links", status_code=201)
 async def make_link(board: TheBoard, person: Admin, wanted: NewLink) -> MadeLink:
     """Make a link for somebody from outside."""
-    made = await links.make(
+    made = await people.make(
         board,
         person.name,
         campaign=wanted.campaign,
@@ -173,7 +171,7 @@ async def make_link(board: TheBoard, person: Admin, wanted: NewLink) -> MadeLink
 @router.delete("/links/{link}")
 async def end_link(board: TheBoard, person: Admin, link: Number) -> Gone:
     """End a link, and whoever is in by it."""
-    if not await links.end(board, person.name, link):
+    if not await people.end(board, person.name, link):
         raise ProblemDetails(404, "no such link holds")
     return Gone(revoked=True)
 

@@ -1,19 +1,23 @@
-"""`/plans`: asked for of a sheet, looked at, approved."""
+"""`/plans`, `/runs`, retakes and cancellations."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from callsheet.deployments.board.acts.approve import approve
-from callsheet.deployments.board.acts.plans import plan_of_sheet, see_plan
-from callsheet.deployments.board.board import TheBoard
-from callsheet.deployments.board.who import Approver, Reviewer, Viewer
-from callsheet.tasks.campaign.board_plan import PlanTerms
-from callsheet.tasks.ledger import PlanState
+from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, Viewer
+from callsheet.deployments.board.problem_details import Moment
+from callsheet.deployments.board.services.plans import approve, plan_of_sheet, see_plan
+from callsheet.deployments.board.services.rows import cancel, carry_on, plan_of_retakes, see_run
+from callsheet.tasks.campaign.stored_plans import PlanTerms
+from callsheet.tasks.ledger.plans import PlanState
+
+# `/plans`: asked for of a sheet, looked at, approved.
+
 
 router = APIRouter(prefix="/plans", tags=["plans"])
 
@@ -135,3 +139,104 @@ async def approve_plan(
     """Approve a plan as it was shown, and have it carried out; sent again, the same answer."""
     budget = None if asked is None else asked.budget
     return (await approve(board, person, plan, budget=budget)).as_json()
+
+
+# `/campaigns/C/retakes`: other takes of rows, as a plan with prices.
+
+
+retakes_router = APIRouter(prefix="/campaigns/{campaign}/retakes", tags=["campaigns"])
+
+CampaignName = Annotated[str, Path(max_length=200)]
+RowId = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class RetakesAsked(BaseModel):
+    """Which rows are to be made once more, and why; a video that is kept only with `even_kept`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rows: list[RowId] | None = Field(default=None, min_length=1, max_length=100_000)
+    select: str | None = Field(default=None, min_length=1, max_length=4000)
+    because: str | None = Field(default=None, max_length=2000)
+    even_kept: bool = False
+
+
+@retakes_router.post("", status_code=202, response_model=PlanBegun)
+async def plan_retakes(
+    campaign: CampaignName, asked: RetakesAsked, board: TheBoard, person: Reviewer
+) -> dict[str, str]:
+    """Have other takes of rows priced; approving the plan pays for them."""
+    plan = await plan_of_retakes(board, person, campaign, **asked.model_dump())
+    return {"plan": plan, "state": "quoting"}
+
+
+# `/campaigns/C/cancel`: rows, or the rest of a campaign, are not to be made any more.
+
+
+cancel_router = APIRouter(prefix="/campaigns/{campaign}/cancel", tags=["campaigns"])
+
+
+class CancelAsked(BaseModel):
+    """Which rows; neither names nor a selection means all that is left of the campaign."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rows: list[RowId] | None = Field(default=None, min_length=1, max_length=100_000)
+    select: str | None = Field(default=None, min_length=1, max_length=4000)
+
+
+class CancelOut(BaseModel):
+    """How many rows were to be cancelled, how many are already, and the credits let go by that."""
+
+    asked: int
+    cancelled: int
+    released: int | float
+
+
+@cancel_router.post("", status_code=202, response_model=CancelOut)
+async def cancel_rows(
+    campaign: CampaignName, board: TheBoard, person: Approver, asked: CancelAsked | None = None
+) -> dict[str, Any]:
+    """Cancel rows: what has not begun at once, what is under way as soon as that can be."""
+    named = CancelAsked() if asked is None else asked
+    return (await cancel(board, person, campaign, **named.model_dump())).as_json()
+
+
+# `/runs`: what became of runs that were approved on the board.
+
+
+runs_router = APIRouter(prefix="/runs", tags=["runs"])
+
+RunId = Annotated[str, Path(max_length=64)]
+
+
+class RunOut(BaseModel):
+    """A run; moments in Unix seconds, `exit` as the command line's exit status.
+
+    `place` had its lease last; `leased_until` is null once that has lapsed or was released.
+    """
+
+    id: str
+    plan_id: str
+    campaign: str
+    started_by: str
+    asked_at: Moment
+    place: str | None
+    begun_at: Moment | None
+    ended_at: Moment | None
+    exit: int | None
+    words: str | None
+    due_at: Moment | None
+    leased_until: Moment | None
+
+
+@runs_router.get("/{run}", response_model=RunOut)
+async def get_run(run: RunId, board: TheBoard, person: Viewer) -> dict[str, Any]:
+    """Return a run as it is now."""
+    return asdict(await see_run(board, person, run))
+
+
+@runs_router.post("/{run}/carry-on", status_code=202, response_model=RunOut)
+async def carry_run_on(run: RunId, board: TheBoard, person: Approver) -> dict[str, Any]:
+    """Resume a run that has ended or whose lease lapsed; it pays for what was approved, at most."""
+    return asdict(await carry_on(board, person, run))

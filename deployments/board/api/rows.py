@@ -1,35 +1,31 @@
-"""`GET /campaigns/C/rows`, `.../rows/R`: rows as `rows --json` has them, and all of one."""
+"""`/campaigns/C/rows` and `/events`: rows with their history, and events as they come."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from callsheet.deployments.board.asked import AskedRows, rows_in
-from callsheet.deployments.board.board import TheBoard
-from callsheet.deployments.board.known import TheCampaign
-from callsheet.deployments.board.moment import Moment
-from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.who import Viewer
+from callsheet.deployments.board.board import TheBoard, TheCampaign, Viewer
+from callsheet.deployments.board.limits import OneStream
+from callsheet.deployments.board.problem_details import Moment, ProblemDetails
+from callsheet.deployments.board.row_filters import AskedRows, rows_in
+from callsheet.deployments.board.services.videos import events_as_they_come
 from callsheet.tasks.campaign.report import row_documents
-from callsheet.tasks.credits import as_number
-from callsheet.tasks.ledger import (
-    Review,
-    ShownEvent,
-    ShownTake,
-    Sort,
-    count_shown,
-    rows_by_number,
-    shown_rows,
-    whole_row,
-)
-from callsheet.tasks.ledger.filters import ReviewFilter
-from callsheet.tasks.ledger.shown import MOST, PAGE
-from callsheet.tasks.redact import redacted
+from callsheet.tasks.ledger.reviews import Review
+from callsheet.tasks.ledger.row_history import ShownEvent, ShownTake, whole_row
+from callsheet.tasks.ledger.row_pages import MOST, PAGE, Sort, count_shown, shown_rows
+from callsheet.tasks.ledger.row_selection import ReviewFilter
+from callsheet.tasks.ledger.values import rows_by_number
+from callsheet.tasks.runtime.redact import redacted
+from callsheet.tasks.values.amounts import as_number
+
+# `GET /campaigns/C/rows`, `.../rows/R`: rows as `rows --json` has them, and all of one.
+
 
 router = APIRouter(prefix="/campaigns/{campaign}/rows", tags=["rows"])
 Amount = int | float
@@ -268,3 +264,49 @@ def _take(one: ShownTake) -> TakeLine:
 
 def _amounts(amounts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: as_number(amount) for name, amount in amounts.items()}
+
+
+# `GET /campaigns/C/events`: a campaign's events as they come (server-sent events).
+
+
+events_router = APIRouter(prefix="/campaigns/{campaign}", tags=["events"])
+
+#: A stream ends after so many seconds, and whoever asks again says who they are again.
+LONGEST = 600.0
+
+
+def begin_of(
+    after: Annotated[
+        str | None,
+        Query(description="the event to begin behind; `now`: only what comes; else all"),
+    ] = None,
+    last_event_id: Annotated[str | None, Header(description="goes before `after`")] = None,
+) -> int | None:
+    """Return the event to begin behind, None for what comes from now on."""
+    named = last_event_id or after or "0"
+    if named == "now":
+        return None
+    if not (named.isascii() and named.isdigit() and len(named) <= 18):
+        raise ProblemDetails(422, f'"{named[:40]}" is no id of an event')
+    return int(named)
+
+
+@events_router.get("/events", response_class=EventSourceResponse)
+async def follow_events(
+    board: TheBoard,
+    person: Viewer,
+    one: OneStream,
+    known: TheCampaign,
+    begin: Annotated[int | None, Depends(begin_of)],
+) -> AsyncIterator[ServerSentEvent]:
+    """Tell every event of the campaign once and in order, those of before first; `id` is its own.
+
+    With the last one as Last-Event-ID it goes on exactly behind that.
+    """
+    ends = board.clock() + LONGEST
+    yield ServerSentEvent(comment=f"events of {known.name}")
+    async for several in events_as_they_come(board, known.id, after=begin):
+        for event in several:
+            yield ServerSentEvent(raw_data=event_line(event).model_dump_json(), id=str(event.id))
+        if board.clock() > ends:
+            return

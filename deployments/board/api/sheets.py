@@ -7,7 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from callsheet.deployments.board.acts.sheets import (
+from callsheet.deployments.board.board import Reviewer, TheBoard
+from callsheet.deployments.board.problem_details import Moment, ProblemDetails
+from callsheet.deployments.board.services.sheets import (
     SheetView,
     hand_in,
     hand_in_address,
@@ -15,12 +17,8 @@ from callsheet.deployments.board.acts.sheets import (
     inbox_sheets,
     see_sheet,
 )
-from callsheet.deployments.board.board import TheBoard
-from callsheet.deployments.board.moment import Moment
-from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.upload import body_in, upload_in
-from callsheet.deployments.board.who import Reviewer
-from callsheet.tasks.sheet.limits import MAX_BYTES
+from callsheet.deployments.board.uploads import body_in, upload_in
+from callsheet.tasks.sheet.text import MAX_BYTES
 
 router = APIRouter(prefix="/sheets", tags=["sheets"])
 

@@ -11,15 +11,14 @@ from fastapi import APIRouter, Form, Request
 from starlette.datastructures import FormData, QueryParams
 from starlette.responses import RedirectResponse, Response
 
-from callsheet.deployments.board.acts.reviews import decide, decide_all
-from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.board import Decides, Sees, TheBoard
 from callsheet.deployments.board.page import page
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.video_desk import VideoDesk
-from callsheet.deployments.board.video_view import VideoView
-from callsheet.deployments.board.who import Decides, Sees
-from callsheet.tasks.ledger import ReviewStands, RowFilter
-from callsheet.tasks.plural import count
+from callsheet.deployments.board.services.videos import decide, decide_all
+from callsheet.deployments.board.videos import VideoDesk, VideoView
+from callsheet.tasks.ledger.reviews import ReviewStands
+from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.values.amounts import count
 
 router = APIRouter(prefix="/c/{campaign}/videos")
 #: Who comes back after so many seconds is on another visit.

@@ -1,17 +1,31 @@
-"""Owns the grants that are polled for: a device code (path 2 of the specification's section 5, RFC
-8628) and the claim of a program that knows its user's e-mail address (path 3)."""
+"""Grants: authorization codes, device codes, claims."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
+import re
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from callsheet.deployments.sandbox.auth import approvals, clients, keys, oauth, pages
-from callsheet.deployments.sandbox.auth.approvals import CodeApproval
-from callsheet.deployments.sandbox.auth.keys import ApiKey, digest, new_secret
-from callsheet.deployments.sandbox.auth.oauth import Fields, Lifetimes, OAuthError, needed
-from callsheet.deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.auth import clients, oauth, pages
+from callsheet.deployments.sandbox.auth.clients import ApiKey, Client, digest, new_secret
+from callsheet.deployments.sandbox.auth.oauth import (
+    CodeApproval,
+    Fields,
+    Lifetimes,
+    OAuthError,
+    needed,
+)
+from callsheet.deployments.sandbox.auth.pages import PageRefused, SentBack
+from callsheet.deployments.sandbox.database import insert
+
+# Owns the grants that are polled for: a device code (path 2 of the specification's section 5, RFC
+# 8628) and the claim of a program that knows its user's e-mail address (path 3).
+
 
 NOT_ENABLED = {
     "anonymous": ("anonymous_not_enabled", "No agent comes in without a user: use service_auth."),
@@ -46,7 +60,7 @@ def give_key(
     now: float,
 ) -> GrantOutcome:
     """Make a key for a program that a person approved."""
-    key, value = keys.issue_key(
+    key, value = clients.issue_key(
         db, name=app, scopes=scopes, made_by=email, now=now, lifetime=lifetimes.token
     )
     return GrantOutcome(key=key, value=value)
@@ -70,7 +84,7 @@ def begin_device(
     client = clients.presented_client(db, said, clients.DEVICE_GRANT)
     device_code = new_secret("dev")
     said_name = clients.app_name(said.get("client_name"))
-    approval = approvals.ask(
+    approval = oauth.ask(
         db,
         kind="device",
         secret=digest(device_code),
@@ -90,7 +104,7 @@ def redeem_device(
     """Give the token, or say how the approval stands. Raises OAuthError for what cannot be."""
     (device_code,) = needed(said, "device_code")
     client = clients.presented_client(db, said, clients.DEVICE_GRANT)
-    approval = approvals.latest(db, "device", digest(device_code))
+    approval = oauth.latest(db, "device", digest(device_code))
     if approval is None:
         return refuse("invalid_grant", "device_code: it is not known.")
     if approval.client_id is not None:
@@ -122,8 +136,8 @@ def answer_poll(
     if now >= (until if approval.state == "approved" else approval.expires_at):
         return refuse("expired_token", f"The code has expired. {expired}")
     if approval.state == "pending":
-        return GrantOutcome(refusal=approvals.poll(db, approval, lifetimes, now=now))
-    approvals.use(db, approval)
+        return GrantOutcome(refusal=oauth.poll(db, approval, lifetimes, now=now))
+    oauth.use(db, approval)
     return give_key(
         db,
         app=approval.app,
@@ -180,7 +194,7 @@ def renew_claim(
     """Make a fresh user code after the last one expired unanswered. Raises OAuthError."""
     (token,) = needed(said, "claim_token")
     claim = _find_claim(db, token)
-    approval = approvals.latest(db, "claim", digest(token))
+    approval = oauth.latest(db, "claim", digest(token))
     if claim is None or approval is None:
         raise OAuthError("invalid_claim_token", "claim_token: it is not known.")
     if approval.state != "pending":
@@ -201,7 +215,7 @@ def redeem_claim(
     """Give the token, or say how the claim stands. Raises invalid_request."""
     (token,) = needed(said, "claim_token")
     claim = _find_claim(db, token)
-    approval = approvals.latest(db, "claim", digest(token))
+    approval = oauth.latest(db, "claim", digest(token))
     if claim is None or approval is None:
         return refuse("invalid_grant", "claim_token: it is not known.")
     expired = "Ask for a fresh one at /agent/identity/claim."
@@ -211,7 +225,7 @@ def redeem_claim(
 def _ask_for_claim(
     db: sqlite3.Connection, claim: Claim, lifetimes: Lifetimes, *, now: float
 ) -> CodeApproval:
-    return approvals.ask(
+    return oauth.ask(
         db,
         kind="claim",
         secret=claim.digest,
@@ -226,3 +240,167 @@ def _ask_for_claim(
 def _find_claim(db: sqlite3.Connection, token: str) -> Claim | None:
     row = db.execute("SELECT * FROM claims WHERE digest = ?", (digest(token),)).fetchone()
     return None if row is None else Claim.from_row(row)
+
+
+# Owns path 1 of the specification's section 5: whether an authorization request is good, the way
+# back, and codes, granted by a person and good once for whoever asked (RFC 7636, method S256).
+
+
+MEMBERS = (
+    "response_type",
+    "client_id",
+    "redirect_uri",
+    "code_challenge",
+    "code_challenge_method",
+    "scope",
+    "state",
+)
+PKCE = re.compile(r"[A-Za-z0-9\-._~]{43,128}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessRequest:
+    """A good authorization request, and how to answer it."""
+
+    client: Client
+    redirect_uri: str
+    challenge: str
+    scopes: tuple[str, ...]
+    state: str | None
+    issuer: str
+
+    def answered(self, **answer: str) -> str:
+        """Give the address that carries an answer to the program (issuer: RFC 9207)."""
+        members = {**answer, "state": self.state, "iss": self.issuer}
+        return clients.with_answer(self.redirect_uri, members)
+
+
+def read_request(
+    db: sqlite3.Connection, pairs: Sequence[tuple[str, str]], *, issuer: str
+) -> AccessRequest:
+    """Check an authorization request.
+
+    Raises PageRefused while its redirect address is not to be trusted; from then on SentBack,
+    which takes the error to the program.
+    """
+    said = {name: value for name, value in pairs if value and name in MEMBERS}
+    counts = Counter(name for name, _ in pairs if name in MEMBERS)
+    twice = {name for name, count in counts.items() if count > 1}
+    client = _trusted(db, said, twice)
+    asking = AccessRequest(
+        client=client,
+        redirect_uri=said["redirect_uri"],
+        challenge=said.get("code_challenge", ""),
+        scopes=(),
+        state=None if "state" in twice else said.get("state"),
+        issuer=issuer,
+    )
+    try:
+        return _checked(asking, said, twice)
+    except OAuthError as error:
+        raise SentBack(
+            asking.answered(error=error.error, error_description=error.description)
+        ) from error
+
+
+def _trusted(db: sqlite3.Connection, said: Fields, twice: set[str]) -> Client:
+    client = clients.find_client(db, said.get("client_id", ""))
+    if client is None or "client_id" in twice:
+        raise PageRefused(
+            "This program is not known",
+            "The program that sent you here is not registered. Start again from the program; "
+            "if that does not help, its makers have to mend it.",
+        )
+    if said.get("redirect_uri") not in client.redirect_uris or "redirect_uri" in twice:
+        raise PageRefused(
+            "This request cannot be trusted",
+            f"It would lead to an address that {client.name} did not register, so it ends here. "
+            "Start again from the program.",
+        )
+    return client
+
+
+def _checked(asking: AccessRequest, said: Fields, twice: set[str]) -> AccessRequest:
+    if twice:
+        raise OAuthError("invalid_request", "No parameter may be sent twice.")
+    if clients.CODE_GRANT not in asking.client.grant_types:
+        raise OAuthError("unauthorized_client", "The client did not register for this grant.")
+    (response_type,) = needed(said, "response_type")
+    if response_type != "code":
+        raise OAuthError("unsupported_response_type", "response_type: only code.")
+    challenge, method = needed(said, "code_challenge", "code_challenge_method")
+    if method != "S256":
+        raise OAuthError("invalid_request", "code_challenge_method: only S256.")
+    if not is_pkce(challenge):
+        raise OAuthError("invalid_request", "code_challenge: has to be 43 to 128 characters.")
+    return AccessRequest(**{**vars(asking), "scopes": oauth.asked_scopes(said.get("scope"))})
+
+
+def grant_code(
+    db: sqlite3.Connection,
+    asking: AccessRequest,
+    *,
+    granted: Sequence[str],
+    email: str,
+    lifetimes: Lifetimes,
+    now: float,
+) -> str:
+    """Make a code for what a person granted; good once, for the lifetime of codes."""
+    code = new_secret("code")
+    insert(
+        db, "authorization_codes", digest=digest(code), client_id=asking.client.id,
+        redirect_uri=asking.redirect_uri, challenge=asking.challenge, scopes=" ".join(granted),
+        email=email, expires_at=now + lifetimes.code,
+    )  # fmt: skip
+    return code
+
+
+def redeem_code(
+    db: sqlite3.Connection, said: Fields, lifetimes: Lifetimes, *, now: float
+) -> GrantOutcome:
+    """Give the token for a code. A code that comes again takes its token back (RFC 6749, 4.1.2)."""
+    names = ("code", "redirect_uri", "client_id", "code_verifier")
+    code, redirect_uri, client_id, verifier = needed(said, *names)
+    client = clients.presented_client(db, said, clients.CODE_GRANT)
+    row = db.execute(
+        "SELECT * FROM authorization_codes WHERE digest = ?", (digest(code),)
+    ).fetchone()
+    if client is None or row is None or row["client_id"] != client_id:
+        return refuse("invalid_grant", "code: it is not known, or belongs to another.")
+    if row["key_id"] is not None:
+        taken = clients.revoke_key(db, row["key_id"], now=now)
+        message = "code: it was used before, so the token it gave is revoked: start again."
+        return GrantOutcome(key=taken, refusal=OAuthError("invalid_grant", message))
+    if now >= row["expires_at"]:
+        return refuse("invalid_grant", "code: it has expired: start again.")
+    if redirect_uri != row["redirect_uri"]:
+        return refuse("invalid_grant", "redirect_uri: it is not the one that was asked for.")
+    if not pkce_verifies(verifier, row["challenge"]):
+        return refuse("invalid_grant", "code_verifier: it does not fit the challenge.")
+    outcome = give_key(
+        db,
+        app=client.name,
+        scopes=row["scopes"].split(),
+        email=row["email"],
+        lifetimes=lifetimes,
+        now=now,
+    )
+    assert outcome.key is not None
+    db.execute(
+        "UPDATE authorization_codes SET key_id = ? WHERE digest = ?",
+        (outcome.key.id, row["digest"]),
+    )
+    return outcome
+
+
+def is_pkce(said: str) -> bool:
+    """Say whether this can be a verifier or a challenge."""
+    return PKCE.fullmatch(said) is not None
+
+
+def pkce_verifies(verifier: str, challenge: str) -> bool:
+    """Say whether the challenge was made of this verifier."""
+    if not is_pkce(verifier):
+        return False
+    made = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
+    return hmac.compare_digest(made, challenge.encode())

@@ -1,10 +1,4 @@
-"""Owns one request that a fault strikes, with the service behind it and the connection under it.
-
-ASGI has no word for hanging up, so the transport is asked. Raising after the answer began would
-close it too, but only then, never with a reset, and by way of a logged exception. The transport
-is shown to the application in the state of its scope, which ASGI has for such things; keep-alive
-connections end as surely as any other.
-"""
+"""A request that a fault strikes: its connection, and the answer that is held back or broken."""
 
 from __future__ import annotations
 
@@ -13,17 +7,28 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from email.utils import formatdate
+from functools import partial
 from http import HTTPStatus
+from typing import Any
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from callsheet.deployments.sandbox.container import Container
-from callsheet.deployments.sandbox.faults.answer import Answer, again, give, held_back
-from callsheet.deployments.sandbox.faults.kinds import Fault, Framing
+from callsheet.deployments.sandbox.faults.planned import Fault, Framing
+
+# Owns one request that a fault strikes, with the service behind it and the connection under it.
+#
+# ASGI has no word for hanging up, so the transport is asked. Raising after the answer began would
+# close it too, but only then, never with a reset, and by way of a logged exception. The transport
+# is shown to the application in the state of its scope, which ASGI has for such things; keep-alive
+# connections end as surely as any other.
+
 
 TRANSPORT = "sandbox.transport"
 # Linger on, for no time: closing then sends RST at once in place of FIN.
@@ -131,3 +136,210 @@ def head(status: int, headers: Iterable[tuple[bytes, bytes]], *, clock: float) -
     lines += [name + b": " + value for name, value in headers]
     lines += [f"date: {formatdate(clock, usegmt=True)}".encode(), b"connection: close"]
     return b"\r\n".join([*lines, b"", b""])
+
+
+# Owns what happens to the connection: closed, reset, silent, slow, or gone with the service.
+
+
+#: What a shell says of a process ended by SIGKILL.
+KILLED = 137
+How = Callable[[ClientConnection], Awaitable[None]]
+
+
+async def _end(call: StruckCall, how: How, *, acts: bool = False) -> None:
+    if acts:
+        await call.act()
+    await how(call.connection)
+
+
+async def _crash(call: StruckCall, *, acts: bool) -> None:
+    if acts:
+        await call.act()
+    os._exit(KILLED)
+
+
+async def _slow_before(call: StruckCall) -> None:
+    await asyncio.sleep(call.fault.seconds)
+    await call.give(await call.act())
+
+
+async def _slow(call: StruckCall) -> None:
+    answer = await call.act()
+    await asyncio.sleep(call.fault.seconds)
+    await call.give(answer)
+
+
+async def _drip(call: StruckCall) -> None:
+    answer = await call.act()
+    await begin(answer, call.send)
+    async for drop in _drops(call, answer.body):
+        await call.send({"type": "http.response.body", "body": drop, "more_body": True})
+    await call.send({"type": "http.response.body", "body": b""})
+
+
+async def _drip_headers(call: StruckCall) -> None:
+    answer = await call.act()
+    whole = head(answer.status, answer.headers, clock=call.container.now()) + answer.body
+    async for drop in _drops(call, whole):
+        call.connection.write(drop)
+    await call.connection.drop()
+
+
+async def _drops(call: StruckCall, body: bytes) -> AsyncIterator[bytes]:
+    for at in range(0, len(body), call.fault.bytes):
+        if call.connection.closing:
+            return
+        yield body[at : at + call.fault.bytes]
+        await asyncio.sleep(call.fault.seconds)
+
+
+async def _close_idle(call: StruckCall) -> None:
+    await call.give(await call.act())
+    await asyncio.sleep(call.fault.seconds)
+    await call.connection.drop()
+
+
+async def _cut_body(call: StruckCall) -> None:
+    answer = await call.act()
+    if call.fault.framing == "close":
+        await call.give(replace(answer, body=_half(answer)), "close")
+        return
+    if call.fault.framing == "chunked":
+        answer = answer.labelled(**{"content-length": None})
+    await _begin_half(call, answer)
+    await call.connection.drop()
+
+
+async def _reset_midway(call: StruckCall) -> None:
+    await _begin_half(call, await call.act())
+    await call.connection.reset()
+
+
+async def _begin_half(call: StruckCall, answer: Answer) -> None:
+    await begin(answer, call.send)
+    await call.send({"type": "http.response.body", "body": _half(answer), "more_body": True})
+
+
+def _half(answer: Answer) -> bytes:
+    return answer.body[: len(answer.body) // 2]
+
+
+BREAKS: Mapping[str, Callable[[StruckCall], Awaitable[None]]] = {
+    "drop-before": partial(_end, how=ClientConnection.drop),
+    "drop-after": partial(_end, how=ClientConnection.drop, acts=True),
+    "reset-before": partial(_end, how=ClientConnection.reset),
+    "reset-after": partial(_end, how=ClientConnection.reset, acts=True),
+    "hang-before": partial(_end, how=ClientConnection.gone),
+    "hang": partial(_end, how=ClientConnection.gone, acts=True),
+    "crash-before": partial(_crash, acts=False),
+    "crash-after": partial(_crash, acts=True),
+    "slow-before": _slow_before,
+    "slow": _slow,
+    "drip": _drip,
+    "drip-headers": _drip_headers,
+    "close-idle": _close_idle,
+    "cut-body": _cut_body,
+    "reset-midway": _reset_midway,
+}
+
+
+# Owns an answer held back: the one the service gave, or another put in its place.
+
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Status, headers and the whole body."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    body: bytes = b""
+
+    def json(self) -> Any:
+        """Read the body; None where it is not JSON."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            return None
+
+    def saying(self, body: object) -> Answer:
+        """Give the same answer with another body, in JSON."""
+        return self.holding(json.dumps(body).encode(), **{"content-type": JSON})
+
+    def holding(self, body: bytes, **headers: str) -> Answer:
+        """Give the same answer with another body and its length."""
+        return replace(self, body=body).labelled(**headers, **{"content-length": str(len(body))})
+
+    def labelled(self, **headers: str | None) -> Answer:
+        """Give the same answer with these headers; None takes one away."""
+        changed = MutableHeaders(raw=list(self.headers))
+        for name, value in headers.items():
+            if value is not None:
+                changed[name] = value
+            elif name in changed:
+                del changed[name]
+        return replace(self, headers=changed.raw)
+
+    def header(self, name: str) -> str:
+        """Read one header; empty where there is none."""
+        return Headers(raw=self.headers).get(name, "")
+
+
+def answer_of(response: Response) -> Answer:
+    """Take what a response would send."""
+    return Answer(response.status_code, response.raw_headers, bytes(response.body))
+
+
+async def whole_body(receive: Receive) -> bytes | None:
+    """Read a request to its end; None when its sender left before that."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def again(body: bytes, receive: Receive) -> Receive:
+    """Make a stand-in for `receive` that gives a body read before, then whatever comes next."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+async def held_back(app: ASGIApp, scope: Scope, receive: Receive) -> Answer:
+    """Let the application act in full and keep its answer."""
+    start: Mapping[str, Any] = {}
+    parts: list[bytes] = []
+
+    async def keep(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start":
+            start = message
+        else:
+            parts.append(message.get("body", b""))
+
+    await app(scope, receive, keep)
+    return Answer(start["status"], list(start["headers"]), b"".join(parts))
+
+
+async def give(answer: Answer, send: Send) -> None:
+    """Send an answer as it is; without a Content-Length it goes out in chunks."""
+    await begin(answer, send)
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+async def begin(answer: Answer, send: Send) -> None:
+    """Send status and headers alone."""
+    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})

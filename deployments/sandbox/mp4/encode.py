@@ -1,19 +1,35 @@
-"""Owns ffmpeg: pictures and sound in, an MP4 that plays everywhere and starts at once out.
-
-The sound is a soft chord, and over it a plucked figure that stands in for the voice. The seed of
-the video chooses the key; the voice chooses the pitch and pace of the figure.
-"""
+"""Encodes a video with ffmpeg from frames, cards and sound."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import subprocess
 import zlib
+from collections.abc import Iterator
 
 import imageio_ffmpeg
+from PIL import Image, ImageColor, ImageDraw, ImageFont
 
-from callsheet.deployments.sandbox.mp4.frames import frame_numbers, frames
-from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
+from callsheet.deployments.sandbox.mp4.scenery import (
+    Block,
+    draw_figure,
+    drift,
+    fit,
+    font,
+    ground_of,
+    palette,
+    plain,
+    width_of,
+    zoom,
+)
+from callsheet.deployments.sandbox.mp4.video_plan import Scene, VideoPlan
+
+# Owns ffmpeg: pictures and sound in, an MP4 that plays everywhere and starts at once out.
+#
+# The sound is a soft chord, and over it a plucked figure that stands in for the voice. The seed of
+# the video chooses the key; the voice chooses the pitch and pace of the figure.
+
 
 # Nothing in it is above 1 kHz, and every sample costs time.
 RATE = 24_000
@@ -93,3 +109,201 @@ def sound(seed: int, duration: int, *, voice: str | None = None) -> str:
 
 def _turn(frequency: float) -> str:
     return f"{6.283185307 * frequency:.4f}"
+
+
+# Owns the pictures of a video, one after the other: moving background, card, colour bars, and a
+# bar along the bottom with a segment per scene.
+#
+# Nothing of one scene is in the pictures of another: a scene can be made anew and the rest stays.
+
+
+ENTRY = 0.45
+
+
+def frames(plan: VideoPlan) -> Iterator[bytes]:
+    """Draw the video, frame by frame, as raw RGB."""
+    for scene in plan.scenes:
+        ground = ground_of(plan, scene)
+        dark = Image.new("RGB", plan.size, palette(plan.seed, 1).dark)
+        card = Card(plan, scene)
+        for index in frame_numbers(plan, scene):
+            moment = index / plan.frames_per_second
+            arrived = min(1.0, (moment - scene.start) / ENTRY)
+            shown = _picture(ground, plan, moment)
+            if arrived < 1.0 and scene is not plan.scenes[0]:
+                shown = Image.blend(dark, shown, 0.25 + 0.75 * arrived)
+            _lay_card(shown, card.at(moment), arrived)
+            _furniture(shown, plan, moment)
+            yield shown.tobytes()
+
+
+def frame_numbers(plan: VideoPlan, scene: Scene) -> range:
+    """Say which frames of the video show a scene, counted from 0."""
+    rate = plan.frames_per_second
+    last = scene is plan.scenes[-1]
+    end = plan.duration * rate if last else math.ceil(scene.end * rate)
+    return range(math.ceil(scene.start * rate), end)
+
+
+def _picture(ground: Image.Image, plan: VideoPlan, moment: float) -> Image.Image:
+    if plan.clip is None:
+        return drift(ground, plan.size, seed=plan.seed, moment=moment)
+    if plan.clip.operation == "image-to-video":
+        return zoom(ground, plan.size, moment / plan.duration)
+    shown = drift(ground, plan.size, seed=plan.seed, moment=moment)
+    draw_figure(shown, plan, moment)
+    return shown
+
+
+def _lay_card(shown: Image.Image, sheet: Image.Image, arrived: float) -> None:
+    if arrived >= 1.0:
+        shown.paste(sheet, mask=sheet)
+        return
+    eased = 1 - (1 - arrived) ** 3
+    faded = sheet.getchannel("A").point([round(level * eased) for level in range(256)])
+    shown.paste(sheet, (0, round((1 - eased) * 18)), mask=faded)
+
+
+def _furniture(shown: Image.Image, plan: VideoPlan, moment: float) -> None:
+    draw = ImageDraw.Draw(shown)
+    width, height = plan.size
+    margin = round(min(plan.size) * 0.065)
+    colours = palette(plan.seed, 1)
+    for at, colour in enumerate(colours.bars):
+        draw.rectangle((width * at // 7, 0, width * (at + 1) // 7, 5), colour)
+    long, y = width - 2 * margin, height - margin
+    for scene in plan.scenes:
+        left = margin + long * scene.start / plan.duration
+        right = margin + long * scene.end / plan.duration - (3 if len(plan.scenes) > 1 else 0)
+        full = (moment - scene.start) / max(scene.end - scene.start, 0.001)
+        if right - left < 2:
+            continue
+        draw.rectangle((left, y, right, y + 4), (70, 70, 78))
+        if full > 0:
+            reach = left + (right - left) * min(1.0, full)
+            draw.rectangle((left, y, reach, y + 4), colours.accent)
+    small = font(max(10, round(min(plan.size) * 0.030)))
+    clock = f"{_clock(moment)} / {_clock(plan.duration)}"
+    draw.text((margin, y - 6), clock, (235, 235, 240), small, anchor="ls")
+    draw.text((width - margin, y - 6), plan.id, (200, 200, 210), small, anchor="rs")
+
+
+def _clock(moment: float) -> str:
+    return f"{int(moment) // 60}:{int(moment) % 60:02}"
+
+
+# Owns the words over one scene: label, title, topic, and the narration that appears as it is
+# spoken. A card is drawn once and then only gains words, because drawing all of it for every
+# frame would cost more than encoding the video.
+
+
+WHITE = (255, 255, 255, 255)
+FADED = 70
+LABELS = {"image-to-video": "IMAGE TO VIDEO", "talking-avatar": "TALKING AVATAR",
+          "character-swap": "CHARACTER SWAP"}  # fmt: skip
+SPOKEN_BY = 0.82
+
+
+class Card:
+    """The words of one scene on a clear sheet."""
+
+    def __init__(self, plan: VideoPlan, scene: Scene) -> None:
+        self._scene = scene
+        self._said = 0
+        self._accent = palette(plan.seed, scene.number).accent
+        self._ink = ImageColor.getrgb(plan.captions.color)[:3]
+        self._bold = plan.captions.bold
+        width, height = plan.size
+        self._margin = round(min(plan.size) * 0.065)
+        self._wide = width - 2 * self._margin
+        self.sheet = Image.new("RGBA", plan.size, (0, 0, 0, 0))
+        self._draw = ImageDraw.Draw(self.sheet)
+        top, gap = self._labels(plan) + round(height * 0.03), round(height * 0.02)
+        middle = round(height * (0.50 if height > width else 0.52))
+        bottom = height - round(height * 0.13)
+        spoken = plan.captions.enabled
+        if plan.captions.position == "top":
+            self._narration(top, middle, spoken=spoken)
+            self._heading(plan, middle + gap, bottom - middle - gap)
+        else:
+            self._heading(plan, top, middle - gap - top)
+            self._narration(middle, bottom, spoken=spoken)
+
+    def at(self, moment: float) -> Image.Image:
+        """Give the sheet as it is at this moment, with the words spoken so far in full white."""
+        length = max(self._scene.end - self._scene.start, 0.001)
+        share = (moment - self._scene.start) / (length * SPOKEN_BY)
+        due = min(len(self._block.words), 1 + int(share * len(self._block.words)))
+        for word in self._block.words[self._said : due]:
+            place = (self._x + word.x, self._y + word.y)
+            self._draw.text(place, word.text, (*self._ink, 255), self._font())
+        self._said = max(self._said, due)
+        return self.sheet
+
+    def _labels(self, plan: VideoPlan) -> int:
+        size = max(11, round(min(plan.size) * 0.034))
+        high = round(size * 1.9)
+        y = self._margin
+        label = f"SCENE {self._scene.number} / {len(plan.scenes)}"
+        if plan.clip is not None:
+            label = LABELS[plan.clip.operation]
+        self._chip(label, self._margin, y, size, high, fill=(*self._accent, 255), ink=(16, 16, 24))
+        right = f"{plain(plan.language, 12).upper()}  ·  {plan.aspect_ratio}"
+        x = plan.size[0] - self._margin - width_of(right, size, bold=True) - size
+        self._chip(right, x, y, size, high, fill=(0, 0, 0, 110), ink=(255, 255, 255))
+        return y + high
+
+    def _chip(
+        self, text: str, x: int, y: int, size: int, high: int,
+        *, fill: tuple[int, int, int, int], ink: tuple[int, int, int],
+    ) -> None:  # fmt: skip
+        long = width_of(text, size, bold=True) + size
+        self._draw.rounded_rectangle((x, y, x + long, y + high), high // 2, fill)
+        middle = (x + long / 2, y + high / 2)
+        self._draw.text(middle, text, ink, font(size, bold=True), anchor="mm")
+
+    def _heading(self, plan: VideoPlan, top: int, room: int) -> None:
+        unit = min(plan.size)
+        sizes = range(round(unit * 0.098), 15, -2)
+        second = plain(plan.topic) or plain(self._scene.visual)
+        if plan.clip is not None:
+            second = plain(plan.clip.source, 90)
+        share = 0.66 if second else 1.0
+        title = fit(
+            plain(plan.title, 160), width=self._wide - 14, height=round(room * share),
+            sizes=sizes, bold=True,
+        )  # fmt: skip
+        self._place(title, self._margin + 14, top, WHITE, bold=True)
+        bottom = top + title.height
+        edge = self._margin
+        self._draw.rounded_rectangle((edge, top + 4, edge + 4, bottom - 2), 2, self._accent)
+        topic = fit(
+            second, width=self._wide - 14, height=room - title.height,
+            sizes=range(round(unit * 0.045), 10, -1),
+        )  # fmt: skip
+        self._place(topic, self._margin + 14, bottom + 3, (255, 255, 255, 205))
+
+    def _narration(self, top: int, bottom: int, *, spoken: bool) -> None:
+        pad = round(self._margin * 0.7)
+        self._block = fit(
+            plain(self._scene.narration) if spoken else "", width=self._wide - 2 * pad,
+            height=bottom - top - 2 * pad, sizes=range(round(self._margin * 1.25), 10, -1),
+            bold=self._bold,
+        )  # fmt: skip
+        top = bottom - self._block.height - 2 * pad
+        self._x, self._y = self._margin + pad, top + pad
+        sheet = (self._margin, top, self._margin + self._wide, bottom)
+        if self._block.words:
+            self._draw.rounded_rectangle(sheet, 12, (0, 0, 0, 120))
+            ink = (*self._ink, FADED)
+            self._place(self._block, self._x, self._y, ink, bold=self._bold)
+
+    def _font(self) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+        return font(self._block.size, bold=self._bold)
+
+    def _place(
+        self, block: Block, x: int, y: int, ink: tuple[int, int, int, int], *, bold: bool = False
+    ) -> None:
+        for word in block.words:
+            spot = (x + word.x, y + word.y)
+            self._draw.text(spot, word.text, ink, font(block.size, bold=bold))

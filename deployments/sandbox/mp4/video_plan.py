@@ -1,11 +1,16 @@
-"""Owns the order for one video: everything that decides how it looks and sounds, as JSON."""
+"""The order for one video, and the script it is made from."""
 
 from __future__ import annotations
 
 import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
 
-from callsheet.deployments.sandbox.script import Scene
+# Owns the order for one video: everything that decides how it looks and sounds, as JSON.
+
 
 SIZES = {"9:16": (360, 640), "1:1": (480, 480), "16:9": (640, 360)}
 
@@ -70,3 +75,172 @@ class VideoPlan:
         captions = Captions(**said.pop("captions", {}))
         clip = said.pop("clip", None)
         return cls(scenes=scenes, captions=captions, clip=clip and ClipSource(**clip), **said)
+
+
+# Owns what is said in a video: scenes from a caller's script or from a tool's fields, and the
+# captions cut from their words, as SRT or WebVTT.
+#
+# The specification does not show the shape of a script, so any JSON object is taken and read as
+# well as it can be: `{"scenes": [{"narration" | "text" | "visual": ...}]}`, `{"text": "..."}` with
+# a blank line between scenes, or whatever words are in it.
+
+
+NARRATION = ("narration", "text", "voiceover", "dialogue", "line", "content")
+VISUAL = ("visual", "visuals", "image", "shot", "description")
+
+CLOSING = "call_to_action"
+CAPTION_TYPES = {"srt": "application/x-subrip", "vtt": "text/vtt"}
+LINE_LENGTH = 42
+LINES_PER_CUE = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """One scene: its 1-based number, its words, and when it plays, in seconds.
+
+    `take` counts how often its pictures were made anew.
+    """
+
+    number: int
+    narration: str
+    visual: str
+    start: float
+    end: float
+    take: int = 0
+
+
+def scenes_of(
+    *,
+    script: Mapping[str, object] | None,
+    tool: str | None,
+    fields: Mapping[str, object] | None,
+    title: str | None,
+    topic: str | None,
+    duration: int,
+) -> list[Scene]:
+    """Say what happens in the video and when; the same request always gives the same scenes."""
+    if script:
+        said = list(_from_script(script))
+    else:
+        said = _from_fields(tool or "video", fields or {}, title, topic, duration)
+    return _timed(said or [(title or topic or "Untitled", "")], duration)
+
+
+def _from_script(script: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    listed = script.get("scenes")
+    if isinstance(listed, list) and listed:
+        for scene in listed:
+            if isinstance(scene, Mapping):
+                visual = _first(scene, VISUAL)
+                narration = _first(scene, NARRATION) or visual or " ".join(_words_in(scene))
+                yield narration, "" if narration == visual else visual
+            elif str(scene).strip():
+                yield str(scene).strip(), ""
+        return
+    text = _first(script, ("text", *NARRATION)) or "\n\n".join(_words_in(script))
+    for part in re.split(r"\n\s*\n", text):
+        if part.strip():
+            yield " ".join(part.split()), ""
+
+
+def _from_fields(
+    tool: str, fields: Mapping[str, object], title: str | None, topic: str | None, duration: int
+) -> list[tuple[str, str]]:
+    """Write two to four scenes out of what was given alone: it may be in any language."""
+    facts = [
+        _sentence(", ".join(_words_in(value)))
+        for name, value in fields.items()
+        if name != CLOSING and any(_words_in(value))
+    ]
+    subject = title or topic or tool.replace("-", " ").capitalize()
+    opening = [_sentence(subject), *([_sentence(topic)] if topic not in (None, subject) else [])]
+    closing = [_sentence(", ".join(_words_in(fields.get(CLOSING))) or subject)]
+    # A scene needs some three seconds to be read.
+    room = max(1, min(2, duration // 4 - 1))
+    half = -(-len(facts) // room)
+    middle = [facts[at : at + half] for at in range(0, len(facts), half or 1)]
+    return [(" ".join(words), "") for words in (opening, *middle, closing)]
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?", "…", "”")) else f"{text}."
+
+
+def _timed(said: list[tuple[str, str]], duration: int) -> list[Scene]:
+    """Share the video out by the length of what is said, on whole milliseconds."""
+    weights = [20 + len(narration) for narration, _ in said]
+    total, before, start = sum(weights), 0, 0.0
+    scenes = []
+    for number, ((narration, visual), weight) in enumerate(zip(said, weights, strict=True), 1):
+        before += weight
+        end = round(duration * before / total, 3)
+        scenes.append(
+            Scene(number=number, narration=narration, visual=visual, start=start, end=end)
+        )
+        start = end
+    return scenes
+
+
+def _first(of: Mapping[str, object], names: tuple[str, ...]) -> str:
+    for name in names:
+        value = of.get(name)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+    return ""
+
+
+def _words_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        if value.strip():
+            yield value.strip()
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _words_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _words_in(inner)
+    elif value is not None:
+        yield str(value)
+
+
+class Cue(NamedTuple):
+    start: float
+    end: float
+    text: str
+
+
+def caption_file(scenes: Sequence[Scene], form: str) -> str:
+    """Write the captions of these scenes in the form `srt` or `vtt`."""
+    cues = [cue for scene in scenes for cue in _cues(scene)]
+    if form == "vtt":
+        blocks = [f"{_clock(c.start, '.')} --> {_clock(c.end, '.')}\n{c.text}\n" for c in cues]
+        return "\n".join(["WEBVTT\n", *blocks])
+    return "\n".join(
+        f"{number}\n{_clock(c.start, ',')} --> {_clock(c.end, ',')}\n{c.text}\n"
+        for number, c in enumerate(cues, 1)
+    )
+
+
+def _cues(scene: Scene) -> Iterator[Cue]:
+    """Cut one scene into cues of at most two lines, timed by their length."""
+    # An arrow would end a WebVTT cue, and its markup begins with < and &.
+    said = scene.narration.replace("-->", "→").replace("<", "‹").replace("&", "+")
+    lines = textwrap.wrap(said, LINE_LENGTH)
+    texts = [
+        "\n".join(lines[at : at + LINES_PER_CUE]) for at in range(0, len(lines), LINES_PER_CUE)
+    ]
+    letters, before, start = sum(map(len, texts)), 0, scene.start
+    for text in texts:
+        before += len(text)
+        end = scene.start + (scene.end - scene.start) * before / letters
+        yield Cue(start, end, text)
+        start = end
+
+
+def _clock(seconds: float, mark: str) -> str:
+    whole = round(seconds * 1000)
+    hours, rest = divmod(whole, 3_600_000)
+    minutes, rest = divmod(rest, 60_000)
+    return f"{hours:02}:{minutes:02}:{rest // 1000:02}{mark}{rest % 1000:03}"

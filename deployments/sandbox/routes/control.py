@@ -12,14 +12,12 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
 from starlette.responses import JSONResponse
 
-from callsheet.deployments.sandbox import credits, video
-from callsheet.deployments.sandbox.auth import approvals, pages
-from callsheet.deployments.sandbox.auth.approvals import CodeApproval, normal_code
-from callsheet.deployments.sandbox.bodies import RequestBody, body_of
+from callsheet.deployments.sandbox import accounting, video
+from callsheet.deployments.sandbox.auth import oauth, pages
+from callsheet.deployments.sandbox.auth.oauth import CodeApproval, normal_code
 from callsheet.deployments.sandbox.container import Container
-from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.faults.entries import FaultRefused
-from callsheet.deployments.sandbox.faults.kinds import listed_kinds
+from callsheet.deployments.sandbox.envelope import Refusal, RequestBody, body_of
+from callsheet.deployments.sandbox.faults.planned import FaultRefused, listed_kinds
 from callsheet.deployments.sandbox.webhooks import outbox
 
 
@@ -41,7 +39,7 @@ def router(container: Container) -> APIRouter:
 
     @routes.get("/charges")
     async def charge_log() -> Response:
-        return JSONResponse(await container.database.run(credits.charge_log))
+        return JSONResponse(await container.database.run(accounting.charge_log))
 
     @routes.get("/reports")
     async def reports_kept() -> Response:
@@ -90,7 +88,7 @@ def router(container: Container) -> APIRouter:
     @routes.get("/pending")
     async def pending() -> Response:
         now = container.now()
-        waiting = await container.database.run(approvals.waiting, now=now)
+        waiting = await container.database.run(oauth.waiting, now=now)
         return JSONResponse(
             [_shown_approval(one, expires_in=one.expires_at - now) for one in waiting]
         )
@@ -111,10 +109,10 @@ def router(container: Container) -> APIRouter:
 
 def _answer(db: Connection, said: ApproveCode, *, now: float) -> CodeApproval:
     user_code = normal_code(said.user_code)
-    email = _email(said, approvals.find(db, user_code))
-    approval = approvals.open_to(db, user_code, email, now=now)
+    email = _email(said, oauth.find(db, user_code))
+    approval = oauth.open_to(db, user_code, email, now=now)
     granted: Sequence[str] = approval.scopes if said.scopes is None else said.scopes
-    return approvals.answer(db, user_code, email, granted if said.approve else (), now=now)
+    return oauth.answer(db, user_code, email, granted if said.approve else (), now=now)
 
 
 def _email(said: ApproveCode, approval: CodeApproval | None) -> str:

@@ -14,12 +14,12 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
-from callsheet.deployments.sandbox.auth import authorization, clients, grants, keys
-from callsheet.deployments.sandbox.auth.approvals import CodeApproval
+from callsheet.deployments.sandbox.auth import clients, grants
 from callsheet.deployments.sandbox.auth.clients import DEVICE_GRANT, LONGEST_NAME
 from callsheet.deployments.sandbox.auth.grants import GrantOutcome, token_answer
 from callsheet.deployments.sandbox.auth.oauth import (
     NO_STORE,
+    CodeApproval,
     Fields,
     OAuthError,
     fields_of,
@@ -30,7 +30,7 @@ from callsheet.deployments.sandbox.video import stamp
 
 Redeem = Callable[..., GrantOutcome]
 GRANTS: dict[str, Redeem] = {
-    clients.CODE_GRANT: authorization.redeem_code,
+    clients.CODE_GRANT: grants.redeem_code,
     clients.DEVICE_GRANT: grants.redeem_device,
     clients.CLAIM_GRANT: grants.redeem_claim,
 }
@@ -216,7 +216,7 @@ async def give_token(container: Container, said: Fields) -> Response:
 
 async def take_back(container: Container, key_id: str) -> None:
     """Revoke a key: on the disk first, then for every request from now on."""
-    key = await container.database.run(keys.revoke_key, key_id, now=container.now())
+    key = await container.database.run(clients.revoke_key, key_id, now=container.now())
     if key is not None:
         container.keyring.put(key)
 

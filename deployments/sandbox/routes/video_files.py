@@ -1,5 +1,4 @@
-"""Owns what can be taken away from a finished video, the video and its captions, and what leaves
-the organization: public links to a video, and reports of a video."""
+"""Files and captions of finished videos, links, reports, and partial remakes."""
 
 from __future__ import annotations
 
@@ -10,17 +9,46 @@ from functools import partial
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.responses import FileResponse, HTMLResponse
 
-from callsheet.deployments.sandbox import renders, video
-from callsheet.deployments.sandbox.bodies import body_of
-from callsheet.deployments.sandbox.container import Container
-from callsheet.deployments.sandbox.envelope import Refusal, described_refusals, not_found, success
-from callsheet.deployments.sandbox.links import SignedLink
-from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
-from callsheet.deployments.sandbox.records import Link, ReportKept, ShareLink
-from callsheet.deployments.sandbox.routes.operation import Handlers, VideoId, add
-from callsheet.deployments.sandbox.script import CAPTION_TYPES, caption_file
-from callsheet.deployments.sandbox.video import Video, keep_report
-from callsheet.deployments.sandbox.video_bodies import ReportVideo
+from callsheet.deployments.sandbox import accounting, lifecycle, video
+from callsheet.deployments.sandbox.accounting import Render
+from callsheet.deployments.sandbox.bodies import (
+    ChangeVoice,
+    ExportAgain,
+    RegenerateScene,
+    ReportVideo,
+)
+from callsheet.deployments.sandbox.container import (
+    PAID,
+    Container,
+    Handlers,
+    SceneNumber,
+    VideoId,
+    add,
+)
+from callsheet.deployments.sandbox.envelope import (
+    Refusal,
+    body_of,
+    described_refusals,
+    not_found,
+    success,
+)
+from callsheet.deployments.sandbox.mp4.video_plan import CAPTION_TYPES, VideoPlan, caption_file
+from callsheet.deployments.sandbox.rendered_files import SignedLink
+from callsheet.deployments.sandbox.video import (
+    Link,
+    RenderList,
+    RenderProgress,
+    ReportKept,
+    ShareLink,
+    Video,
+    VideoCreated,
+    VoiceProgress,
+    keep_report,
+)
+
+# Owns what can be taken away from a finished video, the video and its captions, and what leaves
+# the organization: public links to a video, and reports of a video.
+
 
 CAPTION_FILE = {
     "description": "The caption file, as text.",
@@ -151,9 +179,9 @@ class FileRoutes(Handlers):
     async def _video(self, video_id: str, render: int) -> Response:
         """Serve the video of one render, whole or in parts; 404 when the video is gone."""
 
-        def find(db: sqlite3.Connection) -> renders.Render | None:
+        def find(db: sqlite3.Connection) -> accounting.Render | None:
             video.get(db, video_id)
-            return renders.find(db, video_id, render)
+            return accounting.find(db, video_id, render)
 
         found = await self._run(find)
         if found is None or found.file is None:
@@ -169,3 +197,103 @@ class FileRoutes(Handlers):
 
 def _lasts(link: SignedLink) -> dict[str, object]:
     return {"expires_at": video.stamp(link.expires), "expires_in": link.expires_in}
+
+
+# Owns the operations that make a finished video again in part, and show how far that is.
+
+
+SCENE = Depends(body_of(RegenerateScene, optional=True))
+VOICE = Depends(body_of(ChangeVoice))
+EXPORT = Depends(body_of(ExportAgain, optional=True))
+
+
+def remakes_router(container: Container) -> APIRouter:
+    """Make the routes."""
+    routes = APIRouter(prefix="/api/v1/videos/{video_id}", tags=["Videos"])
+    ops = RemakeRoutes(container)
+    op = partial(add, routes, container)
+    op("GET", "/renders", ops.renders, name="renders", scope="read", answer=RenderList,
+       refusals=[404])  # fmt: skip
+    op("POST", "/renders", ops.export, name="export", scope="write", status=202,
+       answer=VideoCreated, refusals=[400, 404, 409, *PAID], body=ExportAgain,
+       body_optional=True)  # fmt: skip
+    op("GET", "/renders/progress", ops.progress, name="render_progress", scope="read",
+       answer=RenderProgress, refusals=[404])  # fmt: skip
+    op("POST", "/scenes/{n}/regenerate", ops.scene, name="scene", scope="write", status=202,
+       answer=VideoCreated, refusals=[400, 404, 409, *PAID], body=RegenerateScene,
+       body_optional=True)  # fmt: skip
+    op("GET", "/voice", ops.voice_progress, name="voice_progress", scope="read",
+       answer=VoiceProgress, refusals=[404])  # fmt: skip
+    op("POST", "/voice", ops.voice, name="voice", scope="write", status=202, answer=VideoCreated,
+       refusals=[400, 404, 409, *PAID], body=ChangeVoice)  # fmt: skip
+    return routes
+
+
+class RemakeRoutes(Handlers):
+    """The operations themselves."""
+
+    async def scene(
+        self, video_id: VideoId, n: SceneNumber, request: Request, asked: RegenerateScene = SCENE
+    ) -> Response:
+        """Regenerate one scene, counted from 1; the others are untouched."""
+        order = partial(lifecycle.one_scene, number=_number(n), asked=asked)
+        return await self._begin(request, "scene", lifecycle.remake, video_id, order)
+
+    async def voice(
+        self, video_id: VideoId, request: Request, asked: ChangeVoice = VOICE
+    ) -> Response:
+        """Regenerate the voiceover with another voice."""
+        order = partial(lifecycle.another_voice, asked=asked)
+        return await self._begin(request, "voice", lifecycle.remake, video_id, order)
+
+    async def export(
+        self, video_id: VideoId, request: Request, asked: ExportAgain = EXPORT
+    ) -> Response:
+        """Export again, after edits of titles or caption settings."""
+        order = partial(lifecycle.another_export, asked=asked)
+        return await self._begin(request, "export", lifecycle.remake, video_id, order)
+
+    async def renders(self, video_id: VideoId) -> Response:
+        """List past exports, newest first."""
+        now = self._now()
+        found = await self._of_video(video_id)
+        return success({"renders": [one.shown(now) for one in found]})
+
+    async def progress(self, video_id: VideoId) -> Response:
+        """Give the progress of the current export."""
+        now = self._now()
+        found = await self._of_video(video_id)
+        if not found:
+            return success({"status": "idle", "percent": 0, "render": None})
+        latest = found[0]
+        shown = {"status": latest.status, "percent": latest.percent(now)}
+        return success({**shown, "render": latest.shown(now)})
+
+    async def voice_progress(self, video_id: VideoId) -> Response:
+        """Give the progress of the voice regeneration."""
+        now = self._now()
+        found = await self._run(video.get, video_id)
+        changes = await self._of_video(video_id, kind="voice")
+        if not changes:
+            idle = {"status": "idle", "percent": 0, "voice_id": found.asked["voice_id"]}
+            return success({**idle, "failure_reason": None})
+        latest = changes[0].shown(now)
+        shown = {name: latest[name] for name in ("status", "percent", "voice_id", "failure_reason")}
+        if latest["status"] == video.CANCELLED:
+            shown |= {"status": "failed", "failure_reason": "It was cancelled."}
+        return success(shown)
+
+    async def _of_video(self, video_id: str, *, kind: str | None = None) -> list[Render]:
+        def find(db: sqlite3.Connection) -> list[Render]:
+            video.get(db, video_id)
+            return accounting.of_video(db, video_id, kind=kind)
+
+        return await self._run(find)
+
+
+def _number(said: str) -> int:
+    """Read the number of a scene; whatever is none names a scene that is not there."""
+    if not (said.isascii() and said.isdigit() and len(said) <= 9):
+        message = f"There is no scene {said[:20]}: scenes are counted from 1."
+        raise Refusal(404, "not_found", message)
+    return int(said)

@@ -12,27 +12,25 @@ from pathlib import Path
 from fastapi import APIRouter, Depends, Request, Response
 
 from callsheet.deployments.sandbox import lifecycle, video
-from callsheet.deployments.sandbox.bodies import body_of
-from callsheet.deployments.sandbox.container import Container
-from callsheet.deployments.sandbox.credits import price, quote
-from callsheet.deployments.sandbox.envelope import Refusal, success
-from callsheet.deployments.sandbox.lifecycle import CLIP_OPERATIONS, create_clip, pictures_in
-from callsheet.deployments.sandbox.records import (
-    Quote,
-    VideoCreated,
-    VideoDeleted,
-    VideoList,
-    VideoRecord,
-)
-from callsheet.deployments.sandbox.rendered_files import keep_picture
-from callsheet.deployments.sandbox.routes.operation import PAID, Handlers, VideoId, add
-from callsheet.deployments.sandbox.video_bodies import (
+from callsheet.deployments.sandbox.accounting import price, quote
+from callsheet.deployments.sandbox.bodies import (
     CharacterSwap,
     ClipBody,
     CreateVideo,
     ImageToVideo,
     PatchVideo,
     TalkingAvatar,
+)
+from callsheet.deployments.sandbox.container import PAID, Container, Handlers, VideoId, add
+from callsheet.deployments.sandbox.envelope import Refusal, body_of, success
+from callsheet.deployments.sandbox.lifecycle import CLIP_OPERATIONS, create_clip, pictures_in
+from callsheet.deployments.sandbox.rendered_files import keep_picture
+from callsheet.deployments.sandbox.video import (
+    Quote,
+    VideoCreated,
+    VideoDeleted,
+    VideoList,
+    VideoRecord,
 )
 
 PAGE = 20

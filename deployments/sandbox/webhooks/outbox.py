@@ -13,7 +13,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from callsheet.deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.database import insert
 from callsheet.deployments.sandbox.video import stamp
 from callsheet.deployments.sandbox.webhooks import webhook
 from callsheet.deployments.sandbox.webhooks.sender import SendResult

@@ -15,9 +15,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
-from callsheet.deployments.sandbox.bodies import RequestBody
-from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.database import insert
+from callsheet.deployments.sandbox.envelope import Refusal, RequestBody
 from callsheet.deployments.sandbox.video import stamp
 
 READY = "video.ready"

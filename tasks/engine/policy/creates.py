@@ -1,26 +1,36 @@
-"""What an answer to a paid call leads to, or the lack of one: pure functions, used by `decide`.
-
-A definite no, nobody knows, not made, not yet. What was made goes on in `renders`.
-"""
+"""What the answer to a paid call, or its absence, leads to. Pure functions."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from callsheet.tasks.engine.policy.decision import (
     NEVER_MADE,
     SPREAD,
+    Busy,
     Decision,
     Memory,
+    NothingFound,
+    RefusedAs,
     Rules,
+    Unmade,
     backoff,
     lane_of,
     unwanted,
 )
-from callsheet.tasks.engine.policy.observations import Busy, NothingFound, RefusedAs, Unmade
-from callsheet.tasks.engine.policy.refusal import in_columns
 from callsheet.tasks.ledger.values import CampaignRow
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.runtime.errors import shorten
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.briefs import Json
+
+# What an answer to a paid call leads to, or the lack of one: pure functions, used by `decide`.
+#
+# A definite no, nobody knows, not made, not yet. What was made goes on in `renders`.
+
 
 #: Answers lost in a row before this run leaves the row for a later one.
 LOST_LIMIT = 8
@@ -115,3 +125,47 @@ def again(row: CampaignRow, memory: Memory, words: str, now: float, rules: Rules
         return Decision(memory, reason=f"no clear answer yet ({words}): run again")
     after = backoff(memory.failures)
     return Decision(memory, lane=lane_of(row, now + after * SPREAD, rules), after=after)
+
+
+# What the service says against a brief, in terms of the sheet: line, column and value. Pure.
+
+
+class Refusable(Protocol):
+    """A row of a sheet or of the ledger: where it stands, and what it asks of the service."""
+
+    @property
+    def line(self) -> int: ...
+    def asked(self) -> Mapping[str, Json]: ...
+
+
+def in_columns(words: str, row: Refusable) -> str:
+    """Return a refusal with the cells it is about, and what to edit; `words` stand behind.
+
+    `words` are the client's: "create was refused (400): " and what the service says. It names
+    members of the request, which are columns of the sheet.
+    """
+    said = words.partition("): ")[2] or words
+    cells = [
+        f'{column} "{shorten(_text(value))}"'
+        for column, value in _columns(row.asked())
+        if re.search(rf"(?<![\w.]){re.escape(column)}(?!\w)", said)
+    ]
+    where = f"line {row.line} of the sheet" if row.line else "the row in the sheet"
+    if not cells:
+        return f"{words}: edit {where} and run again"
+    return (
+        f"the service refused {' and '.join(cells)}: edit {where} and run again; its words: {words}"
+    )
+
+
+def _columns(request: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    """Yield the columns that a request was read from, and their values."""
+    for name, value in request.items():
+        if isinstance(value, Mapping) and name == "fields":
+            yield from ((f"{name}.{inner}", one) for inner, one in value.items())
+        else:
+            yield name, value
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

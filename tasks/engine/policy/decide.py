@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from callsheet.tasks.credits import in_credits
-from callsheet.tasks.duration import say_duration
 from callsheet.tasks.engine.policy.creates import (
     LOST_LIMIT,
     again,
@@ -22,19 +20,13 @@ from callsheet.tasks.engine.policy.creates import (
 )
 from callsheet.tasks.engine.policy.decision import (
     SPREAD,
-    Decision,
-    Memory,
-    Rules,
-    backoff,
-    lane_of,
-    unwanted,
-)
-from callsheet.tasks.engine.policy.observations import (
     Accepted,
     AccessDenied,
     Busy,
     Closed,
+    Decision,
     FilesStored,
+    Memory,
     Missing,
     NotCancelled,
     NothingFound,
@@ -44,17 +36,20 @@ from callsheet.tasks.engine.policy.observations import (
     RefusedAs,
     Released,
     Resumed,
+    Rules,
     Troubled,
     Unknown,
     Unmade,
     Unreached,
     VideoReady,
+    backoff,
+    lane_of,
+    unwanted,
 )
-from callsheet.tasks.engine.policy.polling import POLL_DEFAULT
-from callsheet.tasks.engine.policy.renders import first_wait, missing, overdue, polled
-from callsheet.tasks.ledger.states import STATES, State
-from callsheet.tasks.ledger.values import CampaignRow
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.engine.policy.renders import POLL_DEFAULT, first_wait, missing, overdue, polled
+from callsheet.tasks.ledger.values import STATES, CampaignRow, State
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.amounts import in_credits, say_duration
 
 #: Deliveries that failed in a row before this run leaves the row for a later one.
 DELIVERY_LIMIT = 5

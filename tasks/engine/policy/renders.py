@@ -1,38 +1,30 @@
-"""What a poll of a render leads to, and when the next one comes: pure functions, used by `decide`.
-
-The words for a render that has ended are not in the specification (section 2), so no word alone is
-the end of one.
-"""
+"""When a render is polled, how long renders take, and what each poll leads to. Pure functions."""
 
 from __future__ import annotations
 
+from bisect import bisect, insort
+from collections import defaultdict
 from dataclasses import replace
+from decimal import Decimal
 
-from callsheet.tasks.duration import say_duration
 from callsheet.tasks.engine.policy.decision import (
     CANCELLED,
     RUNNING,
     Decision,
     Memory,
+    Polled,
     Rules,
     unwanted,
 )
-from callsheet.tasks.engine.policy.observations import Polled
-from callsheet.tasks.engine.policy.polling import (
-    AFTER_HINT,
-    ENDS,
-    LOST,
-    POLL_MIN,
-    after_hint,
-    first_interval,
-    hinted_interval,
-    interval_step,
-    poll_interval,
-    told_interval,
-)
-from callsheet.tasks.ledger.states import State
-from callsheet.tasks.ledger.values import CampaignRow
-from callsheet.tasks.suggest import suggest
+from callsheet.tasks.ledger.values import CampaignRow, State
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.amounts import say_duration
+
+# What a poll of a render leads to, and when the next one comes: pure functions, used by `decide`.
+#
+# The words for a render that has ended are not in the specification (section 2), so no word alone
+# is the end of one.
+
 
 #: A new video may be unknown to reads for this long after the create (hole 63).
 GRACE = 60.0
@@ -146,3 +138,147 @@ def missing(row: CampaignRow, memory: Memory, now: float) -> Decision:
     if row.state != "rendering":
         return Decision(memory, to="held", reason="the service no longer knows this video (404)")
     return Decision(memory, to="stalled", reason="the service no longer knows this video (404)")
+
+
+# When a render is polled next, and when its video is asked for: pure functions, in seconds.
+#
+# A poll should come soon after a render is finished, and hardly any before. What is known of it is
+# first the service's hint, then what such renders have taken so far (`renders`); a render is
+# noticed within a tenth of its length. Where webhooks tell of it, polls are a safety net.
+
+
+POLL_MIN, POLL_MAX, POLL_DEFAULT = 1.0, 300.0, 10.0
+
+#: Of its length so far: how much later than its end a render may be noticed.
+LAG = 0.08
+#: The first poll comes so much before the shortest render of the kind so far.
+EARLY = 0.95
+#: Between two polls of a render of a kind that nothing is known of, at least.
+UNKNOWN_MIN = 3.0
+#: Between two polls of a render whose end a webhook tells of.
+SAFETY_NET = 300.0
+#: A hint is taken for lost once a render has taken so much longer than any of its kind.
+LOST = 1.1
+#: Polls after a hint that came before the video could be fetched; then the usual interval goes on.
+AFTER_HINT = 6
+#: A render said to be under way is asked for its video at every so many polls.
+VIDEO_EVERY = 5
+#: A word for the end is believed after so many polls in a row without a video.
+ENDS = 2
+#: Multiples of it are spread evenly over the unit interval, however many are taken.
+_GOLDEN = 0.6180339887498949
+
+
+def told_interval(told: float | None, *, least: float = POLL_MIN) -> float:
+    """Return the service's hint within bounds; a `least` of 0 lets the first poll come at once."""
+    return POLL_DEFAULT if told is None else min(POLL_MAX, max(least, told))
+
+
+def first_interval(told: float | None, shortest: float | None) -> float:
+    """Return how long after its create a render is polled: never before the service says."""
+    wait = told_interval(told, least=0.0)
+    return wait if shortest is None else min(POLL_MAX, max(wait if told else 0.0, EARLY * shortest))
+
+
+def poll_interval(
+    elapsed: float, shortest: float | None, *, told: float | None = None, step: float = LAG
+) -> float:
+    """Return how long to wait after a poll of a render that has been under way for `elapsed`.
+
+    `shortest` is the shortest render of its kind so far. While there is none, the next poll comes
+    when the render is longer by the part `step` of itself: small for a few scouts, large for the
+    others, whose turn comes with the first that is found finished.
+    """
+    if shortest is None:
+        least = UNKNOWN_MIN if told is None else told_interval(told)
+        return min(POLL_MAX, max(least, step * elapsed))
+    early = EARLY * shortest - elapsed
+    return min(POLL_MAX, max(POLL_MIN, early, LAG * elapsed))
+
+
+def hinted_interval(elapsed: float, longest: float | None, *, asked: bool = False) -> float:
+    """Return how long to wait for a webhook's word of a render: its hint may be lost.
+
+    One poll comes soon after renders of its kind were all finished; once it has `asked`, the
+    safety net is left.
+    """
+    if longest is None or asked:
+        return SAFETY_NET
+    return min(SAFETY_NET, max(POLL_MIN, LOST * longest - elapsed))
+
+
+def interval_step(polls: int, number: int, *, scout: bool) -> float:
+    """Return the `step` after so many polls of a render of an unknown kind, `number` being its own.
+
+    A scout is polled often, another one at four times its age each time. Polls of different
+    renders come at different moments: of many that began together one is polled every while, so
+    that the first that is finished is found soon.
+    """
+    share = number * _GOLDEN % 1.0
+    if scout:
+        return LAG * (0.5 + 0.5 * share)
+    return 3.0 * share if polls <= 1 else 3.0
+
+
+def video_is_asked_for(status: str | None, polls: int, *, overdue: bool = False) -> bool:
+    """Whether the `polls`-th poll asks for the video after the status, which it has told by then.
+
+    The words for a finished render are not in the specification, so a signed address is the proof.
+    """
+    return status not in RUNNING or overdue or polls % VIDEO_EVERY == 0
+
+
+def after_hint(polls: int) -> float:
+    """Return how long to wait after the `polls`-th poll that followed a hint, from 1."""
+    return float(2 ** (polls - 1))
+
+
+# What renders have taken so far, by kind: the same operation at the same price.
+#
+# A lost memory costs polls and nothing else; it is filled from the ledger at the start of a run.
+
+
+#: The times of a kind that are kept, and the part of them that may be shorter than the rest:
+#: one render that was done in a moment does not have the others polled early.
+KEPT, OUTLIERS = 200, 0.05
+#: The longest is the longest of so many at least, and of those that took no more than so many times
+#: what half of them took: one that was stuck, or found late, does not count.
+ENOUGH, STUCK = 5, 2.0
+
+RenderKind = tuple[str, Decimal | None]
+
+
+class RenderTimes:
+    """Seconds from a create to a finished video."""
+
+    def __init__(self) -> None:
+        self._known: dict[RenderKind, list[float]] = defaultdict(list)
+
+    def learn(self, kind: RenderKind, seconds: float) -> bool:
+        """Take a time in; return whether polls that are planned come too late by it."""
+        known = self._known[kind]
+        before = _shortest(known)
+        if len(known) < KEPT:
+            insort(known, seconds)
+        after = _shortest(known)
+        return after is not None and (before is None or after < 0.9 * before)
+
+    def shortest(self, kind: RenderKind) -> float | None:
+        """Return the shortest time of renders of a kind, or None when there is none."""
+        return _shortest(self._known.get(kind, []))
+
+    def longest(self, kind: RenderKind) -> float | None:
+        """Return the longest time of renders of a kind, or None where too few are known."""
+        known = self._known.get(kind, [])
+        if len(known) < ENOUGH:
+            return None
+        return known[bisect(known, STUCK * known[(len(known) - 1) // 2]) - 1]
+
+
+def kind_of(row: CampaignRow) -> RenderKind:
+    """Return what renders have to have in common to take about as long."""
+    return row.operation, row.take.quoted if row.take else row.quoted
+
+
+def _shortest(known: list[float]) -> float | None:
+    return known[int(OUTLIERS * len(known))] if known else None

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.tasks.brief import canonical_json
-from callsheet.tasks.errors import Conflict, NotFound
+from callsheet.tasks.runtime.errors import Conflict, NotFound
 from callsheet.tasks.service import VideoService
+from callsheet.tasks.values.briefs import canonical_json
 
 REQUEST = {
     "script": {"scenes": [{"text": "Here is the lighthouse."}]},

@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.aftercare.begun import begun_rows, has_approved
-from callsheet.tasks.aftercare.retake import approve_wanted
-from callsheet.tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
-from callsheet.tasks.errors import SpendRefused
-from callsheet.tasks.ledger import Ledger, Quoted
+from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
+from callsheet.tasks.aftercare.retake import approve_wanted, begun_rows, has_approved
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted
+from callsheet.tasks.runtime.errors import SpendRefused
 from tests.campaigns import NOW, Stage, brief
 
 Approve = Callable[[Stage, str], Awaitable[object]]

@@ -10,10 +10,17 @@ import pytest
 
 from callsheet.deployments.cli import carry_out
 from callsheet.deployments.parser import build_parser
-from callsheet.tasks.aftercare.advice import LANES, commands_for, next_run
-from callsheet.tasks.aftercare.explain import explain, explanation_document
+from callsheet.tasks.aftercare.explain import (
+    LANES,
+    commands_for,
+    explain,
+    explanation_document,
+    next_run,
+)
 from callsheet.tasks.engine.policy.decision import Lane, Rules
-from callsheet.tasks.ledger import STATES, Hint, Ledger, State, keep_hint, open_ledger
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.values import STATES, State
+from callsheet.tasks.ledger.webhook_events import Hint, keep_hint
 from tests.campaigns import NOW, Stage, brief
 
 

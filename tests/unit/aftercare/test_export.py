@@ -16,19 +16,14 @@ import pytest
 from pyarrow import parquet
 
 from callsheet.tasks.aftercare.export import COLUMNS, FORMATS, export, format_of, whole_file
-from callsheet.tasks.brief import Brief
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import (
-    Ledger,
-    Quoted,
-    accept,
-    approve_retakes,
-    deliver,
-    give_up,
-    review,
-    settle,
-)
-from callsheet.tasks.ledger.keep_rates import keep_rates
+from callsheet.tasks.ledger.deliveries import deliver
+from callsheet.tasks.ledger.gauges import keep_rates
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted
+from callsheet.tasks.ledger.reviews import review
+from callsheet.tasks.ledger.takes import accept, approve_retakes, give_up, settle
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import NOW, VIDEO, Stage, brief
 
 T0 = 1_750_000_000.0

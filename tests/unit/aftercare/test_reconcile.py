@@ -16,14 +16,17 @@ from callsheet.tasks.aftercare.differences import (
     Difference,
     VideoStatus,
     compare,
+    find_unrecorded,
+    keys_of_briefs,
+    keys_of_rows,
 )
 from callsheet.tasks.aftercare.reconcile import apply_changes
-from callsheet.tasks.aftercare.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
-from callsheet.tasks.brief import CREATE, digest_of
-from callsheet.tasks.errors import Parked, SpendRefused
-from callsheet.tasks.key import DIRECT, idempotency_key
-from callsheet.tasks.ledger import Campaign, CampaignRow, Ledger
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.runtime.errors import Parked, SpendRefused
 from callsheet.tasks.service import Video
+from callsheet.tasks.values.briefs import CREATE, DIRECT, digest_of, idempotency_key
 from tests.campaigns import NOW, Stage, a_row, brief, sums
 from tests.leasing import acquire_lease
 

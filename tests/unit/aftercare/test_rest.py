@@ -7,11 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from callsheet.tasks.aftercare.rest import cancel_approved
+from callsheet.tasks.aftercare.cancel import cancel_approved
 from callsheet.tasks.campaign.run import Run, no_approval
 from callsheet.tasks.campaign.values import RunOptions
 from callsheet.tasks.engine.context import Context
-from callsheet.tasks.ledger import Ledger, State
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.values import State
 from tests.campaigns import NOW, Stage, brief
 
 #: What a run knows of its rows, and those that are cancelled of: a quoted one, two approved ones.

@@ -8,9 +8,12 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
-from callsheet.tasks.errors import MovedOn, SpendRefused
-from callsheet.tasks.ledger import Ledger, Quoted, ask_to_cancel, ensure_campaign, record_quote
+from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
+from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted, record_quote
+from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
 from tests.campaigns import NOW, Stage, brief
 
 

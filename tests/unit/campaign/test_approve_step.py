@@ -10,19 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.campaign.hold import hold_campaign
+from callsheet.tasks.campaign.lease import hold_campaign
 from callsheet.tasks.campaign.plan import plan_sheet, priced
 from callsheet.tasks.campaign.run import Run, open_run
 from callsheet.tasks.campaign.steps import approve_step
 from callsheet.tasks.campaign.values import Plan, RunOptions
-from callsheet.tasks.engine.lanes.price import Price
-from callsheet.tasks.errors import MovedOn, SpendRefused
-from callsheet.tasks.ledger import (
-    Ledger,
-    ask_to_cancel,
-    ensure_campaign,
-)
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.engine.free_calls import Price
+from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.sheet import SheetOptions, read_sheet
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import release_lease, take_over

@@ -12,13 +12,15 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.tasks.campaign.catalogue import DAY, compared, compared_offline, told_anew
-from callsheet.tasks.catalogue import Catalogue
-from callsheet.tasks.errors import SheetError
-from callsheet.tasks.ledger import Ledger, catalogue_of, keep_catalogue
+from callsheet.tasks.campaign.catalog import DAY, compared, compared_offline, told_anew
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.service_state import catalogue_of, keep_catalogue
+from callsheet.tasks.runtime.errors import SheetError
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import VideoService
-from callsheet.tasks.settings import Settings, load_settings
 from callsheet.tasks.sheet import Sheet, parse_sheet
+from callsheet.tasks.values.catalog import Catalogue
 from tests.campaigns import Stage
 
 BASE = "https://s.test/api/v1"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from callsheet.tasks.campaign.comparison import compare
-from callsheet.tasks.catalogue import Catalogue
 from callsheet.tasks.sheet import parse_sheet
-from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.table import Findings
+from callsheet.tasks.values.catalog import Catalogue
 
 LAUNCH = {"id": "product-launch", "fields": [{"name": "product"}, {"name": "audience"}]}
 QUIZ = {

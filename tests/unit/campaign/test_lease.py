@@ -15,8 +15,10 @@ import pytest
 
 from callsheet.tasks.campaign.lease import LAPSE, leased
 from callsheet.tasks.engine import owner
-from callsheet.tasks.errors import LedgerError, Parked
-from callsheet.tasks.ledger import Ledger, campaign_lease, leases
+from callsheet.tasks.ledger import leases
+from callsheet.tasks.ledger.leases import campaign_lease
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.runtime.errors import LedgerError, Parked
 from tests.campaigns import Stage
 from tests.leasing import acquire_lease, let_lapse, release_lease, take_over
 

@@ -9,21 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.brief import Brief
 from callsheet.tasks.campaign.match import match_sheet, name_campaign, note_ledger
 from callsheet.tasks.campaign.plan import plan_sheet
 from callsheet.tasks.campaign.values import RunOptions
-from callsheet.tasks.ledger import (
-    Ledger,
-    State,
-    ensure_campaign,
-    origins_of,
-    paid_elsewhere,
-    set_apart,
-)
-from callsheet.tasks.origin import SheetOrigin, origin_of
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.ledger.campaigns import ensure_campaign, origins_of, paid_elsewhere, set_apart
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.values import State
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.values.briefs import Brief, SheetOrigin, origin_of
 from tests.campaigns import NOW, Stage, brief
 
 OPTIONS = RunOptions(sheet="s.csv")

@@ -19,14 +19,15 @@ from callsheet.tasks.campaign.plan import (
     said_in,
     save_plan,
 )
-from callsheet.tasks.campaign.quote import check_budget
+from callsheet.tasks.campaign.quotes import check_budget
 from callsheet.tasks.campaign.values import Plan, PlanLine, RunOptions
-from callsheet.tasks.credits import parse_credits
-from callsheet.tasks.engine.lanes.price import Price
-from callsheet.tasks.errors import BadInput, SpendRefused
-from callsheet.tasks.ledger import Ledger, Unsynced, find_campaign, sync_sheet
-from callsheet.tasks.ledger.reports import FEW
+from callsheet.tasks.engine.free_calls import Price
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.sync import FEW, Unsynced, sync_sheet
+from callsheet.tasks.runtime.errors import BadInput, SpendRefused
 from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.values.amounts import parse_credits
 from tests.campaigns import NOW, Stage, brief
 
 OPTIONS = RunOptions(sheet="s.csv")

@@ -10,10 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from callsheet.tasks.brief import Brief
-from callsheet.tasks.campaign.prices import KEPT, TROUBLED, ask_prices
-from callsheet.tasks.engine.lanes.price import Price
-from callsheet.tasks.errors import (
+from callsheet.tasks.campaign.quotes import KEPT, TROUBLED, ask_prices
+from callsheet.tasks.engine.free_calls import Price
+from callsheet.tasks.runtime.errors import (
     BadRequest,
     CallsheetError,
     ConfigurationError,
@@ -22,6 +21,7 @@ from callsheet.tasks.errors import (
     Unauthenticated,
 )
 from callsheet.tasks.service import Quote
+from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import brief
 from tests.model.virtual_time import VirtualLoop, VirtualTime
 from tests.unit.engine.test_poll import told

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.campaign.quote import is_within
+from callsheet.tasks.campaign.quotes import is_within
 from callsheet.tasks.campaign.values import Plan, PlanLine
 
 

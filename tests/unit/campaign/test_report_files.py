@@ -12,22 +12,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, update
 
-from callsheet.tasks.brief import Brief
 from callsheet.tasks.campaign.report_files import write_manifest, write_report
 from callsheet.tasks.engine.context import Context, connect
-from callsheet.tasks.ledger import (
-    Quoted,
-    Reported,
-    add_delivery,
-    approve_retakes,
-    correct_charge,
-    note,
-    record_quotes,
-    remark,
-)
-from callsheet.tasks.ledger.reports import FEW
+from callsheet.tasks.ledger.deliveries import add_delivery
+from callsheet.tasks.ledger.moves import note, remark
+from callsheet.tasks.ledger.quotes import Quoted, record_quotes
 from callsheet.tasks.ledger.schema import campaigns
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.ledger.sync import FEW, Reported
+from callsheet.tasks.ledger.takes import approve_retakes, correct_charge
+from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import NOW, VIDEO, Stage
 
 #: Names that are hard to tell apart, and ones that JSON and CSV write in a way of their own.

@@ -8,8 +8,8 @@ import pytest
 
 from callsheet.tasks.campaign.run import current_run, open_run
 from callsheet.tasks.campaign.values import Plan, RunOptions
-from callsheet.tasks.errors import CallsheetError
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.settings import load_settings
 
 
 async def nobody(plan: Plan) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callsheet.tasks.campaign.selection import check_selection, parse_selection
-from callsheet.tasks.errors import BadInput
+from callsheet.tasks.runtime.errors import BadInput
 from tests.campaigns import brief
 
 ROW = brief("Draft-7", "Green Tea", tags=("launch", "Wave 2"), cost_center="42")

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from callsheet.deployments.cli import _tell
-from callsheet.tasks.campaign.hold import count_from_here
+from callsheet.tasks.campaign.lease import count_from_here
 from callsheet.tasks.campaign.run import Run, no_approval, open_run
 from callsheet.tasks.campaign.values import RunOptions
-from callsheet.tasks.errors import (
+from callsheet.tasks.runtime.errors import (
     BadInput,
     CallsheetError,
     LedgerDamaged,
@@ -26,7 +26,7 @@ from callsheet.tasks.errors import (
     RunStopped,
     StoreUnusable,
 )
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.runtime.settings import load_settings
 from tests.campaigns import Stage, brief
 
 MIDDLE = [

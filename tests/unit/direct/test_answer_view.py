@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from callsheet.deployments.direct.answer_view import cell
-from callsheet.tasks.redact import redacted
+from callsheet.deployments.direct.session import cell
+from callsheet.tasks.runtime.redact import redacted
 
 
 def test_secrets_are_taken_out_wherever_they_are() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from callsheet.deployments.direct.session import ending
-from callsheet.tasks.errors import (
+from callsheet.tasks.runtime.errors import (
     BadRequest,
     CallsheetError,
     NotFound,

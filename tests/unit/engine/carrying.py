@@ -19,18 +19,14 @@ from sqlalchemy import Connection, insert, update
 
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
-from callsheet.tasks.engine.lanes.evidence import Baseline
+from callsheet.tasks.engine.evidence import Baseline
 from callsheet.tasks.engine.pages import Work
-from callsheet.tasks.ledger import (
-    Campaign,
-    ensure_campaign,
-    find_campaign,
-    open_ledger,
-    rows_to_carry,
-)
+from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign, find_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.row_selection import rows_to_carry
 from callsheet.tasks.ledger.schema import rows, takes
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Created, Gate, Pace, Video
-from callsheet.tasks.settings import load_settings
 
 NAME = "spring"
 REQUEST = {"topic": "a kettle that hums in tune " * 20, "duration_seconds": 5}

@@ -8,21 +8,21 @@ from decimal import Decimal
 import pytest
 
 from callsheet.tasks.engine.policy.decide import decide
-from callsheet.tasks.engine.policy.decision import Memory, Rules
-from callsheet.tasks.engine.policy.observations import (
+from callsheet.tasks.engine.policy.decision import (
     Accepted,
+    Memory,
     Missing,
     NotCancelled,
     Polled,
     RefusedAs,
     Released,
     Resumed,
+    Rules,
     Unmade,
     Unreached,
     VideoReady,
 )
-from callsheet.tasks.ledger import CampaignRow
-from callsheet.tasks.ledger.states import State
+from callsheet.tasks.ledger.values import CampaignRow, State
 from tests.campaigns import T0, a_row
 
 NOW = T0 + 30

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from callsheet.tasks.engine.context import fitted, open_service
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.runtime.settings import load_settings
 
 
 class Counting:
@@ -83,7 +83,7 @@ def test_there_are_no_more_lanes_than_files_may_be_open(tmp_path, caplog, limit,
 def test_the_limit_of_files_is_raised_as_far_as_it_goes():
     code = (
         "from resource import *; setrlimit(RLIMIT_NOFILE, (80, 300))\n"
-        "from callsheet.tasks.file_limit import raise_file_limit\n"
+        "from callsheet.tasks.runtime.process import raise_file_limit\n"
         "print(raise_file_limit(), *getrlimit(RLIMIT_NOFILE))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

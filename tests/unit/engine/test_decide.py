@@ -17,13 +17,15 @@ from callsheet.tasks.engine.policy.decide import (
     UNASKED_LIMIT,
     decide,
 )
-from callsheet.tasks.engine.policy.decision import LAST_CREATE, SPREAD, Memory, Rules, backoff
-from callsheet.tasks.engine.policy.observations import (
+from callsheet.tasks.engine.policy.decision import (
+    LAST_CREATE,
+    SPREAD,
     Accepted,
     AccessDenied,
     Busy,
     Closed,
     FilesStored,
+    Memory,
     Missing,
     NothingFound,
     NotStored,
@@ -31,15 +33,24 @@ from callsheet.tasks.engine.policy.observations import (
     Polled,
     RefusedAs,
     Resumed,
+    Rules,
     Troubled,
     Unknown,
     Unmade,
     Unreached,
     VideoReady,
+    backoff,
 )
-from callsheet.tasks.engine.policy.polling import POLL_MAX, POLL_MIN, told_interval
-from callsheet.tasks.engine.policy.renders import GRACE, ODD_POLLS, ODD_SPAN
-from callsheet.tasks.ledger import STATES, TRANSITIONS, State, VideoFindings
+from callsheet.tasks.engine.policy.renders import (
+    GRACE,
+    ODD_POLLS,
+    ODD_SPAN,
+    POLL_MAX,
+    POLL_MIN,
+    told_interval,
+)
+from callsheet.tasks.ledger.deliveries import VideoFindings
+from callsheet.tasks.ledger.values import STATES, TRANSITIONS, State
 from callsheet.tasks.service.sending import LONGEST
 from tests.campaigns import T0, VIDEO, a_row
 

@@ -6,9 +6,16 @@ import asyncio
 
 import pytest
 
-from callsheet.tasks.engine.direct_calls import journaled
-from callsheet.tasks.errors import Conflict, NotSent, OutcomeUnknown, RunStopped, SpendRefused
-from callsheet.tasks.ledger import Ledger, open_ledger, unsettled_calls
+from callsheet.tasks.engine.evidence import journaled
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.service_state import unsettled_calls
+from callsheet.tasks.runtime.errors import (
+    Conflict,
+    NotSent,
+    OutcomeUnknown,
+    RunStopped,
+    SpendRefused,
+)
 from tests.campaigns import NOW
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
-from callsheet.tasks.engine.lanes.evidence import Baseline
-from callsheet.tasks.errors import Conflict
-from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.engine.evidence import Baseline
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.runtime.errors import Conflict
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import SignedUrl, Video
-from callsheet.tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 
 

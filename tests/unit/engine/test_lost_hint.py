@@ -8,10 +8,9 @@ from typing import cast
 
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
-from callsheet.tasks.engine.policy.decision import Memory
-from callsheet.tasks.engine.policy.observations import FilesStored, Observation
-from callsheet.tasks.errors import Conflict
-from callsheet.tasks.ledger import CampaignRow
+from callsheet.tasks.engine.policy.decision import FilesStored, Memory, Observation
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.runtime.errors import Conflict
 from callsheet.tasks.service import SignedUrl, Video
 from tests.campaigns import NOW, VIDEO, Stage, brief
 from tests.model.virtual_time import VirtualTime, run_virtually

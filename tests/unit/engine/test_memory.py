@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.ledger.ledger import open_ledger
 from tests.programs import ROOT
 from tests.unit.engine.carrying import add_approved, add_rendering
 

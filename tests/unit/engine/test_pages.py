@@ -10,16 +10,17 @@ from typing import Any, cast
 
 import pytest
 
-from callsheet.tasks.brief import CREATE
-from callsheet.tasks.engine.carried import Deliver
+from callsheet.tasks.engine.active_rows import Deliver
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.pages import NAMED, Batch, Pages, Queue, Work
-from callsheet.tasks.engine.policy.decision import Memory
-from callsheet.tasks.engine.policy.observations import FilesStored, Observation
+from callsheet.tasks.engine.policy.decision import FilesStored, Memory, Observation
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.ledger import CampaignRow, RowToCarry, State, ask_to_cancel, rows_to_carry
+from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
+from callsheet.tasks.ledger.row_selection import RowToCarry, rows_to_carry
+from callsheet.tasks.ledger.values import CampaignRow, State
 from callsheet.tasks.service import Created, SignedUrl, Video
+from callsheet.tasks.values.briefs import CREATE
 from tests.campaigns import NOW, VIDEO, Stage, brief
 from tests.model.virtual_time import run_virtually
 from tests.unit.engine.test_stop import Play, Service

@@ -10,18 +10,17 @@ from typing import Any, cast
 import pytest
 
 from callsheet.tasks.engine.context import Context
-from callsheet.tasks.engine.lanes.poll import poll
-from callsheet.tasks.engine.lanes.price import ask_price, before_spending
-from callsheet.tasks.engine.policy.decision import Memory
-from callsheet.tasks.engine.policy.observations import (
+from callsheet.tasks.engine.free_calls import ask_price, before_spending, poll
+from callsheet.tasks.engine.policy.decision import (
     Closed,
+    Memory,
     Missing,
     Observation,
     Polled,
     Troubled,
     VideoReady,
 )
-from callsheet.tasks.errors import (
+from callsheet.tasks.runtime.errors import (
     Conflict,
     NotFound,
     Parked,
@@ -29,8 +28,8 @@ from callsheet.tasks.errors import (
     ServerTrouble,
     ServiceError,
 )
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import SignedUrl, Video
-from callsheet.tasks.settings import load_settings
 from tests.campaigns import T0, a_row, brief
 
 VIDEO = "https://video.example/a?signature=s"

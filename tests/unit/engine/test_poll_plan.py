@@ -11,18 +11,18 @@ from statistics import mean
 import pytest
 
 from callsheet.tasks.engine.policy.decide import decide
-from callsheet.tasks.engine.policy.decision import Memory, Rules
-from callsheet.tasks.engine.policy.observations import Accepted, Polled
-from callsheet.tasks.engine.policy.polling import (
+from callsheet.tasks.engine.policy.decision import Accepted, Memory, Polled, Rules
+from callsheet.tasks.engine.policy.renders import (
     AFTER_HINT,
     POLL_MAX,
     SAFETY_NET,
+    RenderTimes,
     first_interval,
+    kind_of,
     poll_interval,
+    wait_to_poll,
 )
-from callsheet.tasks.engine.policy.render_times import RenderTimes, kind_of
-from callsheet.tasks.engine.policy.renders import wait_to_poll
-from callsheet.tasks.engine.poll_plan import SCOUTS, PollPlan
+from callsheet.tasks.engine.polls import SCOUTS, PollPlan
 from callsheet.tasks.ledger.values import CampaignRow
 from tests.unit.engine.test_decide import T0, a_row
 

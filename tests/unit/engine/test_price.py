@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from callsheet.tasks.engine.context import Context
-from callsheet.tasks.engine.lanes.price import is_priced
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.engine.free_calls import is_priced
+from callsheet.tasks.runtime.settings import load_settings
 from tests.campaigns import a_row
 
 NOW = 1_800_000_000.0

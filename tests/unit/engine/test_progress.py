@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from callsheet.tasks.engine.progress import OVERDUE, SLOWER, Progress, Speeds
-from callsheet.tasks.ledger import Tally
+from callsheet.tasks.ledger.campaigns import Tally
 from tests.campaigns import VIDEO, a_row
 
 

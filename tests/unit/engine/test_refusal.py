@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.brief import Brief, Json
-from callsheet.tasks.engine.policy.refusal import in_columns
+from callsheet.tasks.engine.policy.creates import in_columns
+from callsheet.tasks.values.briefs import Brief, Json
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from callsheet.tasks.engine.active_rows import LANES, LEFT_BEHIND, Scheduler
 from callsheet.tasks.engine.policy.decision import Lane
-from callsheet.tasks.engine.scheduler import LANES, LEFT_BEHIND, Scheduler
 from tests.model.virtual_time import VirtualTime, run_virtually
 
 

@@ -12,34 +12,31 @@ import httpx
 import pytest
 from sqlalchemy import Connection, event
 
-from callsheet.tasks.clock import utc_now
-from callsheet.tasks.engine.context import Context
-from callsheet.tasks.engine.lanes.evidence import Baseline
-from callsheet.tasks.engine.lanes.submit import submit
-from callsheet.tasks.engine.lanes.submit_unkeyed import submit_unkeyed
-from callsheet.tasks.engine.policy.observations import Accepted
-from callsheet.tasks.engine.shared_pace import (
+from callsheet.tasks.engine.context import (
     AFTER_FAULT,
     EVERY,
+    Context,
     LedgerPace,
     following_pace,
     rate_of,
 )
-from callsheet.tasks.ledger import (
+from callsheet.tasks.engine.evidence import Baseline
+from callsheet.tasks.engine.policy.decision import Accepted
+from callsheet.tasks.engine.submit import submit, submit_unkeyed
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.service_state import (
     KeptPace,
-    Ledger,
     close_gate,
     gate_of,
     gate_of_group,
-    gathers,
     keep_pace,
-    open_ledger,
     pace_of,
 )
-from callsheet.tasks.ledger.gathering import carry_out
+from callsheet.tasks.ledger.statements import carry_out, gathers
+from callsheet.tasks.runtime.process import utc_now
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Gate, VideoService
-from callsheet.tasks.service.pacing import RECOVERY, Rate
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.service.rate_limits import RECOVERY, Rate
 from tests.campaigns import NOW, Stage, brief
 
 

@@ -12,8 +12,10 @@ import pytest
 
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
-from callsheet.tasks.engine.lanes.evidence import Baseline
-from callsheet.tasks.errors import (
+from callsheet.tasks.engine.evidence import Baseline
+from callsheet.tasks.ledger.service_state import unsettled_calls
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.runtime.errors import (
     Conflict,
     LedgerError,
     NotFound,
@@ -21,11 +23,9 @@ from callsheet.tasks.errors import (
     ServerTrouble,
     ServiceError,
 )
-from callsheet.tasks.ledger import CampaignRow, unsettled_calls
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Created, Gate, Pace, SignedUrl, Video
-from callsheet.tasks.service.pace import Turns
-from callsheet.tasks.service.pacing import Rate
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.service.rate_limits import Rate, Turns
 from tests.campaigns import NOW, Stage, brief
 from tests.model.plain_ledger import PlainLedger
 from tests.model.virtual_time import Fuse, VirtualTime, run_virtually

@@ -6,10 +6,12 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, func, select
 
-from callsheet.tasks.credits import from_micro
-from callsheet.tasks.key import frozen_body
-from callsheet.tasks.ledger import Account, CampaignRow, Take, Terms, all_accounts, open_take
+from callsheet.tasks.ledger.accounts import Account, Terms, all_accounts
 from callsheet.tasks.ledger.schema import takes
+from callsheet.tasks.ledger.takes import open_take
+from callsheet.tasks.ledger.values import CampaignRow, Take
+from callsheet.tasks.values.amounts import from_micro
+from callsheet.tasks.values.briefs import frozen_body
 from tests.campaigns import NOW, Stage, key_of
 
 

@@ -13,20 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from callsheet.tasks.brief import Brief
-from callsheet.tasks.ledger import (
-    Ledger,
-    Terms,
-    accept,
-    deliver,
-    move,
-    open_ledger,
-    refuse,
-    settle,
-    tally_of,
-)
+from callsheet.tasks.ledger.accounts import Terms
+from callsheet.tasks.ledger.campaigns import tally_of
+from callsheet.tasks.ledger.deliveries import deliver
 from callsheet.tasks.ledger.figures import NAMES, figures_of
-from callsheet.tasks.ledger.moves import UnknownMove
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.moves import UnknownMove, move
+from callsheet.tasks.ledger.takes import accept, refuse, settle
+from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import NOW, VIDEO, Stage, brief, sums
 from tests.unit.ledger.on_terms import account_sums, open_on
 

@@ -8,23 +8,13 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import text
 
-from callsheet.tasks.ledger import (
-    Account,
-    Ledger,
-    Quoted,
-    Terms,
-    all_accounts,
-    approve,
-    give_up,
-    open_ledger,
-    refuse,
-    renew_quote,
-    set_budget,
-    settle,
-    tally_of,
-)
 from callsheet.tasks.ledger import schema as tables
+from callsheet.tasks.ledger.accounts import Account, Terms, all_accounts
+from callsheet.tasks.ledger.campaigns import set_budget, tally_of
 from callsheet.tasks.ledger.database import insert_unless_there, ledger_url, make_engine
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.quotes import Quoted, approve, renew_quote
+from callsheet.tasks.ledger.takes import give_up, refuse, settle
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease
 from tests.unit.ledger.on_terms import account_sums, open_on

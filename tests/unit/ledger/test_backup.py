@@ -21,14 +21,15 @@ import pytest
 from sqlalchemy import Connection, create_engine, insert, literal, select, text, update
 from sqlalchemy.engine import make_url
 
-from callsheet.tasks import crash
-from callsheet.tasks.errors import BadInput, LedgerError
-from callsheet.tasks.ledger import all_campaigns, ensure_campaign, open_ledger
 from callsheet.tasks.ledger.backup import back_up, restore
+from callsheet.tasks.ledger.campaigns import all_campaigns, ensure_campaign
 from callsheet.tasks.ledger.leases import name_in_sql
+from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.maintenance import check_ledger, upgrade_ledger, vacuum_ledger
-from callsheet.tasks.ledger.opened import check_writable
+from callsheet.tasks.ledger.migrate import check_writable
 from callsheet.tasks.ledger.schema import REVISION, campaigns, events, leases, metadata
+from callsheet.tasks.runtime import crash_points
+from callsheet.tasks.runtime.errors import BadInput, LedgerError
 from tests.board.with_videos import with_videos
 from tests.databases import PostgresServer
 from tests.programs import ROOT
@@ -215,7 +216,8 @@ async def test_a_file_that_somebody_has_open_is_not_replaced(tmp_path: Path) -> 
 #: What somebody does who opens a ledger in the moment when another takes its place, or who dies.
 OPEN = """
 import asyncio, sys
-from callsheet.tasks.ledger import all_campaigns, open_ledger
+from callsheet.tasks.ledger.campaigns import all_campaigns
+from callsheet.tasks.ledger.ledger import open_ledger
 async def main():
     async with await open_ledger(sys.argv[1]) as ledger:
         await ledger.read(all_campaigns)
@@ -225,7 +227,8 @@ asyncio.run(main())
 WRITE = """
 import asyncio, os, sys
 from functools import partial
-from callsheet.tasks.ledger import ensure_campaign, open_ledger
+from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
 async def main():
     ledger = await open_ledger(sys.argv[1])
     add = partial(ensure_campaign, name="autumn", at=1.0, sheet="a.csv", sheet_digest="d")
@@ -236,7 +239,7 @@ asyncio.run(main())
 DIE = """
 import os, signal, sys
 from pathlib import Path
-from callsheet.tasks.crash import arm
+from callsheet.tasks.runtime.crash_points import arm
 from callsheet.tasks.ledger.backup import restore
 arm(lambda name, _: name == sys.argv[3] and os.kill(os.getpid(), signal.SIGKILL))
 restore(sys.argv[1], Path(sys.argv[2]), by="Ann", at=1_800_000_000.0, instead=True)
@@ -253,11 +256,11 @@ def program(code: str, *words: str) -> subprocess.Popen[str]:
 @contextmanager
 def armed(point: str, act: Callable[[], object]) -> Iterator[None]:
     """Do something where a crash point is come by."""
-    crash.arm(lambda name, _: act() if name == point else None)
+    crash_points.arm(lambda name, _: act() if name == point else None)
     try:
         yield
     finally:
-        crash.arm(lambda *_: None)
+        crash_points.arm(lambda *_: None)
 
 
 async def test_who_opens_it_while_it_is_replaced_is_told_and_writes_into_neither(
@@ -586,7 +589,7 @@ async def test_a_file_is_not_made_smaller_while_a_run_is_at_work(ledger_address:
 DIE_COPYING = """
 import os, signal, sys
 from pathlib import Path
-from callsheet.tasks.crash import arm
+from callsheet.tasks.runtime.crash_points import arm
 from callsheet.tasks.ledger.backup import back_up
 arm(lambda name, _: os.kill(os.getpid(), signal.SIGKILL))
 back_up(sys.argv[1], Path(sys.argv[2]), by="Ann", at=1.0)

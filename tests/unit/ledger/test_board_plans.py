@@ -14,36 +14,37 @@ from sqlalchemy import Connection, create_engine, select
 from sqlalchemy.exc import OperationalError
 
 from callsheet.tasks.aftercare.approval import approve_on_board
-from callsheet.tasks.campaign.board_plan import PlanTerms
-from callsheet.tasks.campaign.plan_keeping import ask_plan, replace_plan
-from callsheet.tasks.errors import AllowanceSpent, MovedOn, NotApproved
-from callsheet.tasks.ledger import (
+from callsheet.tasks.campaign.stored_plans import PlanTerms, ask_plan, replace_plan
+from callsheet.tasks.ledger.audit_log import acts_of
+from callsheet.tasks.ledger.database import ledger_url
+from callsheet.tasks.ledger.leases import run_lease
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.people import Role, invite_person, revoke_person
+from callsheet.tasks.ledger.plans import (
     KeptPlan,
-    Ledger,
     PlanKind,
-    acts_of,
     approve_plan,
     approved_by,
-    claim_run,
-    end_run,
+    drop_old_plans,
+    extend_plan,
     find_plan,
-    find_run,
     finish_plan,
-    note_begun,
-    open_ledger,
-    open_runs,
     plans_of,
     plans_quoting,
+)
+from callsheet.tasks.ledger.reviews import review
+from callsheet.tasks.ledger.runs import (
+    claim_run,
+    end_run,
+    find_run,
+    note_begun,
+    open_runs,
     renew_run,
     run_again,
     run_for,
 )
-from callsheet.tasks.ledger.database import ledger_url
-from callsheet.tasks.ledger.leases import run_lease
-from callsheet.tasks.ledger.people import Role, invite_person, revoke_person
-from callsheet.tasks.ledger.plans import drop_old_plans, extend_plan
-from callsheet.tasks.ledger.reviews import review
-from callsheet.tasks.ledger.schema_board import people
+from callsheet.tasks.ledger.schema_runs import people
+from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from tests.board.with_videos import with_videos
 from tests.campaigns import Stage
 from tests.databases import empty_ledger

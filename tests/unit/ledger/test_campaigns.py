@@ -8,18 +8,16 @@ from functools import partial
 
 import pytest
 
-from callsheet.tasks.ledger import (
+from callsheet.tasks.ledger.campaigns import (
     Campaign,
-    Ledger,
     all_campaigns,
-    close_gate,
     ensure_campaign,
     find_campaign,
-    gate_of,
-    open_ledger,
     set_budget,
     tally_of,
 )
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.service_state import close_gate, gate_of
 from tests.campaigns import NOW, Stage, brief
 
 

@@ -8,18 +8,18 @@ from functools import partial
 
 import pytest
 
-from callsheet.tasks.ledger import (
+from callsheet.tasks.ledger.cancel_requests import (
     CancelMark,
-    Ledger,
-    Quoted,
-    approve_retakes,
     ask_to_cancel,
     cancel_mark,
     cancel_requests,
     end_cancel,
     wake_stalled,
 )
-from callsheet.tasks.ledger.states import State
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted
+from callsheet.tasks.ledger.takes import approve_retakes
+from callsheet.tasks.ledger.values import State
 from tests.campaigns import NOW, Stage, brief
 
 

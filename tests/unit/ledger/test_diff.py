@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.ledger import ACTIONS, STATES, TRANSITIONS, UNDER_WAY, Ledger, State, diff_row
+from callsheet.tasks.ledger.diff import ACTIONS, diff_row
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.values import STATES, TRANSITIONS, UNDER_WAY, State
 from tests.campaigns import Stage, brief
 
 TEA, COFFEE = brief(), brief(topic="Coffee")

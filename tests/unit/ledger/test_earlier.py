@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from callsheet.tasks.ledger import Ledger
-from callsheet.tasks.ledger.earlier import (
+from callsheet.tasks.ledger.earlier_takes import (
     EarlierTake,
     allow_to_pay,
     earlier_of,
@@ -18,6 +17,7 @@ from callsheet.tasks.ledger.earlier import (
     refused_rows,
     unpaid_rows,
 )
+from callsheet.tasks.ledger.ledger import Ledger
 from tests.campaigns import NOW, Stage, brief
 
 

@@ -6,16 +6,11 @@ from decimal import Decimal
 from typing import Any
 
 from callsheet.tasks.campaign.report import row_documents
-from callsheet.tasks.ledger import (
-    Delivered,
-    Ledger,
-    Quoted,
-    accept,
-    approve_retakes,
-    deliver,
-    settle,
-    tally_of,
-)
+from callsheet.tasks.ledger.campaigns import tally_of
+from callsheet.tasks.ledger.deliveries import Delivered, deliver
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted
+from callsheet.tasks.ledger.takes import accept, approve_retakes, settle
 from tests.campaigns import NOW, Stage, brief
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.ledger import Ledger, keeping_counts, open_ledger
-from callsheet.tasks.ledger.gauges import MOST, RECENT, Gauging, LedgerGauges
-from callsheet.tasks.measures import Measures
+from callsheet.tasks.ledger.gauges import MOST, RECENT, Gauging, LedgerGauges, keeping_counts
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.runtime.telemetry import Measures
 from tests.campaigns import NOW as CREATED
 from tests.campaigns import Stage, brief
 from tests.statements import statements

@@ -14,20 +14,13 @@ from typing import Any
 import pytest
 from sqlalchemy import event, func, select, text
 
-from callsheet.tasks.errors import LedgerError
-from callsheet.tasks.ledger import (
-    AtLimit,
-    Ledger,
-    Terms,
-    all_campaigns,
-    ensure_campaign,
-    note,
-    open_ledger,
-    remark,
-    set_budget,
-    settle,
-)
+from callsheet.tasks.ledger.accounts import AtLimit, Terms
+from callsheet.tasks.ledger.campaigns import all_campaigns, ensure_campaign, set_budget
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.moves import note, remark
 from callsheet.tasks.ledger.schema import campaigns, events, leases
+from callsheet.tasks.ledger.takes import settle
+from callsheet.tasks.runtime.errors import LedgerError
 from tests.campaigns import NOW, Stage, brief, sums
 from tests.leasing import acquire_lease
 from tests.unit.ledger.on_terms import account_sums, open_on

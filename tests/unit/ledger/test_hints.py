@@ -8,9 +8,10 @@ from functools import partial
 
 import pytest
 
-from callsheet.tasks.ledger import (
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.webhook_events import (
+    KEPT,
     Hint,
-    Ledger,
     count_hints,
     drop_old_hints,
     events_heard,
@@ -20,9 +21,7 @@ from callsheet.tasks.ledger import (
     last_heard,
     latest_hint,
     listening,
-    open_ledger,
 )
-from callsheet.tasks.ledger.hints import KEPT
 
 T0 = 1_800_000_000.0
 HINT = Hint(digest="a" * 64, nonce="n1", videos=frozenset({"vid_1", "vid_2"}), event_id="evt_1")

@@ -11,9 +11,9 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, insert, select
 
-from callsheet.tasks.ledger import Ledger, events_between
 from callsheet.tasks.ledger.database import ledger_url, make_engine
-from callsheet.tasks.ledger.horizon import Horizon, horizon
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.row_history import Horizon, events_between, horizon
 from callsheet.tasks.ledger.schema import events
 from tests.campaigns import NOW, Stage, brief
 

@@ -6,8 +6,9 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.ledger import Ledger, review
-from callsheet.tasks.ledger.keep_rates import By, KeepRate, keep_rates
+from callsheet.tasks.ledger.gauges import By, KeepRate, keep_rates
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.reviews import review
 from tests.board.with_videos import another_take, with_videos
 from tests.campaigns import Stage
 

@@ -6,14 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from callsheet.tasks.ledger import (
-    StoredPicture,
-    VideoFindings,
-    deliver,
-    find_take_video,
-    review,
-    review_all,
-)
+from callsheet.tasks.ledger.deliveries import StoredPicture, VideoFindings, deliver, find_take_video
+from callsheet.tasks.ledger.reviews import review, review_all
 from tests.campaigns import NOW, VIDEO, Stage, brief
 
 WRONG = VideoFindings(

@@ -10,9 +10,19 @@ from typing import Any
 
 import pytest
 
-from callsheet.tasks.ledger import Ledger, campaign_lease, open_ledger, owns
 from callsheet.tasks.ledger.campaigns import campaign_at_work
-from callsheet.tasks.ledger.leases import Lease, acquire, database_now, find, holds, release, renew
+from callsheet.tasks.ledger.leases import (
+    Lease,
+    acquire,
+    campaign_lease,
+    database_now,
+    find,
+    holds,
+    owns,
+    release,
+    renew,
+)
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from tests.campaigns import Stage
 from tests.leasing import let_lapse
 

@@ -15,16 +15,13 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.engine import make_url
 
-from callsheet.tasks.ledger import (
-    all_campaigns,
-    open_ledger,
-    schema_board,  # noqa: F401
-    schema_nights,  # noqa: F401
-    takes_of,
-    unsettled_calls,
-)
+from callsheet.tasks.ledger import schema_runs  # noqa: F401
+from callsheet.tasks.ledger.campaigns import all_campaigns
+from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.maintenance import upgrade_ledger
 from callsheet.tasks.ledger.schema import REVISION, VERSION_TABLE, metadata
+from callsheet.tasks.ledger.service_state import unsettled_calls
+from callsheet.tasks.ledger.values import takes_of
 
 
 async def test_migrations_produce_the_schema(ledger_address: str):

@@ -10,8 +10,9 @@ from functools import partial
 
 import pytest
 
-from callsheet.tasks.ledger import STATES, TRANSITIONS, Ledger, State, move, remark
-from callsheet.tasks.ledger.moves import UnknownMove
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.moves import UnknownMove, move, remark
+from callsheet.tasks.ledger.values import STATES, TRANSITIONS, State
 from tests.campaigns import Stage, brief
 
 
@@ -103,7 +104,9 @@ def test_from_every_state_a_video_can_still_be_delivered(state: State):
 _RACE = """
 import asyncio, sys
 from functools import partial
-from callsheet.tasks.ledger import move, open_ledger, rows_of
+from callsheet.tasks.ledger.moves import move
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.values import rows_of
 async def main():
     async with await open_ledger(sys.argv[1]) as ledger:
         rows = await ledger.read(partial(rows_of, campaign_id=1))

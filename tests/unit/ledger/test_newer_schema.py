@@ -12,22 +12,15 @@ import psycopg
 import pytest
 from sqlalchemy import Engine
 
-from callsheet.tasks.errors import LedgerError, LedgerNewer
-from callsheet.tasks.ledger import (
-    Ledger,
-    all_campaigns,
-    ensure_campaign,
-    find_campaign,
-    open_ledger,
-    renew_batches,
-)
 from callsheet.tasks.ledger.backup import back_up
-from callsheet.tasks.ledger.database import ledger_url, make_engine
+from callsheet.tasks.ledger.campaigns import all_campaigns, ensure_campaign, find_campaign
+from callsheet.tasks.ledger.database import ledger_url, make_engine, order_of
+from callsheet.tasks.ledger.distributed_runs import renew_batches
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.maintenance import check_ledger, upgrade_ledger
-from callsheet.tasks.ledger.migrate import TRIES, upgrade
-from callsheet.tasks.ledger.opened import schema_of
+from callsheet.tasks.ledger.migrate import TRIES, schema_of, upgrade
 from callsheet.tasks.ledger.schema import REVISION
-from callsheet.tasks.ledger.schema_version import order_of
+from callsheet.tasks.runtime.errors import LedgerError, LedgerNewer
 from tests.campaigns import Stage, brief
 from tests.databases import PostgresServer
 from tests.leasing import acquire_lease

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from callsheet.tasks.errors import SpendRefused
-from callsheet.tasks.ledger import Lease, Ledger, ensure_campaign, open_ledger
-from callsheet.tasks.ledger.acts import note_act
+from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.earlier_takes import PastTake, restore_take
 from callsheet.tasks.ledger.inbox_sheets import (
     SweptSheet,
     begin_campaign,
@@ -22,8 +22,9 @@ from callsheet.tasks.ledger.inbox_sheets import (
     sheets_in,
     sheets_under_way,
 )
-from callsheet.tasks.ledger.leases import night_lease
-from callsheet.tasks.ledger.nights import (
+from callsheet.tasks.ledger.leases import Lease, night_lease
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.nightly_runs import (
     LEFT,
     KeptNight,
     Pause,
@@ -38,7 +39,7 @@ from callsheet.tasks.ledger.nights import (
     resume,
     skip_night,
 )
-from callsheet.tasks.ledger.restore import PastTake, restore_take
+from callsheet.tasks.runtime.errors import SpendRefused
 from tests.campaigns import Stage, brief
 from tests.leasing import let_lapse
 

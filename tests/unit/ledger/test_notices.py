@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.notices import (
     TAKEN,
     Notice,

@@ -13,9 +13,10 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from callsheet.tasks.errors import LedgerError
-from callsheet.tasks.ledger import all_campaigns, ensure_campaign, open_ledger
+from callsheet.tasks.ledger.campaigns import all_campaigns, ensure_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.schema import REVISION
+from callsheet.tasks.runtime.errors import LedgerError
 from tests.databases import PostgresServer
 
 
@@ -226,7 +227,8 @@ async def test_a_group_waits_for_a_lock_once_and_not_once_for_each(made_ledger, 
 _OPEN = """
 import asyncio, sys
 from functools import partial
-from callsheet.tasks.ledger import ensure_campaign, open_ledger
+from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
 async def main():
     print("ready", flush=True)
     sys.stdin.readline()

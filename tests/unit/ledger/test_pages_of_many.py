@@ -17,17 +17,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event
 
-from callsheet.tasks.ledger import (
-    Ledger,
-    RowFilter,
-    count_shown,
-    counts_of,
-    events_between,
-    open_ledger,
-    shown_rows,
-    whole_row,
-)
-from callsheet.tasks.ledger.horizon import horizon
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.row_history import events_between, horizon, whole_row
+from callsheet.tasks.ledger.row_pages import count_shown, counts_of, shown_rows
+from callsheet.tasks.ledger.row_selection import RowFilter
 from tests.bench.large_ledger import make_large_ledger
 
 SIZES = (300, 3_000)

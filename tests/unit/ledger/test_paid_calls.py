@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from callsheet.tasks.ledger import (
-    Ledger,
-    accept,
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.service_state import (
     close_call,
     drop_call,
     join_call,
     note_videos,
     open_call,
-    open_ledger,
-    open_take,
-    refuse,
     resolve_call,
     unsettled_calls,
     videos_known,
 )
+from callsheet.tasks.ledger.takes import accept, open_take, refuse
 from tests.campaigns import NOW, Stage, brief, key_of
 
 ORG = "org"

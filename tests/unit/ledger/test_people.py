@@ -11,17 +11,10 @@ import pytest
 from sqlalchemy import Connection, create_engine, select
 from sqlalchemy.exc import OperationalError
 
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import Ledger, ensure_campaign, open_ledger
-from callsheet.tasks.ledger.acts import acts_of, note_act
+from callsheet.tasks.ledger.audit_log import acts_of, note_act
+from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.database import ledger_url
-from callsheet.tasks.ledger.kept_answers import (
-    ABANDONED,
-    KEPT,
-    claim_answer,
-    drop_answer,
-    keep_answer,
-)
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.people import (
     Person,
     all_people,
@@ -33,17 +26,23 @@ from callsheet.tasks.ledger.people import (
     revoke_person,
     whose_login,
 )
-from callsheet.tasks.ledger.schema_board import people
+from callsheet.tasks.ledger.schema_runs import people
 from callsheet.tasks.ledger.sessions import (
+    ABANDONED,
+    KEPT,
     all_links,
+    claim_answer,
     close_session,
+    drop_answer,
     enter,
     find_session,
+    keep_answer,
     link_of,
     make_link,
     note_visit,
     revoke_link,
 )
+from callsheet.tasks.runtime.errors import BadInput
 from tests.databases import empty_ledger
 
 DAY = 86400.0

@@ -8,15 +8,13 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, event, select
 
-from callsheet.tasks.campaign.crew import terms_of
-from callsheet.tasks.campaign.crews import check_workers
-from callsheet.tasks.errors import ConfigurationError, Parked
-from callsheet.tasks.ledger import (
+from callsheet.tasks.campaign.worker import terms_of
+from callsheet.tasks.campaign.workers import check_workers
+from callsheet.tasks.ledger.accounts import Terms
+from callsheet.tasks.ledger.distributed_runs import (
     ClaimedBatch,
     Headway,
-    Ledger,
     Production,
-    Terms,
     begin_production,
     claim_batch,
     end_batch,
@@ -24,15 +22,16 @@ from callsheet.tasks.ledger import (
     find_production,
     free_batches,
     headway_of,
-    open_ledger,
-    open_take,
     rely_on_hints,
     renew_batches,
     states_by_crew,
     stop_production,
 )
 from callsheet.tasks.ledger.leases import find, worker_lease
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.schema import rows
+from callsheet.tasks.ledger.takes import open_take
+from callsheet.tasks.runtime.errors import ConfigurationError, Parked
 from tests.campaigns import NOW, Stage, brief, key_of
 from tests.leasing import acquire_lease, let_lapse, take_over
 
@@ -304,7 +303,7 @@ async def test_crews_learn_whether_webhooks_tell_of_videos(stage: Stage):
     ],
 )
 def test_what_crews_need_is_said(count: int, ledger_address: str, words: str):
-    from callsheet.tasks.settings import load_settings
+    from callsheet.tasks.runtime.settings import load_settings
 
     settings = load_settings(environ={"CALLSHEET_LEDGER": ledger_address})
     with pytest.raises(ConfigurationError, match=words):

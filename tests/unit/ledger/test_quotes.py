@@ -7,8 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.errors import MovedOn
-from callsheet.tasks.ledger import Ledger, Quoted, approve, hold_unpaid, record_quote, record_quotes
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted, approve, hold_unpaid, record_quote, record_quotes
+from callsheet.tasks.runtime.errors import MovedOn
 from tests.campaigns import NOW, Stage, brief
 
 LATER = {"tolerance": Decimal(0), "at": NOW + 1}

@@ -7,7 +7,10 @@ from functools import partial
 
 import pytest
 
-from callsheet.tasks.ledger import Ledger, adopt_video, give_up, takes_of, tracked_videos
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.takes import adopt_video, give_up
+from callsheet.tasks.ledger.values import takes_of
+from callsheet.tasks.ledger.webhook_events import tracked_videos
 from tests.campaigns import NOW, Stage, brief, key_of
 
 

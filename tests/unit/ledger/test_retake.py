@@ -8,18 +8,12 @@ from functools import partial
 
 import pytest
 
-from callsheet.tasks.ledger import (
-    Ledger,
-    Quoted,
-    accept,
-    approve_retakes,
-    deliver,
-    diff_sheet,
-    refuse,
-    settle,
-    takes_of,
-)
-from callsheet.tasks.ledger.states import State
+from callsheet.tasks.ledger.deliveries import deliver
+from callsheet.tasks.ledger.diff import diff_sheet
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted
+from callsheet.tasks.ledger.takes import accept, approve_retakes, refuse, settle
+from callsheet.tasks.ledger.values import State, takes_of
 from tests.campaigns import NOW, VIDEO, Stage, brief, key_of, sums
 
 AGAIN: list[State] = ["failed", "stalled", "delivered", "uncertain"]

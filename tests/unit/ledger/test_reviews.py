@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import (
-    Ledger,
-    Quoted,
+from callsheet.tasks.ledger.database import ledger_url, make_engine
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted
+from callsheet.tasks.ledger.reviews import (
     Review,
     Reviewed,
     ReviewStands,
-    approve_retakes,
     kept_rows,
     review,
     review_all,
     review_of,
     reviews_of,
 )
-from callsheet.tasks.ledger.database import ledger_url, make_engine
+from callsheet.tasks.ledger.takes import approve_retakes
+from callsheet.tasks.runtime.errors import BadInput
 from tests.campaigns import NOW, Stage, brief
 
 

@@ -11,27 +11,26 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, update
 
-from callsheet.tasks.brief import Brief
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger import (
+from callsheet.tasks.ledger.deliveries import deliver
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted
+from callsheet.tasks.ledger.reviews import review
+from callsheet.tasks.ledger.row_history import whole_row
+from callsheet.tasks.ledger.row_pages import (
     SORTS,
-    Ledger,
-    Quoted,
-    RowFilter,
     ShownRow,
     Sort,
-    approve_retakes,
     count_shown,
     counts_of,
-    deliver,
     names_shown,
-    review,
     shown_rows,
-    variety_of,
     videos_shown,
-    whole_row,
 )
+from callsheet.tasks.ledger.row_selection import RowFilter, variety_of
 from callsheet.tasks.ledger.schema import takes
+from callsheet.tasks.ledger.takes import approve_retakes
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import NOW, VIDEO, Stage
 
 STATES = ["planned", "failed", "delivered", "delivered", "held", "delivered", "rendering"]
@@ -229,7 +228,7 @@ async def test_a_row_shows_its_newest_video_and_what_was_said_of_that(ledger: Le
 
 
 def _step(change: str, row: Any) -> Callable[[Connection], Any]:
-    from callsheet.tasks.ledger import accept, settle
+    from callsheet.tasks.ledger.takes import accept, settle
 
     if change == "rendering":
         return partial(accept, row=row, take=row.take, video_id="vid_2", at=NOW)

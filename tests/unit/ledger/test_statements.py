@@ -16,19 +16,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event
 
-from callsheet.tasks.ledger import (
-    CampaignRow,
-    Ledger,
-    Quoted,
-    Terms,
-    accept,
-    approve,
-    deliver,
-    open_take,
-    record_quote,
-    rows_of,
-    settle,
-)
+from callsheet.tasks.ledger.accounts import Terms
+from callsheet.tasks.ledger.deliveries import deliver
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import Quoted, approve, record_quote
+from callsheet.tasks.ledger.takes import accept, open_take, settle
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from tests.campaigns import NOW, VIDEO, Stage, brief, sums
 from tests.unit.ledger.on_terms import account_sums
 

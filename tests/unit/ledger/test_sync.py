@@ -8,7 +8,9 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.ledger import STATES, TRANSITIONS, Ledger, cells_of, diff_sheet, takes_of
+from callsheet.tasks.ledger.diff import diff_sheet
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.values import STATES, TRANSITIONS, cells_of, takes_of
 from tests.campaigns import Stage, brief
 
 

@@ -8,17 +8,11 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.ledger import (
-    Ledger,
-    accept,
-    deliver,
-    deliveries_of,
-    open_ledger,
-    refuse,
-    set_budget,
-    settle,
-    takes_of,
-)
+from callsheet.tasks.ledger.campaigns import set_budget
+from callsheet.tasks.ledger.deliveries import deliver, deliveries_of
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.takes import accept, refuse, settle
+from callsheet.tasks.ledger.values import takes_of
 from tests.campaigns import NOW, VIDEO, Stage, brief, key_of, sums
 
 
@@ -226,7 +220,7 @@ async def test_opens_of_two_programs_at_once_never_pass_the_budget(
     stage = await Stage.set(ledger, *map(brief, names), budget=budget)
     for name in names:
         await stage.quote(name, 7)
-    from callsheet.tasks.ledger import approve
+    from callsheet.tasks.ledger.quotes import approve
 
     await stage.write(approve, await stage.rows(), by="Alice", at=NOW)
     async with await open_ledger(made_address) as other:

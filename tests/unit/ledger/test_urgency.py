@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from callsheet.tasks.ledger import Ledger, State, note, urgent_rows
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.moves import note
+from callsheet.tasks.ledger.row_selection import urgent_rows
+from callsheet.tasks.ledger.values import State
 from tests.campaigns import NOW, Stage, brief
 
 STATES: tuple[State, ...] = ("delivered", "rendering", "failed", "delivered", "held", "delivered")

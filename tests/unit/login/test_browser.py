@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import pytest
 
-from callsheet.tasks.errors import ConfigurationError, LoginError, Parked
-from callsheet.tasks.redact import redact
+from callsheet.tasks.runtime.errors import ConfigurationError, LoginError, Parked
+from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.service.login import endpoints_of, log_in_by_browser
 from tests.unit.login.conftest import GRANTED, KEY
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from callsheet.tasks.errors import LoginError, Parked
+from callsheet.tasks.runtime.errors import LoginError, Parked
 from callsheet.tasks.service.login import Claim, UserCode, log_in_by_claim
 from tests.unit.login.conftest import GRANTED, KEY, PENDING
 

@@ -26,7 +26,7 @@ from callsheet.tasks.credentials import (
     read_claim,
     read_register,
 )
-from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.runtime.errors import ConfigurationError
 
 KEY = "mav_canary0key0of0the0tests"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

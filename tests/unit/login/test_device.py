@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.errors import LoginError, Parked
+from callsheet.tasks.runtime.errors import LoginError, Parked
 from callsheet.tasks.service.login import log_in_by_device
 from tests.unit.login.conftest import GRANTED, KEY, PENDING
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.errors import ConfigurationError, Parked
+from callsheet.tasks.runtime.errors import ConfigurationError, Parked
 from callsheet.tasks.service.login import auth_url_beside, discover, endpoints_of, find_auth_url
 
 METADATA = "/.well-known/oauth-authorization-server"

@@ -35,7 +35,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from callsheet.tasks.credentials import *
-from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.runtime.errors import CallsheetError
 from datetime import UTC, datetime
 folder = Path({folder!r})
 def login(kept_in): return Login(profile="default", base_url="https://api.test/api/v1",

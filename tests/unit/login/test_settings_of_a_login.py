@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.credentials import Login, file_of, keep
-from callsheet.tasks.errors import ConfigurationError
-from callsheet.tasks.settings import credentials_folder, load_settings
+from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.settings import credentials_folder, load_settings
 from tests.launcher import IMPORTS
 
 KEY = "mav_canary0key0of0the0tests"
@@ -137,7 +137,7 @@ def test_a_setting_of_the_login_that_cannot_work_is_named(load, name, value, wor
 
 def test_without_a_login_nothing_is_loaded_to_find_that_out(environ, tmp_path: Path):
     program = (
-        "import sys; from callsheet.tasks.settings import load_settings; load_settings();"
+        "import sys; from callsheet.tasks.runtime.settings import load_settings; load_settings();"
         "names = 'keyring', 'callsheet.tasks.credentials';"
         "print([m for m in sys.modules if m.startswith(names)])"
     )

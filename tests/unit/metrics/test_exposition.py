@@ -9,7 +9,8 @@ import pytest
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
-from callsheet.tasks.ledger import Ledger, keeping_counts, open_ledger
+from callsheet.tasks.ledger.gauges import keeping_counts
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.metrics import METRICS, Exposition, publish
 from callsheet.tasks.metrics.exposition import FRESH
 from tests.campaigns import Stage, brief

@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from prefect.server.schemas.schedules import CronSchedule
 
-from callsheet.tasks.errors import ConfigurationError
 from callsheet.tasks.nights.calendar import (
     check_schedule,
     five_fields,
@@ -18,6 +17,7 @@ from callsheet.tasks.nights.calendar import (
     night_of,
     read_zone,
 )
+from callsheet.tasks.runtime.errors import ConfigurationError
 
 BERLIN, AUCKLAND, YORK = "Europe/Berlin", "Pacific/Auckland", "America/New_York"
 TWO, HALF_PAST = "0 2 * * *", "30 2 * * *"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.errors import BadInput, ConfigurationError
-from callsheet.tasks.nights.nights_file import find_inboxes, listed_inboxes, read_nights
+from callsheet.tasks.nights.inboxes import find_inboxes, listed_inboxes, read_nights
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 from tests.programs import ROOT
 
 LISTED = """

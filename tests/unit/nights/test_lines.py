@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.deployments.nights.lines import (
+from callsheet.deployments.nights.schedules import (
     Job,
     calendar_events,
     crontab_lines,

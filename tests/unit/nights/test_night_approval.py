@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.errors import SpendRefused
-from callsheet.tasks.ledger import Ledger, PaidElsewhere, PricedRow
+from callsheet.tasks.ledger.campaigns import PaidElsewhere
 from callsheet.tasks.ledger.inbox_sheets import see_sheets
-from callsheet.tasks.ledger.nights import KeptNight, claim_night, find_night
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.nightly_runs import KeptNight, claim_night, find_night
+from callsheet.tasks.ledger.quotes import PricedRow
+from callsheet.tasks.nights.approval import NightApproval
 from callsheet.tasks.nights.inboxes import Inbox
-from callsheet.tasks.nights.night_approval import NightApproval
+from callsheet.tasks.runtime.errors import SpendRefused
 
 INBOX = Inbox(name="spring", place="/in", approval="auto", per_night=Decimal(100))
 NIGHT = KeptNight(

@@ -7,10 +7,12 @@ from functools import partial
 
 import pytest
 
-from callsheet.tasks.ledger import Ledger, State, review
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in
 from callsheet.tasks.ledger.leases import night_lease
-from callsheet.tasks.ledger.nights import claim_night
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.nightly_runs import claim_night
+from callsheet.tasks.ledger.reviews import review
+from callsheet.tasks.ledger.values import State
 from callsheet.tasks.nights.records import canary_of, close
 from tests.campaigns import Stage, brief
 from tests.leasing import let_lapse

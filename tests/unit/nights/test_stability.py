@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet
-from callsheet.tasks.nights.places import SheetFile, is_sheet
-from callsheet.tasks.nights.stability import (
+from callsheet.tasks.nights.locations import (
     OLD,
     STILL,
+    SheetFile,
     is_as_dealt,
+    is_sheet,
     is_whole,
     moving,
     points_to,

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from callsheet.tasks.campaign.values import Plan, PlanLine, RunOptions
-from callsheet.tasks.ledger import Ledger, plans_of
-from callsheet.tasks.nights.waiting_plan import WAITS, keep_plan
-from callsheet.tasks.settings import load_settings
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.plans import plans_of
+from callsheet.tasks.nights.approval import WAITS, keep_plan
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.sheet import SheetOptions, parse_sheet
 from tests.programs import simple_sheet
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.nights.inboxes import Inbox
-from callsheet.tasks.settings import Settings, load_settings
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.settings import load_settings
 from tests.hearing_of_nights import Mailbox, Watcher, mailbox, watcher
 
 

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, insert
 
-from callsheet.tasks.ledger import Ledger
-from callsheet.tasks.ledger.schema_nights import nights
-from callsheet.tasks.nights.values import NightReport, SheetReport
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.schema_runs import nights
+from callsheet.tasks.nights.reports import NightReport, SheetReport
 
 BERLIN = "Europe/Berlin"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.errors import ConfigurationError
-from callsheet.tasks.notices.addresses import read_address, read_ping
-from callsheet.tasks.redact import redact
+from callsheet.tasks.notices.send import read_address, read_ping
+from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.redact import redact
 
 #: An address -> how it is shown, and what of it may never be said.
 SHOWN = [

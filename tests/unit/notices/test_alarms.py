@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import insert, update
 
-from callsheet.tasks.ledger import Ledger
-from callsheet.tasks.ledger.schema_nights import nights, pauses
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.schema_runs import nights, pauses
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.notices import alarm, digest
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.runtime.known_settings import Settings
 from tests.hearing_of_nights import Mailbox
 from tests.unit.notices.made_nights import MADE, UNCHANGED, at, night, swept
 

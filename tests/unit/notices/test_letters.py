@@ -11,11 +11,17 @@ from html import unescape
 import pytest
 
 from callsheet.tasks.nights.inboxes import Inbox
-from callsheet.tasks.notices.letters import alarm_letter, digest_letter
-from callsheet.tasks.notices.matters import matters_of
-from callsheet.tasks.notices.sample import sample_letter
+from callsheet.tasks.notices.action_items import (
+    CampaignFigures,
+    Contents,
+    Expiring,
+    Letter,
+    NewVideo,
+    matters_of,
+)
+from callsheet.tasks.notices.emails import alarm_letter, digest_letter
+from callsheet.tasks.notices.publish import sample_letter
 from callsheet.tasks.notices.send import chat_text
-from callsheet.tasks.notices.values import CampaignFigures, Contents, Expiring, Letter, NewVideo
 from tests.unit.notices.made_nights import BROKEN, DEAR, FAILED, at, night
 
 BOARD = "https://board.example"

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from callsheet.tasks.nights.values import NightReport, SheetReport
-from callsheet.tasks.notices.matters import About, about, is_worth, matters_of, steps
+from callsheet.tasks.nights.reports import NightReport, SheetReport
+from callsheet.tasks.notices.action_items import About, about, is_worth, matters_of, steps
 from tests.unit.notices.made_nights import (
     ASIDE,
     BROKEN,

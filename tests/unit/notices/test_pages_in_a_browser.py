@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.async_api import async_playwright
 
-from callsheet.tasks.notices.letters import alarm_letter, digest_letter
+from callsheet.tasks.notices.emails import alarm_letter, digest_letter
 from tests.board.looking import barriers, picture
 from tests.browser import find_browser
 from tests.unit.notices.test_letters import FULL

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, select
 
-from callsheet.tasks.crash import arm
-from callsheet.tasks.ledger import Ledger
-from callsheet.tasks.ledger.schema_nights import notices
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.schema_runs import notices
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.notices import Sending, digest, tell
-from callsheet.tasks.settings import Settings
+from callsheet.tasks.runtime.crash_points import arm
+from callsheet.tasks.runtime.known_settings import Settings
 from tests.hearing_of_nights import Mailbox, Watcher
 from tests.unit.notices.made_nights import (
     DEAR,

@@ -9,10 +9,9 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.nights.values import SheetReport
-from callsheet.tasks.notices.matters import matters_of
-from callsheet.tasks.notices.values import CampaignFigures, Contents, Matter
-from callsheet.tasks.notices.verdict import subject_of
+from callsheet.tasks.nights.reports import SheetReport
+from callsheet.tasks.notices.action_items import CampaignFigures, Contents, Matter, matters_of
+from callsheet.tasks.notices.emails import subject_of
 from tests.unit.notices.made_nights import ASIDE, BROKEN, DEAR, FAILED, MADE, night
 
 SPRING = CampaignFigures(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.errors import BadInput
-from callsheet.tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
+from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.service.bodies import RegenerateScene, RegenerateVoice, Report, body_of
+from callsheet.tasks.values.requests import CharacterSwap, ImageToVideo, TalkingAvatar
 
 
 @pytest.mark.parametrize("seconds", [None, 5, 10])

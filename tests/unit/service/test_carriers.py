@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 from httpx_aiohttp import AiohttpTransport
 
-from callsheet.tasks.errors import ConfigurationError, NotSent, ServiceError
+from callsheet.tasks.runtime.errors import ConfigurationError, NotSent, ServiceError
 from callsheet.tasks.service.transport import default_transport
 from tests.certificates import certificate
 

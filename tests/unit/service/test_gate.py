@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from callsheet.tasks.errors import OutcomeUnknown, RateLimited
+from callsheet.tasks.runtime.errors import OutcomeUnknown, RateLimited
 from callsheet.tasks.service import Gate
 
 OK = (200, {"data": {"id": "vid_1", "url": "https://f.test/x"}, "error": None, "meta": {}})

@@ -9,7 +9,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from callsheet.tasks.errors import (
+from callsheet.tasks.runtime.errors import (
     BadInput,
     BadRequest,
     Conflict,
@@ -22,9 +22,9 @@ from callsheet.tasks.errors import (
     ShapeError,
     Unauthenticated,
 )
-from callsheet.tasks.requests import ImageToVideo
 from callsheet.tasks.service import Money
 from callsheet.tasks.service.bodies import body_of
+from callsheet.tasks.values.requests import ImageToVideo
 from tests.named_tests import ROOT, missing
 from tests.unit.service.asked import ASKED, TABLE
 from tests.unit.service.holes import HOLES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.errors import ShapeError
+from callsheet.tasks.runtime.errors import ShapeError
 
 ONE, TWO = {"id": "vid_1", "status": "draft"}, {"id": "vid_2"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from callsheet.tasks.errors import BadInput, OutcomeUnknown
+from callsheet.tasks.runtime.errors import BadInput, OutcomeUnknown
 from callsheet.tasks.service import MAKING, VideoService
 
 MADE = (202, {"data": {"id": "vid_1", "status": "generating", "poll_after_seconds": 9}})

@@ -9,9 +9,8 @@ import aiohttp
 import httpx
 import pytest
 
-from callsheet.tasks import errors
-from callsheet.tasks.service.failures import CLASSES
-from callsheet.tasks.service.outcome import Outcome, of_exception, of_status
+from callsheet.tasks.runtime import errors
+from callsheet.tasks.service.failures import CLASSES, Outcome, of_exception, of_status
 
 NEVER_LEFT = {
     "ConnectError": Outcome.UNREACHED,

@@ -8,7 +8,7 @@ import re
 import httpx
 import pytest
 
-from callsheet.tasks.errors import (
+from callsheet.tasks.runtime.errors import (
     BadInput,
     BadRequest,
     ConfigurationError,

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from callsheet.tasks.errors import RateLimited
+from callsheet.tasks.runtime.errors import RateLimited
 from callsheet.tasks.service import Gate, Pace
-from callsheet.tasks.service.pace import Turns
-from callsheet.tasks.service.pacing import FIRST, Rate, turns
+from callsheet.tasks.service.rate_limits import FIRST, Rate, Turns, turns
 
 BODY = b'{"idempotency_key":"cs1_k"}'
 MADE = (202, {"data": {"id": "vid_1"}, "error": None, "meta": {}})

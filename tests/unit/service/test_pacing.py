@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from callsheet.tasks.service.pacing import (
+from callsheet.tasks.service.rate_limits import (
     DOUBLING,
     FASTEST,
     RECOVERY,

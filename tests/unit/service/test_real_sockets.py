@@ -7,7 +7,13 @@ import socket
 
 import pytest
 
-from callsheet.tasks.errors import NotSent, OtherRefusal, OutcomeUnknown, ServerTrouble, ShapeError
+from callsheet.tasks.runtime.errors import (
+    NotSent,
+    OtherRefusal,
+    OutcomeUnknown,
+    ServerTrouble,
+    ShapeError,
+)
 from callsheet.tasks.service import VideoService
 
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callsheet.tasks.redact import (
+from callsheet.tasks.runtime.redact import (
     PATTERNS,
     RedactingFilter,
     install,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.errors import BadInput, Conflict, OutcomeUnknown, ShapeError
+from callsheet.tasks.runtime.errors import BadInput, Conflict, OutcomeUnknown, ShapeError
 
 STARTED = {"status": "generating", "poll_after_seconds": 20, "render": 2}
 remakes = pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from callsheet.tasks.errors import (
+from callsheet.tasks.runtime.errors import (
     BadRequest,
     Conflict,
     Forbidden,
@@ -22,9 +22,9 @@ from callsheet.tasks.errors import (
     ShapeError,
     Unauthenticated,
 )
-from callsheet.tasks.service.gate import Gate
+from callsheet.tasks.service.failures import MATRIX, Outcome, Verdict
 from callsheet.tasks.service.operations import Money, Operation
-from callsheet.tasks.service.outcome import MATRIX, Outcome, Verdict
+from callsheet.tasks.service.rate_limits import Gate
 from callsheet.tasks.service.request import Request, Wire
 from callsheet.tasks.service.response import Shapeless
 from callsheet.tasks.service.sending import Sender

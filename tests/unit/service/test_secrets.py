@@ -9,7 +9,7 @@ import httpx
 import pytest
 from httpx_aiohttp import AiohttpTransport
 
-from callsheet.tasks.errors import ServiceError
+from callsheet.tasks.runtime.errors import ServiceError
 from callsheet.tasks.service import SignedUrl
 
 KEY = "mav_canary0secret"

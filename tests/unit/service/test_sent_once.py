@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from callsheet.tasks.errors import NotSent, OutcomeUnknown, RateLimited, Refused
+from callsheet.tasks.runtime.errors import NotSent, OutcomeUnknown, RateLimited, Refused
 from callsheet.tasks.service import OPERATIONS, Money
 
 VIDEO = {"data": {"id": "vid_1", "status": "generating"}, "error": None, "meta": {}}

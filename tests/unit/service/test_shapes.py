@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.errors import OutcomeUnknown, ShapeError
+from callsheet.tasks.runtime.errors import OutcomeUnknown, ShapeError
 
 BODY = b'{"idempotency_key":"cs1_k"}'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.errors import (
+from callsheet.tasks.runtime.errors import (
     BadInput,
     BadRequest,
     Forbidden,
@@ -12,7 +12,7 @@ from callsheet.tasks.errors import (
     OutcomeUnknown,
     ShapeError,
 )
-from callsheet.tasks.redact import redact
+from callsheet.tasks.runtime.redact import redact
 
 HOOK = {
     "id": "wh_1",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from openpyxl import Workbook
 
-from callsheet.tasks.errors import SheetError
+from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet import Sheet, SheetOptions, parse_sheet
 
 

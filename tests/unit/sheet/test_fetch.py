@@ -5,9 +5,9 @@ import io
 
 import pytest
 
-from callsheet.tasks.errors import SheetError
+from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet import SheetOptions, read_sheet
-from callsheet.tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.sheet.text import MAX_BYTES
 
 CSV = b"id,tool\nr1,explainer\n"
 

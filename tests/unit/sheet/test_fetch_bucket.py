@@ -4,9 +4,9 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from callsheet.tasks.errors import SheetError
+from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet import read_sheet
-from callsheet.tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.sheet.text import MAX_BYTES
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
-from callsheet.tasks.errors import SheetError
+from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet import SheetOptions, read_sheet
-from callsheet.tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.sheet.text import MAX_BYTES
 from tests.web import Quiet, serving
 
 CSV = b"id,tool\nr1,explainer\n"

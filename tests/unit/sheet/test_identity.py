@@ -2,7 +2,7 @@
 
 import pytest
 
-from callsheet.tasks.sheet.names import campaign_fault, content_id, row_id_fault
+from callsheet.tasks.sheet.text import campaign_fault, content_id, row_id_fault
 
 
 @pytest.mark.parametrize("name", ["a", "r1", "007", "7", "Spring_1.2-b", "9-16", "x" * 80, "1.10"])

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from callsheet.deployments.cli import carry_out
-from callsheet.tasks.errors import SheetError
+from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet import parse_sheet
 from callsheet.tasks.sheet.json_schema import sheet_schema
 from callsheet.tasks.sheet.text import plain

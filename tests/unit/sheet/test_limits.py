@@ -1,6 +1,6 @@
 """Huge and hostile sheets end in a sentence."""
 
-from callsheet.tasks.sheet import limits
+from callsheet.tasks.sheet import text as limits
 
 
 def test_it_refuses_too_many_bytes(refuse):

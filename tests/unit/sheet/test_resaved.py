@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openpyxl import Workbook
 
-from callsheet.tasks.errors import SheetError
+from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet import parse_sheet
 
 HEADERS = ["id", "tool", "script", "title", "fields.offer", "aspect_ratio", "duration_seconds"]

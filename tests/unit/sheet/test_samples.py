@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.key import idempotency_key
 from callsheet.tasks.sheet import read_sheet
+from callsheet.tasks.values.briefs import idempotency_key
 
 #: What a video of a sample has always been paid for under: another key is a second charge.
 KEYS = [

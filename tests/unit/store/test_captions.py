@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callsheet.tasks.errors import VideoError
+from callsheet.tasks.runtime.errors import VideoError
 from callsheet.tasks.store import check_captions
 
 SRT = "1\n00:00:00,000 --> 00:00:01,500\nGuten Tag\n\n2\n00:00:01,500 --> 00:00:03,000\nja\nja\n"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.crash import arm
-from callsheet.tasks.errors import StoreError
+from callsheet.tasks.runtime.crash_points import arm
+from callsheet.tasks.runtime.errors import StoreError
 from callsheet.tasks.store import Fetcher
 from callsheet.tasks.store.spool import BLOCK
 from tests.unit.store.video_server import (

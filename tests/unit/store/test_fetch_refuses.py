@@ -7,7 +7,7 @@ import traceback
 
 import pytest
 
-from callsheet.tasks.errors import StoreError, VideoError
+from callsheet.tasks.runtime.errors import StoreError, VideoError
 from callsheet.tasks.store import Fetcher
 from tests.unit.store.video_server import Answer, always, answer, cut
 

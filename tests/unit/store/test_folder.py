@@ -15,11 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.errors import ConfigurationError, StoreError, StoreUnusable
+from callsheet.tasks.runtime.errors import ConfigurationError, StoreError, StoreUnusable
 from callsheet.tasks.store import File, StoredFile, open_store
-from callsheet.tasks.store.disk import SharedSync, open_locked
-from callsheet.tasks.store.folder_writer import FolderWriter
-from callsheet.tasks.store.temporary_file import TemporaryFile
+from callsheet.tasks.store.disk import SharedSync, TemporaryFile, open_locked
+from callsheet.tasks.store.folder import FolderWriter
 
 NAME = "spring/ad-1/ad-1-take1.mp4"
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.errors import StoreError
+from callsheet.tasks.runtime.errors import StoreError
 from callsheet.tasks.store import Fetcher, open_store
 
 LIMITED = """
 import asyncio, resource, signal, sys
 from pathlib import Path
-from callsheet.tasks.errors import StoreError
+from callsheet.tasks.runtime.errors import StoreError
 from callsheet.tasks.store import open_store
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

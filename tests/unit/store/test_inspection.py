@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from callsheet.tasks.errors import VideoError
+from callsheet.tasks.runtime.errors import VideoError
 from callsheet.tasks.store.checks import judge_captions, judge_length
 from callsheet.tasks.store.inspection import inspect_closely
 from tests.unit.store.made_videos import (

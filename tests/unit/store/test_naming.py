@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callsheet.tasks.errors import ConfigurationError
-from callsheet.tasks.settings import KNOWN
+from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.known_settings import KNOWN
 from callsheet.tasks.store import object_name
 
 DEFAULT_TEMPLATE = KNOWN["names"][0] or ""

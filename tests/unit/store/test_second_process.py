@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from callsheet.tasks.errors import StoreError, VideoError
+from callsheet.tasks.runtime.errors import StoreError, VideoError
 from callsheet.tasks.store import File, SecondProcess, VideoFile, inspect_apart, open_store
 from callsheet.tasks.store.inspection import inspect_closely_apart
-from callsheet.tasks.store.second_process.frames import load_answer
+from callsheet.tasks.store.second_process import load_answer
 from tests.programs import ROOT
 
 HERE = "done here"
@@ -193,7 +193,7 @@ async def test_an_answer_calls_nothing(second: SecondProcess, tmp_path: Path, ca
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("callsheet.tasks.store.second_process.asking", "subprocess.Popen"),
+        ("callsheet.tasks.store.second_process", "subprocess.Popen"),
         ("callsheet.tasks.store.folder", "Path"),
         ("this", "OSError"),
     ],

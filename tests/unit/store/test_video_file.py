@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.errors import VideoError
+from callsheet.tasks.runtime.errors import VideoError
 from callsheet.tasks.store import VideoFile, inspect_video
 from callsheet.tasks.store.video_file import _check_units, check_boxes
 

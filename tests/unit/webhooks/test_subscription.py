@@ -15,22 +15,21 @@ import httpx
 import pytest
 
 from callsheet.tasks.credentials import WebhookSecret
-from callsheet.tasks.ledger import (
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.webhook_events import (
     Hint,
-    Ledger,
     Subscription,
     all_subscriptions,
     events_heard,
     keep_hint,
-    open_ledger,
     pings_heard,
     plan_subscription,
 )
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import VideoService, Webhook
-from callsheet.tasks.settings import load_settings
 from callsheet.tasks.webhooks import Subscriber, new_nonce
 from callsheet.tasks.webhooks.inventory import CREATE_TIMEOUT, READY, compare
-from callsheet.tasks.webhooks.ping import missed_events, ping
+from callsheet.tasks.webhooks.subscription import missed_events, ping
 
 NOW = 1_700_000_000.0
 BASE = "https://hooks.example.com/callsheet"

@@ -1,0 +1,348 @@
+"""Limits of the board: body sizes, login attempts, event streams, repeated calls."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from email.message import Message as Header
+from functools import partial
+from tempfile import SpooledTemporaryFile
+from typing import IO, Annotated, Any
+
+from fastapi import Depends, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from callsheet.deployments.board.board import Board, Viewer
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.visit import Visit, without_secrets
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.sessions import KeptAnswer, claim_answer, drop_answer, keep_answer
+
+# How large the body of a request may be, and how long it may take to come.
+#
+# Counted as it comes, whatever it is said to be.
+
+
+#: Bytes of a form or a document; a sheet is as large as its reader allows, and some more around it.
+LARGEST = 1024 * 1024
+LARGEST_SHEET = 24 * 1024 * 1024
+#: Seconds for all of it.
+TIMEOUT, SHEET_TIMEOUT = 20.0, 120.0
+#: Where sheets are handed in.
+SHEETS = ("/api/v1/sheets", "/new")
+
+
+_LAST = {"Connection": "close"}
+
+
+class BoundedBody:
+    """The body of one request; `refusal` once it is too large or too slow."""
+
+    def __init__(self, visit: Visit, receive: Receive) -> None:
+        sheet = visit.path in SHEETS
+        self._most = LARGEST_SHEET if sheet else LARGEST
+        self._until = asyncio.get_running_loop().time() + (SHEET_TIMEOUT if sheet else TIMEOUT)
+        self._receive = receive
+        self._came = 0
+        self._is_whole = False
+        self.refusal: ProblemDetails | None = None
+        said = visit.headers.get("content-length", "0")
+        if not (said.isascii() and said.isdecimal() and len(said) < 19 and int(said) <= self._most):
+            self.refusal = self._too_large()
+
+    async def receive(self) -> Message:
+        """Receive the next piece; raise ProblemDetails 413 or 408 when it may not come any more."""
+        if self._is_whole:
+            # Whoever asks now waits for the other end to leave.
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._until):
+                message = await self._receive()
+        except TimeoutError:
+            self.refusal = ProblemDetails(408, "the request took too long to arrive", headers=_LAST)
+            raise self.refusal from None
+        self._came += len(message.get("body", b""))
+        self._is_whole = not message.get("more_body", False)
+        if self._came > self._most:
+            self.refusal = self._too_large()
+            raise self.refusal
+        return message
+
+    def _too_large(self) -> ProblemDetails:
+        size = f"{self._most // (1024 * 1024)} MiB"
+        words = f"more than {size} came, which is more than this takes"
+        return ProblemDetails(413, words, headers=_LAST)
+
+
+# How often somebody may be wrong: tries to get in, by the address they come from.
+
+
+#: So many wrong tries an address has in so many seconds: at the page, where people type; and with
+#: bearer tokens, which nobody can guess and a program with an old one sends again and again.
+LOGINS, TOKENS = 10, 3000
+WINDOW = 60.0
+#: Addresses and tokens that are remembered; the oldest are forgotten first.
+REMEMBERED = 10_000
+
+
+@dataclass
+class Tries:
+    """Wrong tries of late, and tokens that were right: their owners are not kept out by others."""
+
+    clock: Callable[[], float]
+    most: int
+    #: Since when an address was wrong how often.
+    _wrong: OrderedDict[str, tuple[float, int]] = field(default_factory=OrderedDict)
+    _right: OrderedDict[tuple[str, str], None] = field(default_factory=OrderedDict)
+
+    def check(self, client: str, digest: str | None = None) -> None:
+        """Raise ProblemDetails 429 where an address was wrong too often, before it is looked up."""
+        since, count = self._of_late(client)
+        if count < self.most or (digest and (client, digest) in self._right):
+            return
+        wait = max(1, round(since + WINDOW - self.clock()))
+        raise ProblemDetails(
+            429,
+            "too many tries to log in came from this address",
+            remedy=f"try again in {wait} seconds",
+            headers={"Retry-After": str(wait)},
+        )
+
+    def was_wrong(self, client: str) -> None:
+        """Count a wrong try."""
+        since, count = self._of_late(client)
+        self._wrong[client] = since, count + 1
+        _shorten(self._wrong)
+
+    def was_right(self, client: str, digest: str) -> None:
+        """Remember that this token was right from there."""
+        self._right[client, digest] = None
+        _shorten(self._right)
+
+    def _of_late(self, client: str) -> tuple[float, int]:
+        now = self.clock()
+        since, count = self._wrong.get(client, (now, 0))
+        return (since, count) if now - since < WINDOW else (now, 0)
+
+
+def _shorten(kept: OrderedDict[Any, Any]) -> None:
+    while len(kept) > REMEMBERED:
+        kept.popitem(last=False)
+
+
+# How many event streams are open at once: for each person, in all, and with a reserve for admins.
+#
+# A stream keeps a connection for minutes, and the server has few hundred connections. So a person
+# who opens a stream again and again keeps neither other people out nor the admins who could revoke
+# them.
+
+
+#: Streams of one person: a tab has one. In all, and how many more there may be with an admin's.
+#: `serve.MOST_CONNECTIONS` leaves as many again for everything else.
+EACH, MOST, RESERVE = 24, 192, 64
+
+
+@dataclass
+class Streams:
+    """The streams that are open now."""
+
+    #: Of each person, by their id.
+    open: Counter[int] = field(default_factory=Counter)
+
+    def begin(self, person: Person) -> None:
+        """Count one more stream; raise ProblemDetails (429) where the person may have no more."""
+        most = MOST + RESERVE if person.may("admin") else MOST
+        mine = self.open[person.id]
+        if mine >= EACH or self.open.total() >= most:
+            whose = f"you have {mine} event streams open" if mine >= EACH else "the board is busy"
+            raise ProblemDetails(
+                429,
+                f"{whose}; no more are opened",
+                title="Too many event streams",
+                remedy="close some tabs or programs and try again in a minute",
+                headers={"Retry-After": "60"},
+            )
+        self.open[person.id] += 1
+
+    def end(self, person: Person) -> None:
+        """Count one stream less."""
+        self.open[person.id] -= 1
+        # A person without streams takes no memory.
+        self.open += Counter()
+
+
+async def _stream(request: Request, person: Viewer) -> AsyncIterator[None]:
+    streams: Streams = request.app.state.streams
+    streams.begin(person)
+    try:
+        yield
+    finally:
+        streams.end(person)
+
+
+#: Of a route that answers with a stream; held until the answer ends.
+OneStream = Annotated[None, Depends(_stream)]
+
+
+# Calls that are sent again under the same `Idempotency-Key`: done once, answered the same.
+#
+# Holds for every POST of the interface for programs. Who asked is part of the key: nobody gets an
+# answer that was somebody else's.
+
+
+_KEY = re.compile(r"[!-~]{1,255}")
+#: Answers that say nothing of the request itself: it may be tried again under its key.
+_NO_ANSWER = (401, 403, 408, 413, 421, 429)
+#: Bytes of a request kept in memory while it is compared, and of an answer that is kept.
+IN_MEMORY = 256 * 1024
+LARGEST_ANSWER = 4 * 1024 * 1024
+
+
+class Repeats:
+    """A layer around the application, inside the guard: who is asking is known here."""
+
+    def __init__(self, app: ASGIApp, board: Board) -> None:
+        self._app = app
+        self._board = board
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it as before."""
+        visit: Visit = scope["state"]["visit"]
+        person: Person | None = scope["state"].get("person")
+        key = visit.headers.get("idempotency-key")
+        if key is None or person is None or not _is_call(scope, visit):
+            await self._app(scope, receive, send)
+            return
+        if not _KEY.fullmatch(key):
+            raise ProblemDetails(400, "an Idempotency-Key is 1 to 255 visible ASCII characters")
+        whose = f"{person.id}\n{person.name}\n{key}"
+        digest = hashlib.sha256(whose.encode()).hexdigest()
+        with SpooledTemporaryFile(IN_MEMORY) as spool:
+            await _read(receive, spool)
+            request = _digest(scope, visit, spool)
+            claim = partial(claim_answer, digest=digest, request=request, at=self._board.clock())
+            # The body is here by now: a person who was revoked meanwhile has no answer, old or new.
+            known = await replace(self._board, permission=scope["state"]["permission"]).write(claim)
+            if known is None:
+                await self._first(scope, _replay(spool), send, digest)
+            else:
+                await _as_before(known, request)(scope, receive, send)
+
+    async def _first(self, scope: Scope, receive: Receive, send: Send, digest: str) -> None:
+        answer = _Kept(send)
+        try:
+            await self._app(scope, receive, answer.send)
+        except BaseException:
+            await self._board.write(partial(drop_answer, digest=digest))
+            raise
+        if answer.is_worth_keeping:
+            # A token or a login is shown once and kept nowhere, so that a repeat has none.
+            body = without_secrets(answer.body.decode("utf-8"))
+            keep = partial(keep_answer, digest=digest, status=answer.status, body=body)
+            await self._board.write(keep)
+        else:
+            await self._board.write(partial(drop_answer, digest=digest))
+        await answer.release()
+
+
+def _is_call(scope: Scope, visit: Visit) -> bool:
+    """Whether this is a POST to a call that exists: keys of other addresses are not stored."""
+    if visit.method != "POST" or not visit.path.startswith("/api/"):
+        return False
+    routes: list[BaseRoute] = scope["app"].router.routes
+    return any(route.matches(scope)[0] is Match.FULL for route in routes)
+
+
+class _Kept:
+    """An answer on its way: held back until it is kept, so that nobody has one that is not."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._held: list[Message] = []
+        self.status = 0
+        self.body = b""
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        self.body += message.get("body", b"")
+        self._held.append(message)
+
+    async def release(self) -> None:
+        for message in self._held:
+            await self._send(message)
+
+    @property
+    def is_worth_keeping(self) -> bool:
+        final = 200 <= self.status < 500 and self.status not in _NO_ANSWER
+        return final and len(self.body) <= LARGEST_ANSWER
+
+
+def _as_before(known: KeptAnswer, request: str) -> Response:
+    if known.request != request:
+        raise ProblemDetails(
+            422,
+            "this Idempotency-Key came with another request before",
+            remedy="give every request a key of its own, and the same only to the very same one",
+        )
+    if known.status is None:
+        raise ProblemDetails(
+            409,
+            "the same request is still being answered",
+            remedy="send it again in a moment",
+            headers={"Retry-After": "1"},
+        )
+    kind = "application/json" if known.status < 400 else "application/problem+json"
+    headers = {"Idempotency-Replayed": "true"}
+    return Response(known.body, known.status, headers, media_type=kind)
+
+
+async def _read(receive: Receive, spool: IO[bytes]) -> None:
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise ProblemDetails(400, "the request was cut off")
+        spool.write(message.get("body", b""))
+        if not message.get("more_body", False):
+            return
+
+
+def _digest(scope: Scope, visit: Visit, spool: IO[bytes]) -> str:
+    """Return what is the same of two requests that are; programs make a new boundary each time."""
+    kind = Header()
+    kind["content-type"] = visit.headers.get("content-type", "")
+    boundary = str(kind.get_boundary() or "").encode()
+    digest = hashlib.sha256(visit.path.encode() + b"?" + scope["query_string"] + b"\n")
+    spool.seek(0)
+    left = b""
+    while piece := spool.read(IN_MEMORY):
+        piece = left + piece
+        if boundary:
+            piece = piece.replace(boundary, b"")
+            # A boundary may lie across two pieces.
+            cut = max(0, len(piece) - len(boundary) + 1)
+            piece, left = piece[:cut], piece[cut:]
+        digest.update(piece)
+    digest.update(left)
+    return digest.hexdigest()
+
+
+def _replay(spool: IO[bytes]) -> Receive:
+    spool.seek(0)
+    ended = False
+
+    async def receive() -> Message:
+        nonlocal ended
+        if ended:
+            return {"type": "http.disconnect"}
+        piece = spool.read(IN_MEMORY)
+        ended = len(piece) < IN_MEMORY
+        return {"type": "http.request", "body": piece, "more_body": not ended}
+
+    return receive

@@ -1,0 +1,355 @@
+"""`/c/C`: a campaign live, what needs attention, and its report."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, get_args
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer
+from callsheet.deployments.board.limits import OneStream
+from callsheet.deployments.board.page import filled, page, part
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.row_filters import FOR_A_PERSON, RowView, rows_in
+from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
+from callsheet.deployments.board.services.rows import carry_on, see_runs
+from callsheet.tasks.aftercare.export import Format, What, export
+from callsheet.tasks.campaign.stored_plans import PlanTerms
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
+from callsheet.tasks.ledger.gauges import KINDS, keep_rates
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.plans import KeptPlan
+from callsheet.tasks.ledger.row_pages import (
+    MOST,
+    ShownRow,
+    count_shown,
+    counts_of,
+    rows_by_id,
+    shown_rows,
+)
+from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.values import NEEDS_PERSON, State
+
+# `/c/C`: a campaign as it is this moment, row by row, and the stream that keeps the page true.
+#
+# What is streamed is what the page would show now, part by part, whenever that differs from what
+# was sent: nothing depends on an event having been seen.
+
+
+router = APIRouter(prefix="/c/{campaign}")
+
+#: Seconds between two looks at the ledger; at most so often is anything sent.
+LOOK = 0.6
+#: After so many looks a stream is sent something whatever has happened, so that a dead one is seen;
+#: for so many after an event the page is compared again: events may be committed out of order.
+IDLE, STIRRED = 25, 5
+#: A stream is ended after so many looks, and asked for again by whoever may still look.
+LASTS = 1000
+#: The status line, which is read aloud, is written anew after so many looks, or when all is done.
+ALOUD = 8
+
+
+@router.get("")
+async def live(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
+    """Show the rows that the address asks for."""
+    found = await board.read(partial(find_campaign, name=campaign))
+    if found is None and await see_runs(board, person, campaign, limit=1):
+        return page(request, "starting.html", person, campaign=campaign)
+    found = found or await campaign_of(board, campaign)
+    view = RowView(rows_in(request.query_params, "rows", "cancelled"))
+    asked = view.asked
+    read = partial(shown_rows, campaign_id=found.id, which=asked.which, sort=asked.sort)
+    shown = await board.read(partial(read, after=asked.after, limit=asked.limit))
+    told = await _told(board, person, found, view, len(shown.rows))
+    told["cancelled"] = request.query_params.get("cancelled", "")
+    return page(request, "live.html", person, rows=shown.rows, next=shown.next, **told)
+
+
+@router.get("/live")
+async def stream(
+    request: Request,
+    board: TheBoard,
+    person: Viewer,
+    one: OneStream,
+    campaign: str,
+    rows: str = "",
+) -> Response:
+    """Send all parts of the page once, then those that change; `rows` are those on it."""
+    found = await campaign_of(board, campaign)
+    # Longer numbers are no rows of the ledger's.
+    numbers = [int(one) for one in rows.split(",")[:500] if one.isdecimal() and len(one) < 19]
+    view = RowView(rows_in(request.query_params, "rows", "cancelled"))
+    sent = _Sent(request, person, board, found, view, numbers)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(sent.messages(), media_type="text/event-stream", headers=headers)
+
+
+async def campaign_of(board: Board, name: str) -> Campaign:
+    """Return a campaign; raise ProblemDetails (404) for none."""
+    found = await board.read(partial(find_campaign, name=name))
+    if found is None:
+        raise ProblemDetails(404, f"the ledger knows no campaign {name}")
+    return found
+
+
+async def _told(
+    board: Board, person: Person, campaign: Campaign, view: RowView, shown: int
+) -> dict[str, Any]:
+    """Return what the parts of a page that shows so many rows are filled with, but for these."""
+    match = partial(count_shown, campaign_id=campaign.id, which=view.which)
+    tally = await board.read(partial(tally_of, campaign=campaign))
+    counts = await board.read(partial(counts_of, campaign_id=campaign.id))
+    runs = await see_runs(board, person, campaign.name, limit=1)
+    matching = tally.total if view.which.is_empty else await board.read(match)
+    # Rows that came since, and would be on the first page if that were asked for now.
+    came = 0 if view.asked.after else min(matching, view.asked.limit) - shown
+    return {
+        "more": came,
+        "run": runs[0] if runs else None,
+        "tab": "board",
+        "campaign": campaign.name,
+        "root": f"/c/{part(campaign.name)}",
+        "known": campaign,
+        "view": view,
+        "for_a_person": FOR_A_PERSON,
+        "tally": tally,
+        "counts": counts,
+        "matching": matching,
+    }
+
+
+#: The words of a moment, which differ from look to look.
+_AGO = re.compile(r"(?<= data-ago )[^<]*")
+#: Templates of the parts of the page that change, each with an element of its id.
+PARTS: Mapping[str, str] = {
+    "run": "_live_run.html",
+    "stats": "_live_stats.html",
+    "chips": "_live_chips.html",
+    "scope": "_live_scope.html",
+}
+
+
+@dataclass
+class _Sent:
+    """What one page has been sent, and the next of it."""
+
+    request: Request
+    person: Person
+    board: Board
+    campaign: Campaign
+    view: RowView
+    numbers: list[int]
+    parts: dict[str, str] = field(default_factory=dict)
+
+    async def messages(self) -> AsyncIterator[str]:
+        """Yield server-sent events until nobody listens."""
+        # The page may be of a moment before this one: what it has is made good by sending all.
+        event = before = await self._last()
+        stirred, idle, aloud = STIRRED, 0, ALOUD
+        yield "retry: 1000\n\n"
+        for _ in range(LASTS):
+            if event != before:
+                before, stirred = event, STIRRED
+            if stirred:
+                stirred, aloud = stirred - 1, aloud + 1
+                now = await self._now()
+                spoken = aloud >= ALOUD or not stirred
+                changed = self._differing(now if spoken else _without_status(now))
+                if changed:
+                    idle, aloud = 0, 0 if spoken else aloud
+                    yield _message(event, changed)
+            idle += 1
+            if idle >= IDLE:
+                idle, stirred = 0, max(stirred, 1)
+                yield ": here\n\n"
+            await asyncio.sleep(LOOK)
+            event = await self._last()
+
+    async def _last(self) -> int:
+        return await self.board.read(partial(last_event, campaign_id=self.campaign.id))
+
+    async def _now(self) -> dict[str, str]:
+        """Return every part of the page as it is now, by the id of its element."""
+        told = await _told(self.board, self.person, self.campaign, self.view, len(self.numbers))
+
+        def show(template: str, **more: Any) -> str:
+            return filled(self.request, template, self.person, **told, **more)
+
+        found = {name: show(template) for name, template in PARTS.items()}
+        found["progress"] = show("_live_progress.html")
+        read = partial(rows_by_id, campaign_id=self.campaign.id, numbers=self.numbers)
+        rows = await self.board.read(read)
+        for row in rows.values():
+            found[f"row-{row.id}"] = show("_live_row.html", row=row)
+        return found
+
+    def _differing(self, now: Mapping[str, str]) -> dict[str, str]:
+        """Return the parts that are not as they were sent, and take them as sent."""
+        # How long ago something was is counted on by the page itself.
+        bare = {name: _AGO.sub("", text) for name, text in now.items()}
+        changed = {name: now[name] for name in now if self.parts.get(name) != bare[name]}
+        self.parts |= {name: bare[name] for name in changed}
+        return changed
+
+
+def _without_status(now: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in now.items() if name != "progress"}
+
+
+def _message(number: int, parts: Mapping[str, str]) -> str:
+    """Return parts of a page as one server-sent event, each for the element of its id."""
+    text = "".join(
+        f'<hx-partial hx-target="#{name}" hx-swap="outerMorph">{part}</hx-partial>'
+        for name, part in parts.items()
+    )
+    lines = "".join(f"data: {line}\n" for line in text.splitlines())
+    return f"id: {number}\n{lines}\n"
+
+
+# `/c/C/attention`: what waits for a person, by what is the matter, each with its one button.
+
+
+#: In the order in which money is at stake.
+ORDER: Sequence[State] = ("uncertain", "failed", "held", "stalled", "rejected")
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Rows that wait for the same reason."""
+
+    state: State
+    reason: str
+    rows: Sequence[ShownRow]
+
+
+@router.get("/attention")
+async def attention(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
+    """Show the rows that wait for somebody, by state and reason."""
+    found = await campaign_of(board, campaign)
+    which = RowFilter(states=tuple(sorted(NEEDS_PERSON)))
+    read = partial(shown_rows, campaign_id=found.id, which=which, limit=MOST)
+    shown = await board.read(read)
+    return page(
+        request,
+        "attention.html",
+        person,
+        tab="attention",
+        campaign=found.name,
+        root=f"/c/{part(found.name)}",
+        tally=await board.read(partial(tally_of, campaign=found)),
+        groups=_grouped(shown.rows),
+        more=shown.next is not None,
+        sheet=await _last_sheet(board, person, found.name) is not None,
+        run=await _last_run(board, person, found.name),
+    )
+
+
+@router.post("/again")
+async def again(board: TheBoard, person: Approver, campaign: str) -> Response:
+    """Plan the campaign's last sheet again: what is paid for is carried on, the rest is priced."""
+    plan = await _last_sheet(board, person, campaign)
+    if plan is None or plan.sheet_id is None:
+        raise ProblemDetails(
+            409,
+            f"no sheet of {campaign} was uploaded on the board",
+            title="Which sheet?",
+            remedy="Hand it in under New campaign: a campaign of that name is gone on with.",
+        )
+    terms = PlanTerms.read({**plan.terms, "select": None})
+    new = await plan_of_sheet(board, person, plan.sheet_id, terms)
+    return RedirectResponse(f"/plans/{part(new)}", 303)
+
+
+@router.post("/carry-on")
+async def go_on(board: TheBoard, person: Approver, campaign: str) -> Response:
+    """Have the last run go on with what it left: it looks again, and pays for nothing new."""
+    run = await _last_run(board, person, campaign)
+    if run is None:
+        raise ProblemDetails(409, f"no run of {campaign} that started on the board has ended")
+    await carry_on(board, person, run)
+    return RedirectResponse(f"/c/{part(campaign)}", 303)
+
+
+def _grouped(rows: Sequence[ShownRow]) -> list[_Group]:
+    found: dict[tuple[State, str], list[ShownRow]] = defaultdict(list)
+    for row in rows:
+        found[row.state, row.reason or ""].append(row)
+    groups = [_Group(state, reason, these) for (state, reason), these in found.items()]
+    return sorted(groups, key=lambda one: (ORDER.index(one.state), -len(one.rows)))
+
+
+async def _last_sheet(board: Board, person: Person, campaign: str) -> KeptPlan | None:
+    """Return the newest plan that was made of a sheet."""
+    plans = await see_plans(board, person, campaign)
+    return next((seen.plan for seen in plans if seen.plan.sheet_id is not None), None)
+
+
+async def _last_run(board: Board, person: Person, campaign: str) -> str | None:
+    """Return the id of the newest run, where it has ended."""
+    runs = await see_runs(board, person, campaign, limit=1)
+    return runs[0].id if runs and runs[0].ended_at is not None else None
+
+
+# `/c/C/report`: what a campaign has made and cost, to print and to take home.
+
+
+#: What may be taken home, and what it is.
+FILES: dict[What, str] = {
+    "rows": "Status sheet: every row, its video and what it cost",
+    "takes": "Every take, with keys, files and checksums",
+    "events": "Everything that happened",
+    "chargeback": "Costs by cost center, tag and month",
+    "analysis": "Costs by tool, language, ratio and month",
+}
+TYPES: dict[Format, str] = {
+    "csv": "text/csv; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "jsonl": "application/x-ndjson",
+}
+
+
+@router.get("/report")
+async def report(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
+    """Show the counts, the costs, and how much is kept of what."""
+    found = await campaign_of(board, campaign)
+    by = {}
+    for kind in KINDS:
+        by[kind] = await board.read(partial(keep_rates, campaign_id=found.id, by=kind))
+    whole = await board.read(partial(keep_rates, campaign_id=found.id))
+    return page(
+        request,
+        "report.html",
+        person,
+        tab="report",
+        campaign=found.name,
+        root=f"/c/{part(found.name)}",
+        known=found,
+        tally=await board.read(partial(tally_of, campaign=found)),
+        counts=await board.read(partial(counts_of, campaign_id=found.id)),
+        whole=whole[0] if whole else None,
+        by=by,
+        files=FILES,
+        store=f"{board.settings.store.rstrip('/')}/{found.name}",
+    )
+
+
+@router.get("/report/{what}.{form}")
+async def file(board: TheBoard, person: Viewer, campaign: str, what: str, form: str) -> Response:
+    """Return one of the files of a report."""
+    found = await campaign_of(board, campaign)
+    kind = next((one for one in get_args(What) if one == what), None)
+    format = next((one for one in TYPES if one == form), None)
+    if kind is None or format is None:
+        raise ProblemDetails(404, "a report has no such file")
+    out = io.BytesIO()
+    await board.read(partial(export, campaign=found, out=out, what=kind, format=format))
+    named = f'attachment; filename="{found.name}-{what}.{form}"'
+    return Response(out.getvalue(), 200, {"Content-Disposition": named}, TYPES[format])

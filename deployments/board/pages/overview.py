@@ -1,0 +1,82 @@
+"""`/`, `/activity`, `/health` and `/metrics`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import PlainTextResponse, Response
+
+from callsheet.deployments.board.board import TheBoard, Viewer, at_least
+from callsheet.deployments.board.page import page
+from callsheet.tasks.ledger.audit_log import acts_of
+from callsheet.tasks.ledger.campaigns import all_campaigns, tally_of
+from callsheet.tasks.metrics import CONTENT_TYPE
+
+# `/`: all campaigns, a line each.
+
+
+router = APIRouter()
+
+
+@router.get("/")
+async def campaigns(request: Request, board: TheBoard, person: Viewer) -> Response:
+    """Show all campaigns."""
+    found = await board.read(all_campaigns)
+    shown = [(one, await board.read(partial(tally_of, campaign=one))) for one in found]
+    return page(request, "campaigns.html", person, campaigns=shown)
+
+
+# `/activity`: what people did, newest first.
+
+
+#: Larger numbers are no ids of the ledger's.
+Before = Annotated[int, Query(ge=1, le=2**31 - 1)]
+#: Lines of a page.
+PAGE = 100
+
+
+@router.get("/activity")
+async def activity(
+    request: Request,
+    board: TheBoard,
+    person: Viewer,
+    campaign: str = "",
+    before: Before | None = None,
+) -> Response:
+    """Show what was done, of all campaigns or of one; `next` is where the older ones begin."""
+    query = partial(acts_of, campaign=campaign or None, before=before, limit=PAGE + 1)
+    found = await board.read(query)
+    more = found[PAGE - 1].id if len(found) > PAGE else None
+    return page(request, "activity.html", person, acts=found[:PAGE], campaign=campaign, next=more)
+
+
+# `/health`: each part that the board stands on, and when it was looked at; `/live` for probes.
+
+
+@router.get("/health")
+async def health(request: Request, person: Viewer) -> Response:
+    """Show every part (`deployments.board.health.HealthPart`)."""
+    parts = await request.app.state.health.parts()
+    return page(request, "health.html", person, parts=parts)
+
+
+@router.get("/live")
+async def live() -> Response:
+    """Say that the process answers, and nothing else: anybody may ask."""
+    return PlainTextResponse("at work\n")
+
+
+# `/metrics`: what Prometheus asks for, with a viewer's token; where that is set, without.
+
+
+_viewer = at_least("viewer")
+
+
+@router.get("/metrics")
+async def metrics(request: Request, board: TheBoard) -> Response:
+    """Answer in Prometheus' text format (`tasks.metrics.METRICS`)."""
+    if not board.settings.metrics_open:
+        await _viewer(request)
+    return Response(await request.app.state.exposition.text(), media_type=CONTENT_TYPE)

@@ -1,0 +1,316 @@
+"""`/new` and `/plans/ID`: upload a sheet, review its plan, approve it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from callsheet.deployments.board.board import Approver, Board, Reviewer, TheBoard, Viewer
+from callsheet.deployments.board.page import page, part
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.services.plans import (
+    PlanView,
+    approve,
+    plan_anew,
+    plan_of_sheet,
+    see_plan,
+)
+from callsheet.deployments.board.services.sheets import (
+    SheetView,
+    hand_in,
+    hand_in_address,
+    hand_in_from_inbox,
+    inbox_sheets,
+    see_sheet,
+)
+from callsheet.deployments.board.uploads import HandedForm, upload_in
+from callsheet.tasks.campaign.stored_plans import PlanTerms
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.runtime.errors import BadInput, Problem, SheetError
+from callsheet.tasks.values.amounts import parse_credits
+
+# `/plans/ID`: what would happen to every row and what it costs, until somebody approves it.
+
+
+router = APIRouter(prefix="/plans/{plan_id}")
+
+#: Rows of a page of the table.
+PAGE = 200
+#: What a plan does with a row: in short, and whether it costs.
+ACTIONS: Mapping[str, str] = {
+    "make": "make",
+    "remake": "make again",
+    "retake": "retake",
+    "continue": "carry on",
+    "nothing": "unchanged",
+    "person": "needs attention",
+    "off": "switched off",
+    "retire": "retire",
+}
+#: What a plan does with rows that were paid for before, and are not paid for again.
+PAID = ("nothing", "continue")
+
+
+@router.get("")
+async def plan(
+    request: Request,
+    board: TheBoard,
+    person: Viewer,
+    plan_id: str,
+    action: str = "",
+    start: Annotated[int, Query(ge=0, le=10**9)] = 0,
+) -> Response:
+    """Show the plan, or lead to the one in its place; with `HX-Request` only what is inside it."""
+    seen = await see_plan(board, person, plan_id)
+    inside = "HX-Request" in request.headers
+    if seen.latest is not None and not inside:
+        # A link in an old mail leads to what may be approved now.
+        return RedirectResponse(f"/plans/{part(seen.latest)}", 303)
+    template = "_plan.html" if inside else "plan.html"
+    return page(request, template, person, **_shown(seen, action, max(start, 0)))
+
+
+@router.post("/approve")
+async def approved(
+    request: Request,
+    board: TheBoard,
+    person: Approver,
+    plan_id: str,
+    budget: Annotated[str, Form()] = "",
+) -> Response:
+    """Approve the plan and go to its campaign; where something has moved on, to the new plan."""
+    try:
+        done = await approve(board, person, plan_id, budget=_amount(budget))
+    except (BadInput, ProblemDetails) as error:
+        new = error.extra.get("plan") if isinstance(error, ProblemDetails) else None
+        if new is not None and new != plan_id:
+            return RedirectResponse(f"/plans/{part(new)}", 303)
+        return await _refused(request, board, person, plan_id, error)
+    return RedirectResponse(f"/c/{part(done.campaign)}", 303)
+
+
+@router.post("/again")
+async def again(
+    request: Request,
+    board: TheBoard,
+    person: Reviewer,
+    plan_id: str,
+    campaign: Annotated[str, Form()] = "",
+    budget: Annotated[str, Form()] = "",
+    select: Annotated[str, Form()] = "",
+) -> Response:
+    """Have the plan made anew: as it was, or on other terms."""
+    seen = await see_plan(board, person, plan_id)
+    try:
+        if seen.plan.sheet_id is None or seen.plan.kind != "run":
+            new = await plan_anew(board, person, seen.plan, words="a person asked for a new one")
+        else:
+            terms = PlanTerms.read(
+                {
+                    **seen.plan.terms,
+                    "campaign": campaign.strip() or seen.plan.terms.get("campaign"),
+                    "select": select.strip() or None,
+                    "budget": _amount(budget),
+                }
+            )
+            new = await plan_of_sheet(board, person, seen.plan.sheet_id, terms)
+    except (BadInput, ProblemDetails) as error:
+        return await _refused(request, board, person, plan_id, error)
+    return RedirectResponse(f"/plans/{part(new)}", 303)
+
+
+async def _refused(
+    request: Request, board: Board, person: Person, plan_id: str, error: Exception
+) -> Response:
+    """Show the plan with why it was not approved."""
+    seen = await see_plan(board, person, plan_id)
+    status = error.status if isinstance(error, ProblemDetails) else 422
+    told = {
+        "title": getattr(error, "title", "This cannot be meant"),
+        "words": str(error),
+        "remedy": getattr(error, "remedy", None),
+    }
+    shown = {**_shown(seen, "", 0), "refused": told}
+    return page(request, "plan.html", person, status=status, **shown)
+
+
+def _amount(text: str) -> Decimal | None:
+    found = parse_credits(text.replace(",", "").strip()) if text.strip() else None
+    if text.strip() and found is None:
+        raise BadInput(f'"{text.strip()[:40]}" is no amount of credits', remedy="write 120")
+    return found
+
+
+def _shown(seen: PlanView, action: str, start: int) -> dict[str, Any]:
+    rows = [row for row in seen.rows if not action or row["action"] == action]
+    credits = {
+        name: parse_credits(value) for name, value in seen.document.get("credits", {}).items()
+    }
+    before = seen.replaces.document if seen.replaces and seen.replaces.document else {}
+    total, left = credits.get("total"), _left(seen.document)
+    return {
+        "seen": seen,
+        "plan": seen.plan,
+        "state": seen.state,
+        "rows": rows[start : start + PAGE],
+        "matching": len(rows),
+        "start": start,
+        "each": PAGE,
+        "action": action,
+        "actions": ACTIONS,
+        "counts": {name: seen.counts[name] for name in ACTIONS if seen.counts.get(name)},
+        "total": total,
+        "unpriced": seen.document.get("credits", {}).get("unpriced") or 0,
+        "budget": credits.get("budget"),
+        "left": left,
+        "after": None if left is None or total is None else left - total,
+        "before": {line["row"]: parse_credits(line["quoted"]) for line in before.get("rows", ())},
+        "before_total": seen.replaces.total if seen.replaces else None,
+        "paid": sum(1 for row in seen.rows if row["action"] in PAID),
+        "paid_credits": _charged(row for row in seen.rows if row["action"] in PAID),
+        "refused": None,
+    }
+
+
+def _charged(rows: Iterable[Mapping[str, Any]]) -> Decimal:
+    """Return what rows have been charged so far, over all their takes."""
+    return sum((parse_credits(row.get("charged")) or Decimal(0) for row in rows), Decimal(0))
+
+
+def _left(document: Mapping[str, Any]) -> Decimal | None:
+    """Return what is left of the budget; below 0 where charges went beyond it."""
+    left = document.get("credits", {}).get("left")
+    return None if left is None else Decimal(str(left))
+
+
+# `/new`: a sheet is handed in and looked at; one without mistakes goes on to its plan.
+
+
+sheet_router = APIRouter()
+
+#: A sheet of text up to so many characters may be mended on the page.
+MENDABLE = 100_000
+
+
+@sheet_router.get("/new")
+async def new(
+    request: Request, board: TheBoard, person: Reviewer, sheet: str | None = None
+) -> Response:
+    """Show the form, and where `sheet` names one what was found in it."""
+    seen = None if sheet is None else await see_sheet(board, person, sheet)
+    inbox = await _inbox(board, person)
+    return page(request, "new.html", person, seen=seen, form=_Filled(), inbox=inbox)
+
+
+@sheet_router.post("/new")
+async def check(request: Request, board: TheBoard, person: Reviewer) -> Response:
+    """Look at a sheet: its mistakes, or its plan."""
+    handed = await upload_in(request)
+    form = _Filled.of(handed.texts)
+    show = partial(page, request, "new.html", person, status=422, inbox=await _inbox(board, person))
+    try:
+        seen, text = await _handed_in(board, person, handed, form)
+    except (SheetError, BadInput, ProblemDetails) as error:
+        # Nothing came of it to look at: a file that is none, an address that does not answer.
+        return show(seen=None, form=form, refused=_sheet_refused(error))
+    form.text = text if text is not None and len(text) <= MENDABLE else ""
+    form.name = seen.kept.name
+    if seen.problems or (seen.hidden and form.hidden_rows is None):
+        return show(seen=seen, form=form)
+    try:
+        plan = await plan_of_sheet(board, person, seen.kept.id, form.terms())
+    except (SheetError, BadInput, ProblemDetails) as error:
+        return show(seen=seen, form=form, refused=_sheet_refused(error))
+    return RedirectResponse(f"/plans/{plan}", 303)
+
+
+@dataclass
+class _Filled:
+    """What stands in the form, as text."""
+
+    name: str = ""
+    text: str = ""
+    url: str = ""
+    campaign: str = ""
+    budget: str = ""
+    select: str = ""
+    hidden_rows: Any = None
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> _Filled:
+        found = cls()
+        for name in ("name", "text", "url", "campaign", "budget", "select"):
+            setattr(found, name, fields.get(name, "").strip())
+        if fields.get("hidden_rows") in ("skip", "read"):
+            found.hidden_rows = fields.get("hidden_rows")
+        return found
+
+    def terms(self) -> PlanTerms:
+        """Return what is asked for; raise BadInput for a budget that is no amount."""
+        budget = parse_credits(self.budget) if self.budget else None
+        if self.budget and budget is None:
+            raise BadInput(f'"{self.budget[:40]}" is no amount of credits', remedy="write 120")
+        return PlanTerms(
+            campaign=self.campaign or None,
+            select=self.select or None,
+            budget=budget,
+            hidden_rows=self.hidden_rows,
+        )
+
+
+async def _handed_in(
+    board: Board, person: Person, handed: HandedForm, form: _Filled
+) -> tuple[SheetView, str | None]:
+    """Return the sheet that was handed in, and its text where it is one."""
+    if handed.name is not None and handed.content is not None:
+        seen = await hand_in(board, person, name=handed.name, content=handed.content)
+        return seen, _text(handed.content)
+    if form.url:
+        return await hand_in_address(board, person, form.url), None
+    if lying := handed.texts.get("inbox"):
+        return await hand_in_from_inbox(board, person, lying), None
+    if form.text:
+        name = form.name or _named(form.text, board.clock())
+        content = form.text.encode("utf-8", "surrogatepass")
+        return await hand_in(board, person, name=name, content=content), form.text
+    if kept := handed.texts.get("kept"):
+        return await see_sheet(board, person, kept), None
+    raise ProblemDetails(422, "no file was chosen, and nothing pasted", title="There is no sheet")
+
+
+async def _inbox(board: Board, person: Person) -> Sequence[str]:
+    return [one.name for one in await inbox_sheets(board, person)]
+
+
+def _named(text: str, at: float) -> str:
+    """Return what pasted rows are called: of another minute they are another campaign."""
+    first = text.lstrip()[:1]
+    line = text.strip().partition("\n")[0]
+    by_line = "tsv" if "\t" in line else "csv" if "," in line or ";" in line else "yaml"
+    suffix = "json" if first in ("{", "[") else by_line
+    return f"pasted-{datetime.fromtimestamp(at, UTC):%Y-%m-%d-%H%M}.{suffix}"
+
+
+def _text(content: bytes) -> str | None:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return None if "\x00" in text else text
+
+
+def _sheet_refused(error: Exception) -> ProblemDetails:
+    if isinstance(error, ProblemDetails):
+        if error.status in (401, 403):
+            raise error
+        return error
+    problems: tuple[Problem, ...] = getattr(error, "problems", ())
+    words = "; ".join(map(str, problems)) or str(error)
+    return ProblemDetails(422, words, remedy=getattr(error, "remedy", None))

@@ -1,0 +1,189 @@
+"""`/c/C/rows/R`: one row, and the buttons for retakes and cancellations."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.datastructures import FormData, QueryParams
+from starlette.responses import RedirectResponse, Response
+
+from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer
+from callsheet.deployments.board.page import page, part
+from callsheet.deployments.board.pages.campaign import campaign_of
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.row_filters import filter_in
+from callsheet.deployments.board.services.rows import cancel, plan_of_retakes, settle
+from callsheet.tasks.aftercare.explain import commands_for, next_run
+from callsheet.tasks.engine.policy.decision import Rules
+from callsheet.tasks.ledger.campaigns import tally_of
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.reviews import REASONS
+from callsheet.tasks.ledger.row_history import whole_row
+from callsheet.tasks.ledger.row_pages import names_shown
+from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.service_state import calls_about
+from callsheet.tasks.ledger.takes import RETAKEABLE
+from callsheet.tasks.ledger.values import NOT_BEGUN, UNDER_WAY, State
+from callsheet.tasks.runtime.redact import redacted
+
+# `/c/C/rows/R`: everything that is known of one row, its video, and what can be done about it.
+
+
+router = APIRouter(prefix="/c/{campaign}/rows/{row}")
+
+
+@router.get("")
+async def row(
+    request: Request, board: TheBoard, person: Viewer, campaign: str, row: str
+) -> Response:
+    """Show a row."""
+    return page(request, "row.html", person, **await _shown(board, campaign, row))
+
+
+@router.post("/cancel")
+async def cancelled(board: TheBoard, person: Approver, campaign: str, row: str) -> Response:
+    """Cancel the row."""
+    await cancel(board, person, campaign, rows=[row])
+    return RedirectResponse(_address(campaign, row), 303)
+
+
+@router.post("/settle")
+async def settled(
+    request: Request, board: TheBoard, person: Approver, campaign: str, row: str
+) -> Response:
+    """Give up a take of which nobody knows whether it was made."""
+    try:
+        await settle(board, person, campaign, row)
+    except ProblemDetails as problem:
+        if problem.status != 409:
+            raise
+        return await _refused(request, board, person, campaign, row, problem.detail, 409)
+    return RedirectResponse(_address(campaign, row), 303)
+
+
+def _address(campaign: str, row: str) -> str:
+    return f"/c/{part(campaign)}/rows/{part(row)}"
+
+
+async def _refused(
+    request: Request, board: Board, person: Person, campaign: str, row: str, words: str, status: int
+) -> Response:
+    shown = await _shown(board, campaign, row)
+    return page(request, "row.html", person, status=status, **{**shown, "refused": words})
+
+
+async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
+    known = await campaign_of(board, campaign)
+    whole = await board.read(partial(whole_row, campaign_id=known.id, row=row))
+    if whole is None:
+        raise ProblemDetails(404, f"{campaign} has no row {row[:80]}")
+    videos = [one.take.video_id for one in whole.takes if one.take.video_id]
+    numbers = [one.take.id for one in whole.takes]
+    calls = await board.read(partial(calls_about, take_ids=numbers, video_ids=videos))
+    video = next((one for one in whole.takes if one.take.number == whole.shown.video_take), None)
+    review = video.review if video else None
+    return {
+        "tab": "row",
+        "campaign": known.name,
+        "root": f"/c/{part(known.name)}",
+        "here": _address(known.name, row),
+        "known": known,
+        "tally": await board.read(partial(tally_of, campaign=known)),
+        "row": whole.row,
+        "shown": whole.shown,
+        "takes": whole.takes,
+        "video": video,
+        "video_root": None if video is None else _video(known.name, row, video.take.number),
+        "review": review,
+        "because": review.because if review and review.verdict == "reject" else "",
+        "events": list(reversed(whole.events)),
+        "calls": calls,
+        "asked": redacted(whole.row.asked()),
+        "sent": {one.take.number: _json(one.take.asked()) for one in whole.takes},
+        "next": next_run(whole.row, now=board.clock(), rules=Rules.of(board.settings)),
+        "commands": commands_for(known, whole.row),
+        "reasons": REASONS,
+        "may_retake": whole.row.state in RETAKEABLE and whole.row.enabled,
+        "may_cancel": whole.row.state in NOT_BEGUN | UNDER_WAY | {"held", "stalled"},
+        "refused": None,
+    }
+
+
+def _video(campaign: str, row: str, take: int) -> str:
+    return f"/api/v1/videos/{part(campaign)}/{part(row)}/{take}"
+
+
+def _json(asked: Any) -> str:
+    return json.dumps(redacted(asked), indent=2, ensure_ascii=False)
+
+
+# What the buttons below a campaign's rows do: have rows made again, or cancel the rest.
+#
+# They are about the rows that were ticked; else about all that the page's filter shows; without
+# either, about what failed.
+
+
+retakes_router = APIRouter(prefix="/c/{campaign}")
+
+#: Rows that a form may name.
+MOST = 1000
+#: Fields of the forms that are no filters.
+FORM = ("because", "even_kept", "view", "all", "reason", "sort")
+_FAILED: State = "failed"
+
+
+@retakes_router.post("/retakes")
+async def retakes(request: Request, board: TheBoard, person: Approver, campaign: str) -> Response:
+    """Have other takes of rows priced, and go to their plan."""
+    async with request.form(max_files=0, max_fields=MOST + 20) as fields:
+        rows = await _rows_meant(board, campaign, fields)
+        because, kept = fields.get("because"), fields.get("even_kept")
+    plan = await plan_of_retakes(
+        board,
+        person,
+        campaign,
+        rows=rows,
+        because=because.strip()[:2000] or None if isinstance(because, str) else None,
+        even_kept=kept == "yes",
+    )
+    return RedirectResponse(f"/plans/{part(plan)}", 303)
+
+
+@retakes_router.post("/cancel")
+async def cancel_rest(board: TheBoard, person: Approver, campaign: str) -> Response:
+    """Cancel all that is not finished."""
+    done = await cancel(board, person, campaign)
+    return RedirectResponse(f"/c/{part(campaign)}?cancelled={done.asked}", 303)
+
+
+async def _rows_meant(board: Board, campaign: str, fields: FormData) -> list[str]:
+    """Return the rows that a form is about; raise ProblemDetails (422) where it is about none.
+
+    Several at once are without those whose video somebody keeps.
+    """
+    named = [one for one in fields.getlist("row") if isinstance(one, str)]
+    if len(named) == 1:
+        return named
+    found = await campaign_of(board, campaign)
+    pairs = [(k, v) for k, v in fields.multi_items() if isinstance(v, str)]
+    which = RowFilter(rows=tuple(named)) if named else filter_in(QueryParams(pairs), *FORM)
+    if which.is_empty:
+        which = RowFilter(states=(_FAILED,))
+    states = tuple(state for state in which.states or RETAKEABLE if state in RETAKEABLE)
+    which = replace(which, states=states or (_FAILED,))
+    shown = partial(names_shown, campaign_id=found.id)
+    kept = set(await board.read(partial(shown, which=replace(which, review="keep"))))
+    fit = [row for row in await board.read(partial(shown, which=which)) if row not in kept]
+    if not fit:
+        raise ProblemDetails(
+            422,
+            "no row was ticked, and none that is shown can be made again",
+            title="Which rows?",
+            remedy="Tick rows or choose a filter. What is under way is waited for, and a video "
+            "that somebody keeps is made again from its own page alone.",
+        )
+    return fit

@@ -1,0 +1,307 @@
+"""People: invitations, logins, guest links, and the first admin."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.visit import could_be, digest_of, make_token
+from callsheet.tasks.ledger.people import (
+    RIGHTS,
+    ROLES,
+    Person,
+    Role,
+    all_people,
+    invite_person,
+    make_login,
+    person_of_token,
+    renew_token,
+    revoke_person,
+    whose_login,
+)
+from callsheet.tasks.ledger.sessions import (
+    Link,
+    close_session,
+    enter,
+    link_of,
+    make_link,
+    revoke_link,
+)
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+
+# Who may come in: invite, revoke, and the ways in that an invitation has.
+
+
+#: How long a one-time login of an invitation waits, in seconds: somebody may be on leave.
+INVITATION = 7 * 86400.0
+LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invitation:
+    """What an invited person is given, once: an address for a browser, a token for programs."""
+
+    person: Person
+    login: str
+    token: str
+
+
+async def invite(
+    board: Board,
+    by: str,
+    *,
+    name: str,
+    role: str,
+    allowance: Decimal | None = None,
+    again: bool = False,
+) -> Invitation:
+    """Let somebody in; `again` renews who already exists. Raises BadInput."""
+    name, kind = checked_name(name), _role(role)
+    if allowance is not None and allowance < 0:
+        raise BadInput("an allowance is credits a day, 0 or more")
+    token, code = make_token(board.token), make_token(board.token)
+    now = board.clock()
+    add = partial(
+        invite_person,
+        name=name,
+        role=kind,
+        token=digest_of(token),
+        login=digest_of(code),
+        login_until=now + INVITATION,
+        by=by,
+        at=now,
+        allowance=allowance,
+        again=again,
+    )
+    person = await board.write(add)
+    return Invitation(person=person, login=login_address(board, code), token=token)
+
+
+async def revoke(board: Board, by: str, name: str) -> bool:
+    """Let somebody in no more; False where they were out already."""
+    gone = partial(revoke_person, name=name, by=by, at=board.clock())
+    return await board.write(gone)
+
+
+async def new_login(board: Board, person: Person, *, lasts: float) -> str:
+    """Return a one-time address at which a person logs a browser in, for so many seconds."""
+    code = make_token(board.token)
+    until = board.clock() + lasts
+    keep = partial(make_login, digest=digest_of(code), person=person.id, expires_at=until)
+    await board.write(keep)
+    return login_address(board, code)
+
+
+def login_address(board: Board, code: str) -> str:
+    """Return where a one-time login leads in."""
+    return f"{board.origin}/login?code={code}"
+
+
+def checked_name(name: str) -> str:
+    """Return a person's name without what cannot be seen; raise BadInput where none is left."""
+    seen = " ".join("".join(c for c in name if unicodedata.category(c)[0] != "C").split())
+    if not seen or len(seen) > LONGEST_NAME:
+        raise BadInput(f"a name has 1 to {LONGEST_NAME} characters")
+    if "(link" in seen:
+        raise BadInput('a name without "(link": those are of people who came by one')
+    return seen
+
+
+def _role(role: str) -> Role:
+    found = next((one for one in ROLES if one == role), None)
+    if found is None:
+        raise BadInput(f'there is no role "{role}": it is one of {", ".join(ROLES)}')
+    return found
+
+
+# Links for people from outside: no account, the videos of one campaign, some rights, an end.
+
+
+#: How long a link lasts at most, in seconds.
+LONGEST = 90 * 86400.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeLink:
+    """A link, and its address, which is shown this once."""
+
+    link: Link
+    address: str
+
+
+async def make(
+    board: Board, by: str, *, campaign: str, name: str, rights: Collection[str], lasts: float
+) -> MadeLink:
+    """Make a link for somebody who is called `name`, for so many seconds. Raises BadInput."""
+    unknown = set(rights) - set(RIGHTS)
+    if unknown:
+        words = ", ".join(sorted(unknown))
+        raise BadInput(f"there is no right {words}: they are {', '.join(RIGHTS)}")
+    if not 0 < lasts <= LONGEST:
+        raise BadInput(f"a link lasts up to {LONGEST / 86400:.0f} days")
+    code, now = make_token(board.token), board.clock()
+    link = await board.write(
+        partial(
+            make_link,
+            digest=digest_of(code),
+            campaign=campaign,
+            name=checked_name(name),
+            # Whoever may decide or download has to see.
+            rights={"see", *rights},
+            by=by,
+            at=now,
+            expires_at=now + lasts,
+        )
+    )
+    return MadeLink(link=link, address=f"{board.origin}/login?code={code}")
+
+
+async def end(board: Board, by: str, link: int) -> bool:
+    """End a link; False where it had ended before, or never was."""
+    return await board.write(partial(revoke_link, link=link, by=by, at=board.clock()))
+
+
+# Coming in and going out: a one-time login or a token becomes a browser's session.
+
+
+#: How long a browser stays logged in, in seconds.
+SESSION = 30 * 86400.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoggedIn:
+    """A browser that got in: as whom, the token of its session, and for how many seconds."""
+
+    person: Person
+    session: str
+    lasts: int
+
+
+async def who_waits(board: Board, code: str) -> Person:
+    """Return whom a one-time login or a link would let in; raise ProblemDetails for nobody."""
+    if could_be(code):
+        digest, now = digest_of(code), board.clock()
+        found = await board.read(partial(whose_login, digest=digest, at=now))
+        if found is not None:
+            return found
+        link = await board.read(partial(link_of, digest=digest))
+        if link is not None and link.holds(now):
+            return link.guest
+    raise _nobody()
+
+
+async def log_in(board: Board, code: str) -> LoggedIn:
+    """Log a browser in by a one-time login, a link or a token; raise ProblemDetails (401).
+
+    For a form: an address is in every history and log, and mail scanners open it.
+    """
+    if not could_be(code):
+        raise _nobody()
+    digest, now = digest_of(code), board.clock()
+    session = make_token(board.token)
+
+    entered = await board.write(
+        partial(
+            enter,
+            code=digest,
+            session=digest_of(session),
+            at=now,
+            longest=SESSION,
+        )
+    )
+    if entered is None:
+        raise _nobody()
+    lasts = round(entered.expires_at - now)
+    return LoggedIn(person=entered.person, session=session, lasts=lasts)
+
+
+async def log_out(board: Board, session: str) -> None:
+    """Log a browser out."""
+    await board.write(partial(close_session, digest=digest_of(session)))
+
+
+def _nobody() -> ProblemDetails:
+    return ProblemDetails(
+        401,
+        "this was used before, has run out, or never was",
+        title="This login does not work",
+        remedy="ask an admin of the board to invite you again, or run `callsheet board`",
+    )
+
+
+# Whoever starts the board: its first admin, whose token is kept in a private file beside it.
+#
+# Whoever can start the board has the ledger anyway; the file saves them a new token every time.
+
+
+NAME = "admin"
+
+
+async def admin_token(board: Board) -> tuple[Person, str] | None:
+    """Return the first admin and their token, made anew where it was lost; None once revoked."""
+    file = board.folder / "token"
+    token = _kept(file)
+    if token is not None:
+        known = await board.read(partial(person_of_token, digest=digest_of(token)))
+        if known is not None:
+            return known, token
+    there = {one.person.name: one for one in await board.read(all_people)}
+    if NAME not in there:
+        made = await invite(board, "the board", name=NAME, role="admin")
+        _keep(file, made.token)
+        return made.person, made.token
+    if there[NAME].revoked_at is not None:
+        return None
+    token = make_token(board.token)
+    person = there[NAME].person
+    await board.write(partial(renew_token, person=person.id, token=digest_of(token)))
+    _keep(file, token)
+    return person, token
+
+
+async def others(board: Board) -> int:
+    """Return how many people may come in besides the first admin."""
+    found = await board.read(all_people)
+    return sum(one.person.name != NAME and one.revoked_at is None for one in found)
+
+
+def keep_address(board: Board) -> None:
+    """Write down where the board is, for invitations that are made beside it."""
+    _keep(board.folder / "address", board.origin)
+
+
+def kept_address(folder: Path) -> str | None:
+    """Return where the board was last."""
+    return _kept(folder / "address")
+
+
+def kept_token(folder: Path) -> str | None:
+    """Return the first admin's token, if it is kept."""
+    return _kept(folder / "token")
+
+
+def _kept(file: Path) -> str | None:
+    with suppress(OSError, UnicodeDecodeError):
+        return file.read_text("utf-8").strip() or None
+    return None
+
+
+def _keep(file: Path, text: str) -> None:
+    """Write a file that nobody else may read, whole or not at all."""
+    half = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(made, "w", encoding="utf-8") as out:
+            out.write(f"{text}\n")
+        half.replace(file)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {file}: {error.strerror}") from error

@@ -1,0 +1,434 @@
+"""Plans: made from a sheet, priced, and approved as shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails, iso
+from callsheet.deployments.board.services.sheets import (
+    hand_in_fetched,
+    kept_sheet,
+    parsed,
+    problem_json,
+)
+from callsheet.deployments.board.uploads import fetch_again
+from callsheet.tasks.aftercare.approval import approve_on_board, is_as_shown, rows_named
+from callsheet.tasks.campaign.quotes import ask_prices
+from callsheet.tasks.campaign.selection import parse_selection
+from callsheet.tasks.campaign.stored_plans import (
+    PlanTerms,
+    ask_plan,
+    differences,
+    paid_lines,
+    plan_unpriced,
+    replace_plan,
+    spending_rows,
+    with_known_prices,
+)
+from callsheet.tasks.engine.context import open_service
+from callsheet.tasks.engine.free_calls import Price, Priceable
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.plans import (
+    KeptPlan,
+    PlanState,
+    find_plan,
+    latest_plan,
+    plan_before,
+    plans_of,
+)
+from callsheet.tasks.ledger.runs import BoardRun, run_for
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved, SheetError
+from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.values.amounts import as_text, in_credits, parse_credits
+
+# Approving a plan: what was shown is held against what is so now, then it is one transaction.
+#
+# Whatever has moved on, nothing happens, and a new plan is made in its place.
+
+
+#: Prices are asked for again for so long, in seconds; a run holds all others against the plan.
+CHECK = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approved:
+    """An approved plan is being carried out: the run, and of which campaign."""
+
+    run: str
+    campaign: str
+
+    def as_json(self) -> dict[str, str]:
+        """Return the answer of `POST /plans/ID/approve`."""
+        return {"run": self.run, "campaign": self.campaign}
+
+
+async def approve(
+    board: Board, person: Person, plan_id: str, *, budget: Decimal | None = None
+) -> Approved:
+    """Approve a plan as it was shown, and have it carried out; again, the same answer.
+
+    `budget` is what the campaign may cost in all; without one, a campaign keeps the budget it has,
+    unless the same person planned another. Raises ProblemDetails: 409 when something has
+    moved on, with the new `plan`; 403 beyond the person's role or allowance; 422 where the plan
+    does not fit the budget or cannot be approved at all.
+    """
+    if not person.may("approver"):
+        raise ProblemDetails(403, f"this takes a person of the role approver, not {person.role}")
+    plan = await kept_plan(board, plan_id)
+    if run := await board.read(partial(run_for, plan_id=plan_id)):
+        return _answer(run)
+    await _check_state(board, person, plan)
+    terms = PlanTerms.read(plan.terms)
+    if budget is not None:
+        terms = replace(terms, budget=budget)
+    elif plan.made_by != person.name:
+        # A reviewer asks for a budget with a plan, or writes it into a sheet; an approver gives it.
+        terms = replace(terms, keep_budget=True)
+    _check_sandbox(board, terms)
+    sheet: Sheet | None = None
+    if plan.kind == "run":
+        sheet = await _check_run(board, person, plan, terms)
+    else:
+        await _check_retake(board, person, plan, terms)
+    change = partial(
+        approve_on_board,
+        plan=plan,
+        sheet=sheet,
+        terms=terms,
+        run_id=board.token(),
+        person=person.id,
+        at=board.clock(),
+    )
+    crashpoint("board: before a plan is approved")
+    try:
+        run = await board.write(change)
+    except MovedOn as error:
+        raise await _moved_on(board, person, plan, [str(error)]) from error
+    except (AllowanceSpent, NotApproved) as error:
+        raise ProblemDetails(403, str(error), remedy=error.remedy) from error
+    crashpoint("board: after a plan is approved")
+    board.attention.set()
+    return _answer(run)
+
+
+def _answer(run: BoardRun) -> Approved:
+    return Approved(run=run.id, campaign=run.campaign)
+
+
+async def _check_state(board: Board, person: Person, plan: KeptPlan) -> None:
+    """Raise ProblemDetails (409) for a plan that cannot be approved any more, or not yet."""
+    state = plan.state_at(board.clock())
+    if state == "quoting":
+        raise ProblemDetails(
+            409, "its prices are still asked for", title="Not yet", extra={"plan": plan.id}
+        )
+    if state == "void":
+        words = plan.words or "the plan does not stand any more"
+        new = await latest_of(board, plan)
+        raise ProblemDetails(409, words, extra={} if new is None else {"plan": new})
+    if state == "expired":
+        raise await _moved_on(board, person, plan, ["its prices have stopped holding"])
+
+
+def _check_sandbox(board: Board, terms: PlanTerms) -> None:
+    if terms.sandbox != board.sandbox:
+        made = "with --sandbox" if terms.sandbox else "with a real service"
+        raise ProblemDetails(
+            409, f"the plan was made by a board {made}; nothing was approved or spent"
+        )
+
+
+async def _check_run(board: Board, person: Person, plan: KeptPlan, terms: PlanTerms) -> Sheet:
+    """Return the sheet as it was planned; raise ProblemDetails for what has moved on."""
+    assert plan.document is not None
+    assert plan.sheet_id is not None
+    if plan.document["refusal"]:
+        raise ProblemDetails(
+            422, plan.document["refusal"], title="This cannot be approved",
+            remedy=plan.document["remedy"],
+        )  # fmt: skip
+    kept = await kept_sheet(board, plan.sheet_id)
+    fetched = await fetch_again(board, kept)
+    if fetched is not None:
+        seen = await hand_in_fetched(board, person, fetched=fetched, place=kept.place)
+        words = [f"the sheet at {kept.place} has changed"]
+        raise await _moved_on(board, person, plan, words, sheet_id=seen.kept.id)
+    sheet = await parsed(board, kept, terms, person)
+    found = await plan_unpriced(board.ledger, sheet, terms.options(kept), board.settings)
+    wanted = {line.row for line in found.plan.spending}
+    asked = await _prices_now(board, [b for b in found.sheet.briefs if b.row in wanted])
+    now = with_known_prices(plan.document, found.plan, asked)
+    moved = differences(plan.document, now)
+    if found.match.refusal is not None:
+        moved.append(str(found.match.refusal))
+    if moved:
+        raise await _moved_on(board, person, plan, moved)
+    _check_budget(now.budget, now.committed, now.total, unpriced=now.unpriced)
+    return found.sheet
+
+
+async def _check_retake(board: Board, person: Person, plan: KeptPlan, terms: PlanTerms) -> None:
+    assert plan.document is not None
+    campaign = await board.read(partial(find_campaign, name=plan.campaign))
+    if campaign is None:
+        raise ProblemDetails(409, f"there is no campaign {plan.campaign} any more")
+    lines = {line["row"]: line for line in paid_lines(plan.document)}
+    read = partial(rows_named, campaign=campaign, names=list(lines))
+    rows = await board.read(read)
+    asked = await _prices_now(board, rows)
+    moved = [
+        f"{row.row}: it changed meanwhile" for row in rows if not is_as_shown(row, lines[row.row])
+    ]
+    moved += [f"{row}: it is not there any more" for row in lines.keys() - {r.row for r in rows}]
+    for row, price in asked.items():
+        before = parse_credits(lines[row]["quoted"])
+        if price.refusal or price.amount != before:
+            now = price.refusal or as_text(price.amount)
+            moved.append(f"{row}: {as_text(before)} credits then, now {now}")
+    if moved:
+        raise await _moved_on(board, person, plan, moved)
+    budget = campaign.budget if terms.budget is None else terms.budget
+    committed = campaign.reserved + campaign.charged
+    unpriced = int(plan.document["credits"]["unpriced"])
+    _check_budget(budget, committed, plan.total or Decimal(0), unpriced=unpriced)
+
+
+async def _prices_now(board: Board, wanted: Sequence[Priceable]) -> dict[str, Price]:
+    """Return what the service says now, of as many rows as it answers for in time."""
+    asked: dict[str, Price] = {}
+
+    async def keep(found: Sequence[tuple[Priceable, Price]]) -> None:
+        asked.update((one.row, price) for one, price in found)
+
+    if not wanted:
+        return asked
+    settings = board.settings
+    async with await open_service(settings, board.ledger, board.clock) as service:
+        try:
+            async with asyncio.timeout(CHECK):
+                ask = partial(ask_prices, at_once=settings.quotes, clock=board.clock, keep=keep)
+                return await ask(service, wanted)
+        except TimeoutError:
+            return asked
+
+
+def _check_budget(
+    budget: Decimal | None, committed: Decimal, total: Decimal, *, unpriced: int
+) -> None:
+    """Raise ProblemDetails (422) where a plan does not fit the budget of its campaign."""
+    if budget is None or not (total or unpriced):
+        return
+    if unpriced:
+        raise ProblemDetails(
+            422,
+            f"a budget is set and {unpriced} rows have no readable price; nothing was spent",
+            title="The budget cannot be kept",
+            remedy="give a clip max_credits in the sheet, or leave such rows out",
+        )
+    short = committed + total - budget
+    if short > 0:
+        raise ProblemDetails(
+            422,
+            f"the plan costs {in_credits(total)}, {as_text(committed)} of the budget of "
+            f"{as_text(budget)} for the campaign are reserved or charged: {as_text(short)} "
+            "too many; nothing was spent",
+            title="The budget is too small",
+            remedy=f"approve it with a budget of {as_text(committed + total)}, or name fewer rows",
+        )
+
+
+async def _moved_on(
+    board: Board,
+    person: Person,
+    plan: KeptPlan,
+    moved: Sequence[str],
+    *,
+    sheet_id: str | None = None,
+) -> ProblemDetails:
+    """Have a new plan made; return the refusal that leads to it."""
+    words = "; ".join(moved)
+    new = await plan_anew(board, person, plan, words=words, sheet_id=sheet_id)
+    return ProblemDetails(
+        409, f"{words}: nothing was approved or spent",
+        remedy="check the new plan and approve it",
+        extra={"plan": new},
+    )  # fmt: skip
+
+
+# Plans: asked for of a sheet, priced in the background, looked at until somebody approves.
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanView:
+    """A plan as it is now: `state` says whether it has expired, `run` is there once approved.
+
+    `replaces` is the plan whose place it took, `latest` the one that stands in its own by now.
+    """
+
+    plan: KeptPlan
+    state: PlanState
+    run: BoardRun | None = None
+    replaces: KeptPlan | None = None
+    latest: str | None = None
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """What it says; nothing while it is quoted."""
+        return self.plan.document or {}
+
+    @property
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """Its lines, as `plan --json` has them."""
+        found: Sequence[Mapping[str, Any]] = self.document.get("rows", ())
+        return found
+
+    @property
+    def spending(self) -> int:
+        """How many rows it pays for."""
+        return len(spending_rows(self.document)) if self.document else 0
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many rows there are of each action."""
+        return Counter(line["action"] for line in self.rows)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer of `GET /plans/ID`."""
+        plan, credits = self.plan, self.document.get("credits", {})
+        return {
+            "plan": plan.id,
+            "state": self.state,
+            "kind": plan.kind,
+            "campaign": plan.campaign,
+            "sheet": plan.sheet_id,
+            "rows": [_line(line) for line in self.rows],
+            "counts": dict(self.counts),
+            "total": credits.get("total"),
+            "unpriced": credits.get("unpriced"),
+            "budget": credits.get("budget"),
+            "left": credits.get("left"),
+            "balance": credits.get("balance"),
+            "elsewhere": self.document.get("elsewhere", []),
+            "retiring": self.document.get("retiring", []),
+            "notes": self.document.get("notes", []),
+            "because": self.document.get("because"),
+            "expires_at": _moment(plan.expires_at),
+            "words": plan.words,
+            "refusal": self.document.get("refusal"),
+            "made_by": plan.made_by,
+            "made_at": _moment(plan.made_at),
+            "approved_by": plan.approved_by,
+            "approved_at": _moment(plan.approved_at),
+            "replaced_by": self.latest,
+            "replaces": self.replaces.id if self.replaces else None,
+            "run": self.run.id if self.run else None,
+        }
+
+
+async def plan_of_sheet(board: Board, person: Person, sheet_id: str, terms: PlanTerms) -> str:
+    """Have a plan made of a sheet; return its id, while it is being quoted.
+
+    Raises BadInput for a selection that cannot be read, ProblemDetails (422) with the problems of
+    the sheet, or where a workbook hides rows and nobody said whether they are wanted.
+    """
+    kept = await kept_sheet(board, sheet_id)
+    parse_selection(terms.select)
+    terms = PlanTerms.read({**terms.as_json(), "sandbox": board.sandbox})
+    try:
+        sheet = await parsed(board, kept, terms, person)
+    except SheetError as error:
+        problems = [problem_json(one) for one in error.problems]
+        raise ProblemDetails(
+            422, str(error), title="The sheet has problems", remedy=error.remedy, problems=problems
+        ) from error
+    if sheet.hidden:
+        raise ProblemDetails(
+            422,
+            f"the workbook hides rows ({', '.join(sorted(sheet.hidden)[:5])})",
+            title="Are hidden rows wanted?",
+            remedy='say "hidden_rows": "skip" to leave them out, "read" to make videos of them too',
+        )
+    options = terms.options(kept)
+    named = await plan_unpriced(board.ledger, sheet, options, board.settings)
+    change = partial(ask_plan, kind="run", campaign=named.sheet.campaign, sheet_id=kept.id)
+    return await _begin(board, person, change, terms)
+
+
+async def see_plan(board: Board, person: Person, plan_id: str) -> PlanView:
+    """Return a plan; raises ProblemDetails (404) for none."""
+    plan = await kept_plan(board, plan_id)
+    return PlanView(
+        plan=plan,
+        state=plan.state_at(board.clock()),
+        run=await board.read(partial(run_for, plan_id=plan_id)),
+        replaces=await board.read(partial(plan_before, plan_id=plan_id)),
+        latest=await latest_of(board, plan),
+    )
+
+
+async def latest_of(board: Board, plan: KeptPlan) -> str | None:
+    """Return the plan that stands in the place of a plan by now; None where it was not replaced."""
+    if plan.replaced_by is None:
+        return None
+    return await board.read(partial(latest_plan, plan_id=plan.replaced_by))
+
+
+async def see_plans(
+    board: Board, person: Person, campaign: str | None, *, limit: int = 50
+) -> list[PlanView]:
+    """Return the newest plans, of a campaign or of all, without their rows."""
+    found = await board.read(partial(plans_of, campaign=campaign, limit=limit))
+    return [PlanView(plan=plan, state=plan.state_at(board.clock())) for plan in found]
+
+
+async def plan_anew(
+    board: Board, person: Person, old: KeptPlan, *, words: str, sheet_id: str | None = None
+) -> str:
+    """Have a plan made in the place of one that no longer holds; return the new one's id."""
+    change = partial(
+        replace_plan,
+        old=old,
+        plan_id=board.token(),
+        terms=old.terms,
+        words=words,
+        by=person.name,
+        at=board.clock(),
+        sheet_id=sheet_id,
+    )
+    new = await board.write(change)
+    board.attention.set()
+    return new
+
+
+async def kept_plan(board: Board, plan_id: str) -> KeptPlan:
+    """Return a plan as the ledger has it; raises ProblemDetails (404) for none."""
+    plan = await board.read(partial(find_plan, plan_id=plan_id))
+    if plan is None:
+        raise ProblemDetails(404, "there is no such plan")
+    return plan
+
+
+async def _begin(board: Board, person: Person, change: Any, terms: PlanTerms) -> str:
+    plan_id = board.token()
+    begun = partial(change, plan_id=plan_id, terms=terms.as_json())
+    await board.write(partial(begun, by=person.name, at=board.clock()))
+    board.attention.set()
+    return plan_id
+
+
+def _line(line: Mapping[str, Any]) -> dict[str, Any]:
+    more = {name: value for name, value in line.items() if name not in ("id", "take_id", "nth")}
+    return {**more, "credits": line["quoted"]}
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else iso(seconds)

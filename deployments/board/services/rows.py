@@ -1,0 +1,300 @@
+"""Rows: retakes, cancellations, settlements, and runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.aftercare.approval import cancel_on_board
+from callsheet.tasks.aftercare.cancel import LIVE, carry_out, endings, needs_service
+from callsheet.tasks.campaign.match import is_other_money
+from callsheet.tasks.campaign.selection import choose_rows
+from callsheet.tasks.campaign.stored_plans import PlanTerms, ask_plan
+from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.engine.context import connect
+from callsheet.tasks.engine.owner import name_of
+from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.reviews import kept_rows
+from callsheet.tasks.ledger.runs import BoardRun, find_run, run_again, runs_of
+from callsheet.tasks.ledger.takes import RETAKEABLE, give_up
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.amounts import as_number, in_credits
+
+# Cancelling rows, or the rest of a campaign: what has not begun at once, the rest as it can be.
+
+
+log = logging.getLogger("callsheet.board")
+
+_under_way: set[asyncio.Task[None]] = set()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cancelled:
+    """How many rows are to be cancelled, how many are by now, and the credits let go by that."""
+
+    asked: int
+    cancelled: int
+    released: Decimal
+
+    def as_json(self) -> dict[str, int | float | None]:
+        """Return the answer of `POST /campaigns/C/cancel`."""
+        return {
+            "asked": self.asked,
+            "cancelled": self.cancelled,
+            "released": as_number(self.released),
+        }
+
+
+async def cancel(
+    board: Board,
+    person: Person,
+    campaign: str,
+    *,
+    rows: Sequence[str] | None = None,
+    select: str | None = None,
+) -> Cancelled:
+    """Cancel rows, or all that is left of a campaign where neither names nor chooses any.
+
+    What is under way is marked, and cancelled by the run that is at work, or in the background
+    here. Raises ProblemDetails: 404 for no such campaign, 422 for rows that are not there.
+    """
+    found = await board.read(partial(find_campaign, name=campaign))
+    only: frozenset[str] | None = None
+    if rows is not None or select is not None:
+        found = await campaign_named(board, campaign)
+        chosen = await rows_chosen(board.ledger, found, rows, select)
+        only = frozenset(row.row for row in chosen)
+        if not only:
+            raise ProblemDetails(422, "no row of the campaign is chosen; nothing was cancelled")
+    change = partial(cancel_on_board, name=campaign, campaign=found, only=only)
+    before, dropped = await board.write(partial(change, by=person.name, at=board.clock()))
+    if found is None and not dropped:
+        raise ProblemDetails(404, f"there is no campaign {campaign}")
+    names = {row.row for row in before}
+    after = [] if found is None else await _rows(board, found, names)
+    asked = dropped + sum(row.state in LIVE for row in before)
+    words = "the rest" if only is None else "rows"
+    note = partial(note_act, act="cancel", by=person.name, at=board.clock(), words=words)
+    await board.write(partial(note, campaign=campaign, rows=asked))
+    if found is not None and needs_service(after) and not _is_other(board, found):
+        task = asyncio.create_task(_carry_out(board, found, names))
+        _under_way.add(task)
+        task.add_done_callback(_under_way.discard)
+    ends = endings(before, after)
+    return Cancelled(
+        asked=asked,
+        cancelled=dropped + sum(one.old != one.new for one in ends),
+        released=sum((one.released for one in ends), Decimal(0)),
+    )
+
+
+async def leave_cancels() -> None:
+    """Leave what is being cancelled to the next run, when the board ends."""
+    for task in _under_way:
+        task.cancel()
+    await asyncio.gather(*_under_way, return_exceptions=True)
+
+
+async def _carry_out(board: Board, campaign: Campaign, only: Collection[str]) -> None:
+    try:
+        async with connect(board.settings, clock=board.clock) as at:
+            await carry_out(at, campaign, only)
+    except CallsheetError as error:
+        # What is marked stays so: the next run of the campaign obeys.
+        log.warning("not all of %s is cancelled yet: %s", campaign.name, error)
+
+
+def _is_other(board: Board, campaign: Campaign) -> bool:
+    return is_other_money(campaign, RunOptions(sheet="", sandbox=board.sandbox))
+
+
+async def _rows(board: Board, campaign: Campaign, names: Collection[str]) -> list[CampaignRow]:
+    found = await board.read(partial(rows_of, campaign_id=campaign.id))
+    return [row for row in found if row.row in names]
+
+
+# Other takes of rows: a plan with a price for each, approved and carried out like any other.
+
+
+async def plan_of_retakes(
+    board: Board,
+    person: Person,
+    campaign: str,
+    *,
+    rows: Sequence[str] | None = None,
+    select: str | None = None,
+    because: str | None = None,
+    even_kept: bool = False,
+) -> str:
+    """Have other takes of rows priced; return the id of the plan, while it is being quoted.
+
+    `rows` names them, `select` chooses among those that can be taken again. A video that somebody
+    keeps is taken again where it is named, with `even_kept`: a selection leaves it out.
+
+    Raises ProblemDetails: 404 for no such campaign, 422 for rows that are not there or cannot be
+    taken again, or for none.
+    """
+    if not rows and not select:
+        raise ProblemDetails(
+            422, "say which rows are to be taken again", remedy='"rows": [...] or "select": "..."'
+        )
+    found = await campaign_named(board, campaign)
+    if is_other_money(found, RunOptions(sheet=found.sheet or "", sandbox=board.sandbox)):
+        made = "with --sandbox" if found.sandbox else "with a real service"
+        raise ProblemDetails(409, f"campaign {campaign} was made {made}; nothing was spent")
+    chosen = await _choose(board.ledger, found, rows, select)
+    if not (even_kept and rows):
+        chosen = await _without_kept(board.ledger, found, chosen, named=bool(rows))
+    terms = PlanTerms(
+        rows=tuple(row.row for row in chosen),
+        because=because,
+        even_kept=even_kept,
+        sandbox=board.sandbox,
+    )
+    plan_id = board.token()
+    change = partial(ask_plan, plan_id=plan_id, kind="retake", campaign=campaign)
+    change = partial(change, terms=terms.as_json(), by=person.name, at=board.clock())
+    await board.write(change)
+    board.attention.set()
+    return plan_id
+
+
+async def campaign_named(board: Board, name: str) -> Campaign:
+    """Return a campaign; raises ProblemDetails (404) for none."""
+    found = await board.read(partial(find_campaign, name=name))
+    if found is None:
+        raise ProblemDetails(404, f"there is no campaign {name}")
+    return found
+
+
+async def rows_chosen(
+    ledger: Ledger, campaign: Campaign, rows: Sequence[str] | None, select: str | None
+) -> list[CampaignRow]:
+    """Return the rows that are named, or chosen; raises ProblemDetails (422) for no such row."""
+    known = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    missing = set(rows or ()) - {row.row for row in known}
+    if missing:
+        named = ", ".join(sorted(missing)[:20])
+        raise ProblemDetails(422, f"campaign {campaign.name} has no row {named}")
+    return choose_rows(known, rows, select)
+
+
+async def _choose(
+    ledger: Ledger,
+    campaign: Campaign,
+    rows: Sequence[str] | None,
+    select: str | None,
+) -> list[CampaignRow]:
+    chosen = await rows_chosen(ledger, campaign, rows, select)
+    fit = [row for row in chosen if row.state in RETAKEABLE and row.enabled]
+    unfit = [row for row in chosen if row not in fit]
+    if rows and unfit:
+        row = unfit[0]
+        raise ProblemDetails(
+            422,
+            f"{row.row} cannot be taken again, it is {row.state}; nothing was spent",
+            remedy=f"`{suggest('explain', campaign.name, row.row)}` says what can be done",
+        )
+    if not fit:
+        raise ProblemDetails(422, "none of these rows can be taken again; nothing was spent")
+    return fit
+
+
+async def _without_kept(
+    ledger: Ledger, campaign: Campaign, chosen: list[CampaignRow], *, named: bool
+) -> list[CampaignRow]:
+    """Return rows without those whose video is kept; ProblemDetails (422) for a named one."""
+    kept = await ledger.read(partial(kept_rows, campaign_id=campaign.id))
+    found = [row for row in chosen if row.id not in kept]
+    if found == chosen or (found and not named):
+        return found
+    names = ", ".join(row.row for row in chosen if row.id in kept)
+    raise ProblemDetails(
+        422, f"the videos of {names[:300]} are kept; nothing was spent",
+        remedy='"even_kept": true has them made again all the same',
+    )  # fmt: skip
+
+
+# Runs of approved plans: what became of them, and having one go on that has ended early.
+
+
+async def see_run(board: Board, person: Person, run_id: str) -> BoardRun:
+    """Return a run; raises ProblemDetails (404) for none."""
+    run = await board.read(partial(find_run, run_id=run_id))
+    if run is None:
+        raise ProblemDetails(404, "there is no such run")
+    return run
+
+
+async def see_runs(
+    board: Board, person: Person, campaign: str, *, limit: int = 20
+) -> list[BoardRun]:
+    """Return the newest runs that were started on the board for a campaign."""
+    return await board.read(partial(runs_of, campaign=campaign, limit=limit))
+
+
+async def carry_on(board: Board, person: Person, run_id: str) -> BoardRun:
+    """Resume a run that has ended or whose lease lapsed; it pays for what was approved, at most.
+
+    Raises ProblemDetails: 403 below the role of an approver, 409 while its lease lives.
+    """
+    if not person.may("approver"):
+        raise ProblemDetails(403, f"this takes a person of the role approver, not {person.role}")
+    run = await see_run(board, person, run_id)
+    if not await board.write(partial(run_again, run_id=run_id, at=board.clock())):
+        raise _at_work(await see_run(board, person, run_id))
+    note = partial(note_act, act="carry on", by=person.name, at=board.clock())
+    await board.write(partial(note, campaign=run.campaign, words=f"run {run_id}"))
+    board.attention.set()
+    return run
+
+
+def _at_work(run: BoardRun) -> ProblemDetails:
+    """Say who has the lease of a run, and until when."""
+    until = datetime.fromtimestamp(run.leased_until or 0.0, UTC)
+    return ProblemDetails(
+        409,
+        f"the run is active: {name_of(run.place)} has its lease until {until:%H:%M:%S} UTC; "
+        "nothing was changed",
+        remedy="wait until the run ends; if its process is gone, its lease is not renewed and the "
+        "board resumes the run by itself",
+    )
+
+
+# Settling a row of which nobody knows whether it was paid for: a person gives its take up.
+
+
+async def settle(board: Board, person: Person, campaign: str, row: str) -> str:
+    """Give up a row's uncertain take, counting what was set aside for it as spent; say so.
+
+    The row is cancelled. Raises ProblemDetails: 403 below the role of an approver, 404 for no such
+    row, 409 where it has moved on.
+    """
+    if not person.may("approver"):
+        raise ProblemDetails(403, f"this takes a person of the role approver, not {person.role}")
+    known = await board.read(partial(find_campaign, name=campaign))
+    rows = (
+        [] if known is None else await board.read(partial(rows_of, campaign_id=known.id, row=row))
+    )
+    if not rows:
+        raise ProblemDetails(404, f"{campaign} has no row {row[:80]}")
+    found = rows[0]
+    if found.state != "uncertain" or found.take is None:
+        raise ProblemDetails(409, f"{row} is {found.state}, and only an uncertain row is settled")
+    spent = found.take.reserved
+    change = partial(give_up, row=found, take=found.take, charged=spent, again=False)
+    if not await board.write(partial(change, at=board.clock())):
+        raise ProblemDetails(409, f"{row} changed meanwhile: look at it again")
+    return f"{row} was given up, {in_credits(spent)} counted as spent on it"

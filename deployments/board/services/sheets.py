@@ -1,0 +1,185 @@
+"""Handing in a sheet, and looking at it: its columns, its problems, what it would mean.
+
+Nothing is written of a campaign and nobody is asked for a price.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.uploads import InboxFile, fetch_address, list_inbox, make_room
+from callsheet.tasks.campaign.stored_plans import PlanTerms, plan_unpriced
+from callsheet.tasks.campaign.uploads import fit_name, keep_bytes
+from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.diff import Action
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.plans import KeptSheet, find_sheet, keep_sheet
+from callsheet.tasks.runtime.errors import Problem, SpendRefused
+from callsheet.tasks.runtime.redact import unsigned
+from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.sheet.fetch import fetch
+from callsheet.tasks.sheet.read import FoundColumn
+from callsheet.tasks.sheet.table import Fetched
+from callsheet.tasks.sheet.text import MAX_BYTES
+from callsheet.tasks.values.amounts import say_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetView:
+    """A sheet that was handed in, and what is in it.
+
+    One with problems has no campaign and no actions. `actions` counts what would happen to rows;
+    `refusal` is why a run would stop; `hidden` are rows that a workbook hides, nobody said whether
+    they are wanted.
+    """
+
+    kept: KeptSheet
+    rows: int
+    columns: tuple[FoundColumn, ...]
+    campaign: str | None = None
+    problems: tuple[Problem, ...] = ()
+    advice: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
+    actions: Mapping[Action, int] | None = None
+    refusal: SpendRefused | None = None
+    hidden: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer of `POST /sheets`."""
+        return {
+            "sheet": self.kept.id,
+            "name": self.kept.name,
+            "campaign": self.campaign,
+            "rows": self.rows,
+            "columns": [{"name": one.name, "filled": one.filled} for one in self.columns],
+            "problems": [problem_json(one) for one in self.problems],
+            "advice": [str(one) for one in self.advice],
+            "notes": [str(one) for one in self.notes],
+            "actions": None if self.actions is None else dict(self.actions),
+            "refusal": None if self.refusal is None else str(self.refusal),
+            "hidden": list(self.hidden),
+        }
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    """Return a problem of a sheet as programs read it."""
+    words = problem.message
+    if problem.value is not None:
+        words = f'"{problem.value}" {words}'
+    return {
+        "line": problem.line,
+        "column": problem.column or problem.cell,
+        "words": words,
+        "row": problem.row,
+        "cell": problem.cell,
+    }
+
+
+async def hand_in(
+    board: Board, person: Person, *, name: str, content: bytes, place: str | None = None
+) -> SheetView:
+    """Keep a sheet and look at it; `place` is the address it was fetched from, if it was.
+
+    Raises ProblemDetails: 413 for one that is too large, 429 above the person's quota.
+    """
+    if len(content) > MAX_BYTES:
+        raise ProblemDetails(413, f"a sheet may have {say_bytes(MAX_BYTES)}: split it")
+    name = fit_name(name)
+    async with board.uploads:
+        await make_room(board, person, len(content))
+        kept = await _keep(board, person, name, content, place)
+    words = f"{name}, {say_bytes(len(content))}"
+    note = partial(note_act, act="sheet", by=person.name, at=kept.added_at, words=words)
+    await board.write(note)
+    return await _view(board, person, kept)
+
+
+async def _keep(
+    board: Board, person: Person, name: str, content: bytes, place: str | None
+) -> KeptSheet:
+    file, digest = await asyncio.to_thread(keep_bytes, board.settings, name, content)
+    # What signs an address is a secret, and the ledger is read by many.
+    whole = place is not None and unsigned(place) == place
+    kept = KeptSheet(
+        id=board.token(),
+        name=name,
+        place=place if place is not None and whole else str(file.resolve()),
+        digest=digest,
+        added_by=person.name,
+        added_at=board.clock(),
+    )
+    await board.write(partial(keep_sheet, sheet=kept))
+    return kept
+
+
+async def hand_in_fetched(
+    board: Board, person: Person, *, fetched: Fetched, place: str
+) -> SheetView:
+    """Keep a sheet that was fetched from an address or lies in the inbox, and look at it."""
+    return await hand_in(board, person, name=fetched.name, content=fetched.content, place=place)
+
+
+async def hand_in_address(board: Board, person: Person, address: str) -> SheetView:
+    """Fetch a published sheet; raises SheetError where it cannot be had, or must not be."""
+    fetched = await fetch_address(board, address)
+    return await hand_in_fetched(board, person, fetched=fetched, place=address)
+
+
+async def inbox_sheets(board: Board, person: Person) -> list[InboxFile]:
+    """Return the sheets that lie in the inbox, the newest first."""
+    return await asyncio.to_thread(list_inbox, board.settings)
+
+
+async def hand_in_from_inbox(board: Board, person: Person, name: str) -> SheetView:
+    """Take a sheet of the inbox; raises ProblemDetails (404) for one that does not lie there."""
+    found = next((one for one in await inbox_sheets(board, person) if one.name == name), None)
+    if found is None:
+        raise ProblemDetails(404, f"there is no sheet {name[:100]} in the inbox")
+    fetched = await fetch(str(found.path))
+    return await hand_in_fetched(board, person, fetched=fetched, place=str(found.path))
+
+
+async def see_sheet(board: Board, person: Person, sheet_id: str) -> SheetView:
+    """Look at a sheet that was handed in; raises ProblemDetails (404) for none."""
+    return await _view(board, person, await kept_sheet(board, sheet_id))
+
+
+async def kept_sheet(board: Board, sheet_id: str) -> KeptSheet:
+    """Return what was handed in; raises ProblemDetails (404) for nothing."""
+    kept = await board.read(partial(find_sheet, sheet_id=sheet_id))
+    if kept is None:
+        raise ProblemDetails(404, "there is no such sheet", remedy="upload it again")
+    return kept
+
+
+async def parsed(
+    board: Board, kept: KeptSheet, terms: PlanTerms, person: Person | None = None
+) -> Sheet:
+    """Return a sheet as it is read on these terms; raises SheetError with all its problems."""
+    options = terms.sheet_options(board.settings)
+    return (await board.reader.find(board.settings, kept, options, person=person)).good()
+
+
+async def _view(board: Board, person: Person, kept: KeptSheet) -> SheetView:
+    terms = PlanTerms(sandbox=board.sandbox)
+    options = terms.sheet_options(board.settings)
+    read = await board.reader.find(board.settings, kept, options, person=person)
+    seen = partial(SheetView, kept=kept, rows=read.rows, columns=read.columns)
+    if read.sheet is None:
+        return seen(problems=read.problems, notes=read.notes)
+    found = await plan_unpriced(board.ledger, read.sheet, terms.options(kept), board.settings)
+    return seen(
+        campaign=found.sheet.campaign,
+        advice=found.sheet.advice,
+        notes=found.sheet.notes,
+        actions=Counter(line.action for line in found.plan.lines),
+        refusal=found.match.refusal,
+        hidden=tuple(sorted(found.sheet.hidden)),
+    )

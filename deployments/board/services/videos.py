@@ -1,0 +1,236 @@
+"""Videos: their files, reviews, and events as they come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Literal, cast
+
+from callsheet.deployments.board.board import Board, known_campaign, shown_to
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.aftercare.review import review_matching, review_row
+from callsheet.tasks.aftercare.verify import Pictures, Places
+from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo, find_take_video
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.reviews import Review, Reviewed, ReviewStands, Verdict, review_of
+from callsheet.tasks.ledger.row_history import Horizon, ShownEvent, events_between, horizon
+from callsheet.tasks.ledger.row_pages import video_of_take
+from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.store.addresses import SignedAddresses, disposition_of
+from callsheet.tasks.store.checks import as_vtt
+
+# What is shown of a video: its file, its captions and its pictures, wherever they are.
+
+
+CONTENT_TYPES = {
+    "mp4": "video/mp4",
+    "srt": "application/x-subrip; charset=utf-8",
+    "vtt": "text/vtt; charset=utf-8",
+    "jpg": "image/jpeg",
+}
+Captions = Literal["srt", "vtt"]
+
+
+class Videos:
+    """Videos of the board's ledger; no address is ever made of what a request says."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._spool = board.settings.spool
+        self._places = Places()
+        self._signed = SignedAddresses()
+        self._pictures = Pictures(self._places, spool=self._spool, folder=board.folder / "pictures")
+
+    async def find(self, campaign: str, row: str, take: int) -> TakeVideo:
+        """Return the video of a take; raise ProblemDetails where there is none."""
+        query = partial(find_take_video, campaign=campaign, row=row, take=take)
+        found = await self._board.read(query)
+        if found is None:
+            raise ProblemDetails(404, f"there is no video of take {take} of {row} in {campaign}")
+        return found
+
+    async def address(self, file: Delivered, *, download: bool) -> str | None:
+        """Return a signed address of a file in a bucket, None of one in a folder."""
+        return await self.address_of(file.uri, file.kind, download=download)
+
+    async def address_of(self, uri: str, kind: str, *, download: bool) -> str | None:
+        """Return a signed address of anything in a bucket, by the end of its name."""
+        if not uri.startswith("s3://"):
+            return None
+        disposition = disposition_of(uri.rpartition("/")[2], download=download)
+        return await self._signed.sign(
+            uri, content_type=CONTENT_TYPES[kind], disposition=disposition
+        )
+
+    async def path(self, file: Delivered) -> Path:
+        """Return where a file in a folder is; raise ProblemDetails unless it is what was stored."""
+        path = Path(file.uri)
+        size = await self._places.of(file.uri).size(file.uri)
+        if size != file.bytes:
+            raise _lost(file)
+        return path
+
+    async def captions(self, take: TakeVideo, kind: Captions) -> tuple[bytes, str]:
+        """Return captions and what they are known by; WebVTT is made of SubRip where need be."""
+        file = take.files.get(kind) or (take.files.get("srt") if kind == "vtt" else None)
+        if file is None:
+            raise ProblemDetails(404, f"there are no {kind} captions of this video")
+        async with self._opened(file) as path:
+            data = await asyncio.to_thread(path.read_bytes)
+        if len(data) != file.bytes:
+            raise _lost(file)
+        return (data if file.kind == kind else as_vtt(data)), f"{file.sha256}-{kind}"
+
+    async def picture(self, take: TakeVideo, kind: PictureKind) -> bytes | str:
+        """Return a picture, or the signed address of the one that is in a bucket."""
+        uri = self._pictures.in_store(take, kind)
+        if uri is not None and (address := await self.address_of(uri, "jpg", download=False)):
+            return address
+        found = await self._pictures.find(take, kind)
+        if found is None:
+            raise ProblemDetails(404, "there is no picture of this video")
+        return found
+
+    @asynccontextmanager
+    async def _opened(self, file: Delivered) -> AsyncIterator[Path]:
+        async with self._places.of(file.uri).opened(file.uri, self._spool) as path:
+            if path is None:
+                raise _lost(file)
+            yield path
+
+
+def _lost(file: Delivered) -> ProblemDetails:
+    return ProblemDetails(
+        404,
+        f"the {file.kind} that was delivered is not in the store, or is another file by now",
+        remedy="`callsheet verify CAMPAIGN --repair` fetches it again, free",
+    )
+
+
+# Deciding on videos: keep or reject, one or many, in somebody's name.
+
+
+async def decide(
+    board: Board,
+    person: Person,
+    *,
+    campaign: str,
+    row: str,
+    take: int,
+    verdict: str | None,
+    reason: str | None = None,
+    note: str | None = None,
+    instead_of: str | None = None,
+) -> Review | None:
+    """Decide on the video of a take, by its number in its row; return what stands.
+
+    A verdict of None takes back the one that `instead_of` names. The same verdict again may add a
+    reason or a note; None leaves what there is.
+
+    Raises ReviewStands where somebody decided otherwise, ProblemDetails where there is no such
+    take, BadInput where it makes no sense.
+    """
+    known = await known_campaign(board, campaign)
+    found = partial(video_of_take, campaign_id=known.id, row=row, take=take)
+    number = await board.read(found)
+    if number is None:
+        raise ProblemDetails(404, f"{campaign} has no take {take} of a row {row[:80]}")
+    standing = await board.read(partial(review_of, take_id=number))
+    if standing is not None and shown_to(person, standing) != standing:
+        # A guest does not see the words of others, and takes none of them away.
+        reason, note = reason or None, note or None
+        instead_of = None if instead_of == verdict else instead_of
+    change = partial(
+        review_row,
+        campaign=known,
+        row=row,
+        take=take,
+        verdict=cast("Verdict | None", verdict),
+        reason=reason,
+        note=note,
+        by=person.name,
+        at=board.clock(),
+        instead_of=cast("Verdict | None", instead_of),
+    )
+    try:
+        return shown_to(person, await board.write(change))
+    except ReviewStands as stands:
+        raise ReviewStands(row, take, shown_to(person, stands.standing)) from stands
+
+
+async def decide_all(
+    board: Board,
+    person: Person,
+    *,
+    campaign: str,
+    which: RowFilter,
+    verdict: str,
+    reason: str | None = None,
+    note: str | None = None,
+    until: float | None = None,
+) -> Reviewed:
+    """Decide on every video that matches; what somebody has decided on already stays as it is.
+
+    `until` is when the person was shown them (Unix seconds): videos that came later, which nobody
+    has looked at, are left out.
+    """
+    known = await known_campaign(board, campaign)
+    if which.is_empty:
+        raise ProblemDetails(
+            422,
+            "this would decide on every video of the campaign",
+            remedy="choose the undecided ones, or name rows",
+        )
+    if until is not None:
+        which = replace(which, until=min(until, which.until or until))
+    return await board.write(
+        partial(
+            review_matching,
+            campaign=known,
+            which=which,
+            verdict=cast(Verdict, verdict),
+            reason=reason,
+            note=note,
+            by=person.name,
+            at=board.clock(),
+        )
+    )
+
+
+# A campaign's events as they come: each once, in order, none left out.
+
+
+#: Seconds between two looks: a page is told of changes twice a second at most.
+PAUSE = 0.5
+#: Events that are told at once at most.
+MANY = 500
+
+
+async def events_as_they_come(
+    board: Board, campaign_id: int, *, after: int | None, pause: float = PAUSE
+) -> AsyncIterator[Sequence[ShownEvent]]:
+    """Yield a campaign's events behind one (None: from now on), some at a time, for ever.
+
+    What has come since is yielded after every pause, also where it is nothing. Whoever broke off
+    goes on exactly behind the last event that was yielded.
+    """
+    known = Horizon()
+    while after is None:
+        known = await board.read(partial(horizon, before=known))
+        after = known.told if known.told == known.newest else None
+        if after is None:
+            await asyncio.sleep(pause)
+    while True:
+        known = await board.read(partial(horizon, before=known))
+        found: Sequence[ShownEvent] = ()
+        if known.told > after:
+            between = partial(events_between, after=after, upto=known.told, limit=MANY)
+            found = await board.read(partial(between, campaign_id=campaign_id))
+            after = found[-1].id if len(found) == MANY else known.told
+        yield found
+        if len(found) < MANY:
+            await asyncio.sleep(pause)

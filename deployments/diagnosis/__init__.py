@@ -1,1 +1,0 @@
-"""Is everything here as Callsheet needs it? Changes nothing but what it says it tried."""

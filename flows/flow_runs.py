@@ -1,0 +1,231 @@
+"""What every flow run has: steps as Prefect tasks, a name, redacted logs, and nightly updates."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import PurePosixPath
+from typing import Any, cast
+
+from coolname.data import config
+from prefect import Task, get_run_logger
+from prefect.client.schemas.objects import State
+from prefect.exceptions import CancelledRun, Pause
+from prefect.logging.handlers import APILogHandler
+from prefect.runtime import flow_run
+from prefect.states import Cancelled
+
+from callsheet.flows.endings import ASK, WORDS, Ended, Kind, ask_prefect, on_sigterm, park
+from callsheet.flows.pipeline import Steps
+from callsheet.flows.shown import showing, table_of_rows
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.prefect_tasks import (
+    plan_rows,
+    produce_rows,
+    quote_rows,
+    read_sheet,
+    report_campaign,
+)
+from callsheet.tasks.runtime.redact import install
+
+# The steps of a run as Prefect's tasks.
+
+
+async def produce(campaign: str, shard: int, label: str) -> Any:
+    """Carry a shard as a task run that ends as its rows did; return how many are in each state."""
+    state = await _taken(produce_rows, campaign, shard, label, table_of_rows(campaign))
+    return await _result(state)
+
+
+def step_of(task: Task[..., Any]) -> Any:
+    """Return a step that is taken as a task run, which may end in a state of its own."""
+
+    async def step(*ids: str | int) -> Any:
+        return await _result(await _taken(task, *ids))
+
+    return step
+
+
+async def _taken(task: Task[..., Any], *ids: str | int | None) -> State[Any]:
+    state: State[Any] = await task(*ids, return_state=True)
+    return state
+
+
+async def _result(state: State[Any]) -> Any:
+    """Return what a step came to, whatever became of rows; raise what kept it from being taken."""
+    found = await state.aresult(raise_on_failure=False)
+    if isinstance(found, BaseException):
+        raise found
+    if state.is_cancelled() and found is None:
+        # It was left in the middle: nothing may follow.
+        raise CancelledRun(state.message)
+    return found
+
+
+AS_TASKS = Steps(
+    step_of(read_sheet),
+    step_of(plan_rows),
+    step_of(quote_rows),
+    produce,
+    step_of(report_campaign),
+)
+
+
+# What befalls a night's flow run from outside while it lasts, and what its page says meanwhile.
+#
+# A night that is cancelled, paused or left by its worker begins nothing more and ends in order.
+# Nobody's campaign is cancelled with it: what is under way goes on at the service, and the next
+# night brings it home.
+
+
+_LEFT = "the service continues what has started, and the next nightly run downloads it"
+
+
+class NightWatch:
+    """Stops the runs of a night where somebody wants its flow run to end."""
+
+    def __init__(self) -> None:
+        self.kind: Kind | None = None
+        self._state: State[Any] | None = None
+        self._runs: list[Run] = []
+        self._acting: asyncio.Task[None] | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no further sheet is to be begun."""
+        return self.kind is not None
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Listen to Prefect and its worker; raise how the flow run ends where they spoke."""
+        asking = asyncio.create_task(self._ask(), name="state of the flow run")
+        try:
+            with on_sigterm(self._signalled):
+                yield
+        finally:
+            asking.cancel()
+        if self._acting is not None:
+            await asyncio.wait({self._acting})
+        if self.kind is not None:
+            await self._end(self.kind)
+
+    @asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
+        """Show a run of the night in Prefect, and have it stopped with the night."""
+        self._runs.append(run)
+        if self.kind is not None:
+            run.lose(WORDS[self.kind])
+        try:
+            async with showing(run):
+                yield
+        finally:
+            self._runs.remove(run)
+
+    async def _ask(self) -> None:
+        while self.kind is None:
+            await asyncio.sleep(ASK)
+            kind, self._state = await ask_prefect()
+            if kind is not None:
+                self._stop(kind)
+
+    def _signalled(self) -> None:
+        if self._acting is None:
+            self._acting = asyncio.create_task(self._find_out(), name="signal")
+
+    async def _find_out(self) -> None:
+        kind, self._state = await ask_prefect()
+        self._stop(kind or "stopped")
+
+    def _stop(self, kind: Kind) -> None:
+        if self.kind is None:
+            self.kind = kind
+            for run in self._runs:
+                run.lose(WORDS[kind])
+
+    async def _end(self, kind: Kind) -> None:
+        words = f"{WORDS[kind]}: {_LEFT}"
+        get_run_logger().warning(words)
+        if kind == "paused":
+            raise Pause(words, state=self._state)
+        if kind == "stopped":
+            raise Ended(await park(words, datetime.now(UTC), at_once=True))
+        raise Ended(Cancelled(message=words))
+
+
+# The name of a flow run: what somebody typed, else its campaign and the minute it began.
+
+
+#: What the form of Prefect's page fills in: a star with a Greek letter, `lambda3-vega-cloud`.
+_OF_THE_FORM = re.compile(
+    r"(alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho"
+    r"|sigma|tau|upsilon|phi|chi|psi|omega)\d*(-[a-z]+){1,4}"
+)
+
+
+def run_name() -> str:
+    """Name a flow run, unless it has a name that Prefect did not make up."""
+    named = flow_run.name
+    if named and not is_made_up(named):
+        return str(named)
+    asked: dict[str, Any] = flow_run.parameters or {}
+    name = asked.get("campaign") or PurePosixPath(str(asked.get("sheet", ""))).stem or "campaign"
+    return f"{name} {datetime.now(UTC):%Y-%m-%d %H:%M}"
+
+
+def is_made_up(name: str) -> bool:
+    """Whether a name is one that Prefect gives to runs without a name: `dancing-otter`."""
+    if _OF_THE_FORM.fullmatch(name):
+        return True
+    words = name.split("-")
+    return len(words) == 2 and _known_words().issuperset(words)
+
+
+@cache
+def _known_words() -> frozenset[str]:
+    lists = cast(dict[str, dict[str, Any]], config)
+    return frozenset(word for one in lists.values() for word in one.get("words", ()))
+
+
+# Prefect's own logs, which go to its database: without secrets, and no error where none is.
+
+
+#: How Prefect logs the end of a run that was cancelled or suspended, or that waits: the type of its
+#: state comes last, unless the state has the same name.
+_NO_ERROR = re.compile(
+    r"Finished in state (?:(?:Cancelled|Paused|Scheduled)\("
+    r"|.*\btype=(?:CANCELLED|PAUSED|SCHEDULED)\)$)",
+    re.DOTALL,
+)
+
+
+def set_up_prefect_logs() -> None:
+    """Have every handler of Prefect's loggers redact what it writes, tracebacks included.
+
+    Prefect logs every end but Completed as an error; a run that was cancelled, suspended or parked
+    has none. To be called within a flow: Prefect sets its handlers up when one starts.
+    """
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "prefect"]
+    loggers = [logging.root, *map(logging.getLogger, names)]
+    handlers = [handler for logger in loggers for handler in logger.handlers]
+    install(handlers)
+    for handler in handlers:
+        # Once, however many flows this process runs.
+        handler.removeFilter(_calm)
+        handler.addFilter(_calm)
+
+
+def _calm(record: logging.LogRecord) -> bool:
+    """Lower the level of a line that says how a run ended, where that is no error."""
+    if record.levelno == logging.ERROR and _NO_ERROR.match(record.getMessage()):
+        record.levelno, record.levelname = logging.INFO, logging.getLevelName(logging.INFO)
+    return True
+
+
+async def send_prefect_logs() -> None:
+    """Send what was logged and has not been sent yet; Prefect itself does so at the exit alone."""
+    await APILogHandler.aflush()

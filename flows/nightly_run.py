@@ -1,0 +1,450 @@
+"""A nightly run from start to end.
+
+Claims the night, scans the inbox, runs each sheet, sends the digest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from functools import partial
+from typing import Any
+
+from callsheet.flows.night_sheet import NightSheet
+from callsheet.flows.pipeline import PLAIN, Steps
+from callsheet.flows.sheet_run import Sweeping
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.engine.owner import is_dead, is_near, name_of, this_process
+from callsheet.tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
+from callsheet.tasks.ledger.leases import Lease
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.nightly_runs import (
+    KeptNight,
+    claim_night,
+    end_night,
+    keep_report,
+    pause_of,
+    renew_night,
+    skip_night,
+)
+from callsheet.tasks.metrics import publish
+from callsheet.tasks.nights.calendar import Night, begins, night_of, read_zone
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.locations import (
+    STILL,
+    InboxPlace,
+    SheetFile,
+    is_whole,
+    moving,
+    open_place,
+)
+from callsheet.tasks.nights.reports import NightReport, SheetReport
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.home import make_home
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.logs import about, log_as
+from callsheet.tasks.runtime.process import Sleep, UnixClock
+from callsheet.tasks.runtime.retry import renewing
+
+# A night from beginning to end: which it is, the sweep of its inbox, and word of it to people.
+#
+# Used by the command line and by the flow alike; knows neither. Word that fails fails no night.
+
+
+async def hold_night(
+    inbox: Inbox,
+    settings: Settings,
+    *,
+    due: float | None = None,
+    clock: UnixClock = time.time,
+    **sweeping: Any,
+) -> NightReport:
+    """Sweep an inbox once, in the night that it is, and tell whoever wants to hear of it.
+
+    `due` is the moment that a scheduler meant, `sweeping` what `flows.nightly_run` takes besides.
+    Raises what the sweep raises, once people were told of it."""
+    log_as(settings.log, settings.log_level)
+    night = night_of(clock(), cron=inbox.cron, timezone=inbox.timezone, due=due)
+    with about(lambda: {"night": night.date, "inbox": inbox.name}):
+        return await _hold(inbox, settings, night, clock=clock, **sweeping)
+
+
+async def _hold(
+    inbox: Inbox, settings: Settings, night: Night, *, clock: UnixClock, **sweeping: Any
+) -> NightReport:
+    # Apprise and its like are imported where somebody is to be told something.
+    from callsheet.tasks.notices import ping, tell
+
+    await ping(inbox, "start")
+    try:
+        report = await sweep(
+            inbox,
+            settings,
+            night=night.date,
+            zone=night.zone,
+            since=night.since,
+            clock=clock,
+            **sweeping,
+        )
+    except Exception as error:
+        await _tell_failure(inbox, settings, night.date, error, clock=clock)
+        raise
+    if report.skipped is None and (inbox.notify or inbox.notify_of):
+        # A ledger that is away by now fails no night that went well.
+        with contextlib.suppress(CallsheetError):
+            async with await open_ledger(settings.ledger, create=False) as ledger:
+                await tell(ledger, settings, inbox, report, clock=clock)
+    # A sweep that is left to another one is no word of success: that one may hang for good.
+    if not report.is_swept_elsewhere:
+        await ping(inbox, "failure" if report.exit_status in (1, 2) else "success")
+    return report
+
+
+async def _tell_failure(
+    inbox: Inbox, settings: Settings, night: str, error: Exception, *, clock: UnixClock
+) -> None:
+    """Tell people that a night failed as a whole, as far as there is a ledger to note it in."""
+    from callsheet.tasks.notices import alarm, ping
+
+    words = str(error) or type(error).__name__
+    await ping(inbox, "failure", words)
+    if inbox.notify:
+        try:
+            async with await open_ledger(settings.ledger) as ledger:
+                await alarm(ledger, inbox, night, words, clock=clock)
+        except CallsheetError:
+            # The error itself is told by whoever began the night.
+            return
+
+
+# The order of a night: look at an inbox, carry each sheet that wants something, tell what came.
+#
+# Whatever ends whoever sweeps, the next sweep goes on: the night is claimed in the ledger first,
+# and what each sheet has cost and what became of it is kept there. Knows neither what carries it
+# nor who hears of it.
+
+
+log = logging.getLogger("callsheet.night")
+
+#: Sheets that are in production at once. One after the other they are planned and approved.
+AT_ONCE = 4
+_count = itertools.count(1)
+
+#: What goes along with the run of a sheet while it lasts: signals, progress.
+Watch = Callable[[Run], AbstractAsyncContextManager[object]]
+#: Hears what became of a sheet.
+Tell = Callable[[SheetReport], None]
+
+
+async def sweep(
+    inbox: Inbox,
+    settings: Settings,
+    *,
+    night: str,
+    zone: str,
+    since: float | None = None,
+    steps: Steps = PLAIN,
+    watch: Watch = lambda _: nullcontext(),
+    tell: Tell = lambda _: None,
+    stopped: Callable[[], bool] = lambda: False,
+    sandbox: bool = False,
+    still: float = STILL,
+    clock: UnixClock = time.time,
+    sleep: Sleep = asyncio.sleep,
+) -> NightReport:
+    """Sweep an inbox once; return what this sweep found, made and was charged.
+
+    `night` is the night's date in `zone`, as 2026-11-22: every sweep of it counts against the same
+    limits. It began at `since`, else with that date. A file that was written to less than `still`
+    seconds before is looked at twice. Once `stopped`, no further sheet is begun. Raises BadInput
+    where inbox, settings, ledger or store cannot be used at all.
+    """
+    inbox = replace(inbox, board=inbox.board or settings.board_url).check()
+    make_home(settings.home)
+    place = f"{this_process()}:{next(_count)}"
+    async with await open_ledger(settings.ledger) as ledger:
+        at = clock()
+        begun = NightReport(inbox=inbox.name, night=night, zone=zone, begun_at=at, ended_at=at)
+        found = await claim(ledger, settings, begun, place=place, clock=clock)
+        if isinstance(found, NightReport):
+            return found
+        crashpoint("night: it is claimed")
+        sweeping = Sweeping(
+            ledger=ledger,
+            settings=settings,
+            inbox=inbox,
+            night=found,
+            since=_begins(night, zone) if since is None else since,
+            place=place,
+            steps=steps,
+            watch=watch,
+            sandbox=sandbox,
+            clock=clock,
+            sleep=sleep,
+        )
+        async with kept(sweeping):
+            sheets, waiting = await _Order(sweeping, tell, stopped, still).carry()
+        return replace(begun, ended_at=clock(), sheets=sheets, waiting=waiting)
+
+
+def _begins(night: str, zone: str) -> float:
+    return begins(date.fromisoformat(night), read_zone(None if zone == "local" else zone))
+
+
+class _Order:
+    """Takes the sheets of an inbox in the order of their names."""
+
+    def __init__(
+        self, sweeping: Sweeping, tell: Tell, stopped: Callable[[], bool], still: float
+    ) -> None:
+        self._sweeping = sweeping
+        self._tell = tell
+        self._stopped = stopped
+        self._still = still
+        self._reports: dict[str, SheetReport] = {}
+        #: Files beside the sheets that may still be written to.
+        self._moving: frozenset[str] = frozenset()
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def carry(self) -> tuple[tuple[SheetReport, ...], tuple[str, ...]]:
+        """Carry every sheet; return what became of each, and which were not whole yet."""
+        async with open_place(self._sweeping.inbox) as place:
+            whole, waiting = await self._whole(place)
+            known = await self._known()
+            # One that is still written to has its campaign all the same.
+            self._sweeping.knows(known[name] for name in (*waiting, *(e.name for e in whole)))
+            under_way: list[asyncio.Task[None]] = []
+            try:
+                for number, entry in enumerate(whole):
+                    if self._is_over(under_way):
+                        waiting += [left.name for left in whole[number:]]
+                        break
+                    seen = known[entry.name]
+                    sheet = NightSheet(self._sweeping, place, entry, seen, moving=self._moving)
+                    if (report := await sheet.glance()) is not None:
+                        self._take(report)
+                    else:
+                        under_way.append(await self._begin(sheet))
+                begun = {task.get_name() for task in under_way}
+                for left in await self._left(whole, waiting, begun):
+                    if not self._is_over(under_way):
+                        under_way.append(await self._begin(left))
+                await asyncio.gather(*under_way)
+            finally:
+                await _settle(under_way, self._sweeping)
+        names = [entry.name for entry in whole]
+        found = [self._reports[name] for name in sorted(self._reports)]
+        gone = [name for name in names if name not in self._reports and name not in waiting]
+        return tuple(found), (*waiting, *gone)
+
+    async def _left(
+        self, whole: Sequence[SheetFile], waiting: Sequence[str], begun: Collection[str]
+    ) -> Sequence[NightSheet]:
+        """Return what is under way of sheets that are gone or set aside, and of former campaigns.
+
+        None of the sheets that this sweep has `begun`: their present campaigns are with them.
+        """
+        at = self._sweeping
+        there = {*waiting, *(entry.name for entry in whole)}
+        under_way = partial(sheets_under_way, inbox=at.inbox.name, sandbox=at.is_trial)
+        found = await at.ledger.read(under_way)
+        # A campaign is carried once: by the sheet that was run, or the one it goes on with.
+        return [
+            NightSheet.gone(at, one)
+            for one in found
+            if one.former or one.name not in there or one.set_aside_at is not None
+            if one.former or one.name not in begun
+            if at.sheet_of(one.campaign) in (None, one.name)
+        ]
+
+    async def _begin(self, sheet: NightSheet) -> asyncio.Task[None]:
+        """Have a sheet carried; return once it is approved, so that the next one comes after it."""
+        await self._slots.acquire()
+        approved = asyncio.Event()
+
+        async def carry() -> None:
+            try:
+                if (report := await sheet.carry(approved.set)) is not None:
+                    self._take(report)
+            finally:
+                approved.set()
+                self._slots.release()
+
+        task = asyncio.create_task(carry(), name=sheet.name)
+        await approved.wait()
+        return task
+
+    def _is_over(self, under_way: Sequence[asyncio.Task[None]]) -> bool:
+        """Whether no further sheet is begun: a signal, a night lost, a fault that is no sheet's."""
+        failed = any(task.done() and task.exception() is not None for task in under_way)
+        return failed or self._stopped() or self._sweeping.lost is not None
+
+    def _take(self, report: SheetReport) -> None:
+        self._reports[report.name] = report
+        self._tell(report)
+
+    async def _whole(self, place: InboxPlace) -> tuple[list[SheetFile], list[str]]:
+        """Return the sheets that are no longer written to, and the names of the others."""
+        entries, known = await self._list(place)
+        now, before = self._sweeping.clock(), _beside(entries)
+        self._moving = moving(before, None, now=now)
+        if self._moving or any(
+            not is_whole(e, known.get(e.name), now=now, still=self._still) for e in entries
+        ):
+            # Who sweeps once wants an answer at once: the second look follows the first.
+            await self._sweeping.sleep(self._still + 0.1)
+            entries, known = await self._list(place)
+            now = self._sweeping.clock()
+            self._moving = moving(_beside(entries), before, now=now)
+        whole, waiting = [], []
+        for entry in entries:
+            if is_whole(entry, known.get(entry.name), now=now, still=self._still):
+                whole.append(entry)
+            else:
+                waiting.append(entry.name)
+        return whole, waiting
+
+    async def _list(
+        self, place: InboxPlace
+    ) -> tuple[Sequence[SheetFile], Mapping[str, SweptSheet]]:
+        """Return what lies there, and what the ledger knows of it; a change is noted there."""
+        at = self._sweeping
+        entries, known = await place.entries(), await self._known()
+        seen = {entry.name: entry.version for entry in entries}
+        if any(name not in known or known[name].version != seen[name] for name in seen):
+            await at.ledger.write(
+                partial(see_sheets, inbox=at.inbox.name, seen=seen, at=at.clock())
+            )
+            known = await self._known()
+        return entries, known
+
+    async def _known(self) -> Mapping[str, SweptSheet]:
+        at = self._sweeping
+        return await at.ledger.read(partial(sheets_in, inbox=at.inbox.name))
+
+
+def _beside(entries: Sequence[SheetFile]) -> Mapping[str, tuple[int, int]]:
+    """Return the files that lie beside the sheets; none where there is no sheet."""
+    return entries[0].files if entries else {}
+
+
+async def _settle(under_way: Sequence[asyncio.Task[None]], at: Sweeping) -> None:
+    """Have every sheet end: in order after a fault elsewhere, at once where all is cancelled."""
+    left = [task for task in under_way if not task.done()]
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        for one in left:
+            one.cancel()
+    elif left:
+        at.lose("another sheet met a fault that concerns all of them")
+    await asyncio.gather(*left, return_exceptions=True)
+
+
+# Whose a night is: one sweep claims it, renews its claim while it lasts, and notes its end.
+#
+# A sweep that dies in between is followed by one that claims the night when its lease has lapsed.
+# Knows nothing of sheets.
+
+
+#: How often somebody who waits looks whether a night is free, in seconds.
+PAUSE = 1.0
+
+
+async def claim(
+    ledger: Ledger, settings: Settings, night: NightReport, *, place: str, clock: UnixClock
+) -> KeptNight | NightReport:
+    """Claim the `night` of a report that is begun; return it, or why it is not swept here."""
+    at, inbox, date, zone = clock(), night.inbox, night.night, night.zone
+    paused = await ledger.read(partial(pause_of, inbox=inbox, at=at))
+    if paused is not None:
+        why = f"{inbox} is paused {_until(paused.until)} by {paused.by}"
+        skip = partial(skip_night, inbox=inbox, date=date, zone=zone, why=why, at=at)
+        await ledger.write(skip)
+        return replace(night, skipped=why)
+    ask = partial(
+        claim_night,
+        inbox=inbox,
+        date=date,
+        zone=zone,
+        place=place,
+        seconds=settings.lease,
+        is_dead=is_dead,
+    )
+    found = await _settled(ledger, ask, clock=clock, lapse=settings.lease)
+    if isinstance(found, KeptNight):
+        return found
+    since = datetime.fromtimestamp(found.since, UTC)
+    words = f"{name_of(found.owner)} sweeps {inbox} since {since:%H:%M:%S} UTC"
+    return replace(night, skipped=words, is_swept_elsewhere=True)
+
+
+def _until(moment: float | None) -> str:
+    if moment is None:
+        return "until further notice"
+    return f"until {datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+async def _settled(
+    ledger: Ledger,
+    ask: Callable[..., KeptNight | Lease],
+    *,
+    clock: UnixClock,
+    lapse: float,
+) -> KeptNight | Lease:
+    """Ask for the night until it is clear whose it is; return it, or the lease of another sweep."""
+    found = await ledger.write(partial(ask, at=clock()))
+    loop = asyncio.get_running_loop()
+    first, until = found, loop.time() + lapse + PAUSE
+    # Of a process on another machine only its next sign of life tells that it lives: a night whose
+    # sweep was killed there is taken up, and not taken for one that is swept.
+    while isinstance(found, Lease) and not is_near(found.owner or "") and found == first:
+        if loop.time() >= until:
+            break
+        await asyncio.sleep(PAUSE)
+        found = await ledger.write(partial(ask, at=clock()))
+    return found
+
+
+@asynccontextmanager
+async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
+    """Keep the night for as long as this lasts, then note its end and tell its measures."""
+    beat = renewing(
+        partial(_renew, sweeping),
+        lapse=sweeping.settings.lease,
+        is_lost=lambda: sweeping.lost is not None,
+        on_trouble=partial(log.warning, "the night was not renewed: %s"),
+    )
+    try:
+        async with beat:
+            yield
+    finally:
+        await _end(sweeping)
+        settings = sweeping.settings
+        await publish(sweeping.ledger, file=settings.metrics_file, push=settings.metrics_push)
+
+
+async def _renew(sweeping: Sweeping) -> None:
+    """Say that the night is swept still; it is lost where another sweep has it."""
+    renew = partial(renew_night, inbox=sweeping.night.inbox, place=sweeping.place)
+    if not await sweeping.ledger.write(partial(renew, seconds=sweeping.settings.lease)):
+        sweeping.lose("another nightly run has this night, since this one was silent for too long")
+
+
+async def _end(sweeping: Sweeping) -> None:
+    """Note that the sweep is over, and what came of its night, over all its sweeps."""
+    at, night = sweeping.clock(), sweeping.night
+    report = sweeping.night_report(ended_at=at)
+    kept = report.as_text()
+    keep = partial(keep_report, night_id=night.id, place=sweeping.place, report=kept)
+    await sweeping.ledger.write(keep)
+    crashpoint("night: before its end is noted")
+    end = partial(end_night, night_id=night.id, place=sweeping.place)
+    await sweeping.ledger.write(partial(end, exit_status=report.exit_status, at=at))

@@ -1,0 +1,109 @@
+"""Resumes rows under way, or executes a plan that was approved on the board, as Prefect flows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+
+from callsheet.flows.campaign import run_of
+from callsheet.flows.endings import NAMES, attended, end, ended, ending, interruptible
+from callsheet.flows.flow_runs import AS_TASKS, set_up_prefect_logs
+from callsheet.flows.pipeline import carry, carry_out
+from callsheet.flows.shown import publish_report, showing
+from callsheet.tasks.campaign.lease import carry_only
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.ledger.values import UNDER_WAY, rows_of
+from callsheet.tasks.runtime.errors import Parked
+from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.runtime.suggest import suggest_for
+
+# Videos that are under way, carried on as a Prefect flow: for when nobody else does.
+#
+# Begins nothing and pays for nothing, so that it needs neither the sheet nor an approval.
+
+
+@flow(
+    name="carry on",
+    description="Delivers videos that have started; starts nothing new.",
+    flow_run_name="carry on {campaign}",
+    retries=0,
+    persist_result=False,
+)
+async def carry_on(
+    campaign: str, max_wait: str | None = None, profile: str | None = None
+) -> State[dict[str, Any]]:
+    """Carry a campaign's videos that are under way, unless a run is at work on it.
+
+    Args:
+        campaign: whose videos.
+        max_wait: park the run after this long, as `2h`.
+        profile: settings from a TOML profile.
+    """
+    return await ended(_carry_on(campaign, max_wait, profile))
+
+
+async def _carry_on(campaign: str, max_wait: str | None, profile: str | None) -> State[Any]:
+    async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, found):
+        rows = await run.at.ledger.read(partial(rows_of, campaign_id=found.id))
+        await run.at.store.check()
+        try:
+            await carry_only(run, found, [row.row for row in rows if row.state in UNDER_WAY])
+        except Parked as other:
+            return attended(str(other), {"campaign": campaign})
+        async with showing(run), interruptible(run):
+            outcome = await carry(run, AS_TASKS, campaign)
+        await publish_report(run)
+    return await end(outcome, run.at.settings)
+
+
+# A plan that was approved on the board, carried out as a Prefect flow: for its deployment.
+#
+# What was approved, and by whom, is in the ledger; the flow is given the number of the run alone.
+
+
+@flow(
+    name="approved plan",
+    description="Executes a plan that was approved on the board, exactly as approved.",
+    flow_run_name="approved plan, run {run}",
+    retries=0,
+    persist_result=False,
+)
+async def carry_approved(run: str, profile: str | None = None) -> State[dict[str, Any]]:
+    """Carry out what was approved on the board.
+
+    Args:
+        run: the number that the board gave the run.
+        profile: settings from a TOML profile.
+    """
+    return await ended(_carry(run, profile))
+
+
+async def _carry(run: str, profile: str | None) -> State[Any]:
+    set_up_prefect_logs()
+    suggest_for(profile, flow=True)
+    settings = load_settings(profile=profile)
+    place = f"prefect:{flow_run.id}"
+    end = await carry_out(run, settings, AS_TASKS, place=place, watch=_watch)
+    if end is None:
+        return attended("somebody else carries it, or it is over")
+    if end.outcome is not None and end.exit_status in (0, 3, 5):
+        # What is parked is taken up again by the board.
+        return ending(end.outcome, settings)
+    name, words = NAMES.get(end.exit_status, "Failed"), end.words
+    if end.exit_status == 5:
+        return Completed(name=name, message=words, data={})
+    return Failed(name=name, message=words)
+
+
+@asynccontextmanager
+async def _watch(run: Run) -> AsyncIterator[None]:
+    async with showing(run), interruptible(run):
+        yield
+    await publish_report(run)

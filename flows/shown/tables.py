@@ -1,0 +1,207 @@
+"""Plans and reports as tables on Prefect's page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from callsheet.flows.shown.artifacts import (
+    LINES,
+    VideoLinks,
+    cell,
+    key_of,
+    link,
+    out_of_the_way,
+    page_of,
+    put_table,
+    put_words,
+    table_in_words,
+    words_cell,
+)
+from callsheet.tasks.aftercare.explain import commands_for
+from callsheet.tasks.campaign.report import row_documents, sums_of, warnings_of, why_of
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.ledger.campaigns import Tally, tally_of
+from callsheet.tasks.ledger.figures import pages_of
+from callsheet.tasks.ledger.values import NEEDS_PERSON, CampaignRow
+from callsheet.tasks.runtime.redact import unsigned
+from callsheet.tasks.runtime.suggest import suggest, suggest_run
+from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
+
+# A plan on Prefect's page: what every row would be and cost, what it comes to, and what to do.
+
+
+@out_of_the_way
+async def publish_plan(plan: Plan, ways: Sequence[str] | None = None) -> None:
+    """Publish a plan with its prices: a table of rows, and what it comes to in words.
+
+    `ways` say in sentences what a person can do about it, who has not approved it (None: all).
+
+    Spends nothing, and changes nothing.
+    """
+    key = key_of(plan.campaign, "plan")
+    shown = sorted(plan.lines, key=_turn)[:LINES]
+    words = f"Plan for {plan.campaign}: what each row would be, and its price in credits"
+    if len(plan.lines) > len(shown):
+        words += f". {len(plan.lines) - len(shown):,} more rows: `callsheet plan SHEET --json`"
+    page = await put_table(key, [_line(line) for line in shown], words=words)
+    lines = plan_in_words(plan, ways_on(plan) if ways is None else ways)
+    if page is not None:
+        lines += ["", f"Row by row: {link('the table of the plan', page)}"]
+    await put_words(f"{key}-summary", lines)
+
+
+def plan_in_words(plan: Plan, ways: Sequence[str]) -> list[str]:
+    """Return lines of Markdown: what a plan comes to, what is odd about it, and what to do."""
+    videos, *rest = sums_of(plan)
+    lines = [f"# Plan for {cell(plan.campaign)}", "", f"**{cell(videos)}**", ""]
+    lines += [f"- {cell(words)}" for words in rest]
+    lines += [
+        f"- {as_text(one.left)} of the {in_credits(one.budget)} of {cell(one)} are left"
+        for one in plan.accounts
+    ]
+    people = sum(line.action == "person" for line in plan.lines)
+    if people:
+        words = count(people, "row needs attention", "rows need attention")
+        lines.append(f"- {words} first: the table says why")
+    lines += [f"- **warning**: {cell(words)}" for words in warnings_of(plan)]
+    if ways:
+        lines += ["", "## What to do", "", "Nothing is spent until a person approves.", ""]
+        lines += [f"- {words}" for words in ways]
+    return lines
+
+
+def ways_on(plan: Plan) -> list[str]:
+    """Return what a person can do about a plan that is not approved, a sentence each."""
+    typed = suggest_run(unsigned(plan.sheet), plan.campaign)
+    return [
+        "**approve it**: run the deployment again with `approve` set to `yes`; with `ask` a run "
+        "waits on its page for an answer",
+        "**spend less**: `budget` is what the campaign may cost in all its runs, `run_budget` what "
+        "this run may, `select` names the rows",
+        f"**at a terminal**: `{typed}` shows the same plan, and asks",
+        "**do nothing**: nothing starts without an approval",
+    ]
+
+
+def _turn(line: PlanLine) -> int:
+    """Return whose turn it is in a table: rows that need somebody come first, what is done last."""
+    return {"person": 0, "nothing": 2}.get(line.action, 1)
+
+
+def _line(line: PlanLine) -> dict[str, Any]:
+    return {
+        "row": cell(line.row),
+        "action": line.action,
+        "price": as_number(line.priced) if line.spends else None,
+        "video": cell(line.title),
+        "why": words_cell(why_of(line)),
+    }
+
+
+# How a campaign stands at the end of a run, on Prefect's page: every row, and what to do.
+
+
+#: Rows that need somebody which the summary names; the table has all.
+NAMED = 20
+
+
+def table_of_rows(campaign: str) -> str | None:
+    """Return the address at which the table of a campaign's rows is, or will be."""
+    return page_of(key_of(campaign, "rows"))
+
+
+@out_of_the_way
+async def publish_report(run: Run) -> None:
+    """Publish the table of a run's rows and a summary: how it ended, or how it stands where it was
+    broken off."""
+    assert run.campaign is not None, "the rows are planned first"
+    key = key_of(run.campaign.name, "rows")
+    urgent, count = await run.urgent(LINES)
+    # Those that need somebody come first; both parts are in the order of the sheet.
+    rows = sorted(urgent, key=lambda row: (row.state not in NEEDS_PERSON, row.position))
+    words = f"The rows of {cell(run.campaign.name)}; amounts in credits, "
+    words += f"videos below `{run.at.store.address}`"
+    if count > len(rows):
+        rest = f"`{suggest('rows', run.campaign.name)}` shows all"
+        words += f". {count - len(rows):,} more rows are not in this table: {rest}"
+    page = await put_table(key, await _table(run, rows), words=words)
+    tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
+    await put_words(key_of(run.campaign.name, "summary"), _summary(run, tally, rows, page))
+
+
+async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
+    assert run.campaign is not None
+    table, places = list[dict[str, Any]](), _places(run)
+    for page in pages_of(rows):
+        numbers = [row.id for row in page]
+        stand = partial(row_documents, campaign_id=run.campaign.id, numbers=numbers)
+        said = list(map(await run.at.ledger.read(stand), page))
+        videos = await places.videos(said)
+        table += (
+            {
+                "row": cell(row["row"]),
+                "state": row["state"],
+                "charged": row["charged"],
+                "quoted": row["quoted"],
+                "set aside": row["reserved"],
+                "reason": "" if row["state"] == "delivered" else words_cell(row["reason"] or ""),
+                "video": video,
+            }
+            for row, video in zip(said, videos, strict=True)
+        )
+    return table
+
+
+def _places(run: Run) -> VideoLinks:
+    assert run.campaign is not None
+    at = run.at
+    return VideoLinks(campaign=run.campaign.name, store=at.store.address, settings=at.settings)
+
+
+def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], page: str | None) -> list[str]:
+    assert run.campaign is not None
+    name, places = run.campaign.name, _places(run)
+    lines = [f"# {cell(name)}", ""]
+    lines += table_in_words(("state", "rows"), tally.rows.items())
+    lines += ["", _money(run, tally)]
+    if run.outcome is None:
+        lines += ["", "The run did not finish. This is the current state of the campaign."]
+    elif run.outcome.words:
+        lines += ["", cell(run.outcome.words)]
+    lines += _for_somebody(run, [row for row in rows if row.state in NEEDS_PERSON])
+    lines += ["", f"Row by row: {link('the table of rows', page)}"] if page else []
+    if places.board:
+        lines += ["", f"On the board: {link(name, places.board)}"]
+    return [*lines, "", f"Videos: `{run.at.store.address}`"]
+
+
+def _money(run: Run, tally: Tally) -> str:
+    budget = "none" if tally.budget is None else as_text(tally.budget)
+    words = f"The campaign has cost {in_credits(tally.charged)}"
+    if tally.reserved:
+        words += f" with {in_credits(tally.reserved)} reserved"
+    words += f"; its budget for all runs is {budget}."
+    if run.outcome is None:
+        return words
+    return f"This run was charged {in_credits(run.outcome.charged_this_run)}. {words}"
+
+
+def _for_somebody(run: Run, rows: Sequence[CampaignRow]) -> list[str]:
+    """Say which rows need somebody, why, and what that person would type first."""
+    if not rows:
+        return []
+    assert run.campaign is not None
+    places = _places(run)
+    lines = ["", "## What needs attention", ""]
+    for row in rows[:NAMED]:
+        first = commands_for(run.campaign, row)[0]
+        why = cell(row.reason or "no reason is known")
+        lines.append(f"- **{places.row(row.row)}** is {row.state}: {why}")
+        if first.line not in (row.reason or ""):
+            lines.append(f"  - `{first.line}`: {cell(first.does)}")
+    if len(rows) > NAMED:
+        lines += ["", f"... and {len(rows) - NAMED:,} more, first in the table of rows."]
+    return lines

@@ -1,0 +1,328 @@
+"""Stored plans.
+
+Made from a sheet with prices, compared with what is true now, replaced when it changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from callsheet.tasks.campaign.catalog import compared
+from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
+from callsheet.tasks.campaign.plan import at_price, plan_document, plan_sheet, priced
+from callsheet.tasks.campaign.quotes import Tell, ask_balance, ask_prices
+from callsheet.tasks.campaign.values import Plan, PlanLine, RunOptions
+from callsheet.tasks.engine.context import open_service
+from callsheet.tasks.engine.free_calls import Price
+from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.database import ledger_file, ledger_url
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.plans import (
+    KeptPlan,
+    KeptSheet,
+    PlanKind,
+    begin_plan,
+    find_plan,
+    void_plan,
+)
+from callsheet.tasks.ledger.quotes import PricedRow
+from callsheet.tasks.runtime.errors import SpendRefused
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import UnixClock
+from callsheet.tasks.sheet import HiddenRows, Sheet, SheetOptions, read_sheet
+from callsheet.tasks.values.amounts import as_text, parse_credits
+
+# A plan as the board keeps it: what was asked for, what it said, and whether that still holds.
+
+
+#: Rows that are named where something has moved on; of more the number is said.
+NAMED = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanTerms:
+    """What a plan was asked for, of a sheet or, with `rows`, of other takes of a campaign's rows.
+
+    `sandbox` says whether it was priced by a sandbox of the board's own. With `keep_budget` the
+    person who approves gave no budget: one that the campaign has stays.
+    """
+
+    campaign: str | None = None
+    select: str | None = None
+    budget: Decimal | None = None
+    keep_budget: bool = False
+    hidden_rows: HiddenRows | None = None
+    new_campaign: bool = False
+    same_campaign: bool = False
+    sandbox: bool = False
+    rows: tuple[str, ...] | None = None
+    because: str | None = None
+    even_kept: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the terms as they are kept."""
+        rows = None if self.rows is None else list(self.rows)
+        budget = None if self.budget is None else str(self.budget)
+        return {**self.__dict__, "budget": budget, "rows": rows}
+
+    @classmethod
+    def read(cls, kept: Mapping[str, Any]) -> PlanTerms:
+        """Read terms that were kept."""
+        rows = kept.get("rows")
+        known = {name: kept[name] for name in cls.__dataclass_fields__ if name in kept}
+        budget = parse_credits(kept.get("budget"))
+        return cls(**{**known, "budget": budget, "rows": None if rows is None else tuple(rows)})
+
+    def options(self, sheet: KeptSheet) -> RunOptions:
+        """Return what a run of the sheet is asked for: what is retired is approved with it."""
+        return RunOptions(
+            sheet=sheet.place,
+            campaign=self.campaign,
+            budget=self.budget,
+            keep_budget=self.keep_budget,
+            select=self.select,
+            hidden_rows=self.hidden_rows,
+            new_campaign=self.new_campaign,
+            same_campaign=self.same_campaign,
+            sandbox=self.sandbox,
+            saved_plan=True,
+        )
+
+    def sheet_options(self, settings: Settings) -> SheetOptions:
+        """Return how the sheet is to be read."""
+        return SheetOptions(
+            campaign=self.campaign,
+            budget=self.budget,
+            hidden_rows=self.hidden_rows or settings.hidden_rows,
+            name_template=settings.names,
+        )
+
+
+def run_document(found: PricedPlan) -> dict[str, Any]:
+    """Return what a plan of a sheet says: as `plan --json`, and what the page shows beside it."""
+    refusal = found.match.refusal
+    return {
+        **plan_document(found.plan),
+        "advice": [str(one) for one in found.sheet.advice],
+        "notes": [str(one) for one in found.sheet.notes],
+        "needs_word": found.plan.needs_word,
+        "live": found.plan.live,
+        "refusal": None if refusal is None else str(refusal),
+        "remedy": None if refusal is None else refusal.remedy,
+    }
+
+
+def differences(document: Mapping[str, Any], now: Plan) -> list[str]:
+    """Say what is no longer as a plan said, in a sentence each: rows, briefs, prices, who leaves.
+
+    A line of `now` with a price that nobody asked for anew has the one of the document
+    (`with_known_prices`).
+    """
+    moved = []
+    if document["campaign"] != now.campaign:
+        moved.append(f"the plan was for campaign {document['campaign']}, not {now.campaign}")
+    before = {line["row"]: line for line in paid_lines(document)}
+    after = {line.row: line for line in now.spending}
+    for row in [*before, *(row for row in after if row not in before)]:
+        if said := _difference(before.get(row), after.get(row)):
+            moved.append(f"{row}: {said}")
+    left = set(now.retiring) ^ set(document.get("retiring", ()))
+    moved += [f"{row}: in the sheet only before or only now" for row in sorted(left)]
+    if len(moved) > NAMED:
+        moved = [*moved[:NAMED], f"and {len(moved) - NAMED:,} more"]
+    return moved
+
+
+def with_known_prices(document: Mapping[str, Any], now: Plan, asked: Mapping[str, Price]) -> Plan:
+    """Return a plan at the prices just asked for, else at those of the document."""
+    known = {line["row"]: parse_credits(line["quoted"]) for line in document["rows"]}
+
+    def put_in(line: PlanLine) -> PlanLine:
+        if not line.spends:
+            return line
+        return at_price(line, asked.get(line.row) or Price(known.get(line.row)))
+
+    return replace(now, lines=tuple(map(put_in, now.lines)))
+
+
+def words_of_approval(plan: KeptPlan) -> str:
+    """Say by whom a plan was approved, as it stands in the history of its rows."""
+    return f"approved by {plan.approved_by} on the board, plan {plan.id}"
+
+
+def as_credits(document: Mapping[str, Any], name: str) -> Decimal | None:
+    """Return one of the amounts of a plan's document."""
+    return parse_credits(document["credits"][name])
+
+
+def spending_rows(document: Mapping[str, Any]) -> list[str]:
+    """Return the rows that a plan pays for."""
+    return [line["row"] for line in paid_lines(document)]
+
+
+def paid_lines(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the lines of a plan's document that it pays for."""
+    return [line for line in document["rows"] if line["action"] in ("make", "remake", "retake")]
+
+
+def _difference(before: Mapping[str, Any] | None, now: PlanLine | None) -> str | None:
+    if before is None:
+        return "not paid for in the plan, but now it would be"
+    if now is None:
+        return "no longer paid for"
+    if before["digest"] != now.digest:
+        return "edited since"
+    price = parse_credits(before["quoted"])
+    if price != now.priced:
+        then, today = (as_text(amount) for amount in (price, now.priced))
+        return f"{then} credits then, {today} now"
+    return None
+
+
+# The plan of a sheet with its prices: what `callsheet plan` shows, and the board has approved.
+#
+# Writes nothing to the ledger and spends nothing.
+
+
+class PricedPlan(NamedTuple):
+    """A sheet under its campaign's name, what would happen to its rows, and what forbids it."""
+
+    sheet: Sheet
+    plan: Plan
+    match: Match
+
+
+async def plan_from(
+    address: str,
+    reading: SheetOptions,
+    options: RunOptions,
+    settings: Settings,
+    *,
+    tell: Tell | None = None,
+) -> PricedPlan:
+    """Read a sheet and return its plan with prices: `plan_with_prices`.
+
+    It makes nothing, not even an empty ledger. Raises SheetError with every problem.
+    """
+    sheet = await read_sheet(address, reading)
+    file = ledger_file(ledger_url(settings.ledger))
+    if file is not None and not file.exists():
+        return await plan_with_prices(None, sheet, options, settings, tell=tell)
+    async with await open_ledger(settings.ledger, create=False) as ledger:
+        return await plan_with_prices(ledger, sheet, options, settings, tell=tell)
+
+
+async def plan_unpriced(
+    ledger: Ledger | None, sheet: Sheet, options: RunOptions, settings: Settings
+) -> PricedPlan:
+    """Return the plan with those prices that the ledger has; asks no service."""
+    if ledger is not None:
+        sheet = await name_campaign(ledger, sheet, options)
+    match = await match_sheet(ledger, sheet, options, settings)
+    return PricedPlan(sheet, await plan_sheet(ledger, sheet, options), match)
+
+
+async def plan_with_prices(
+    ledger: Ledger | None,
+    sheet: Sheet,
+    options: RunOptions,
+    settings: Settings,
+    *,
+    clock: UnixClock = time.time,
+    tell: Tell | None = None,
+) -> PricedPlan:
+    """Return the plan, all that it spends at the service's prices of now; `tell` hears how far.
+
+    Raises SheetError for a row that names what the service does not offer, ConfigurationError or
+    Parked when the service cannot be asked.
+    """
+    sheet, plan, match = await plan_unpriced(ledger, sheet, options, settings)
+    if not plan.spending:
+        return PricedPlan(sheet, plan, match)
+    async with await open_service(settings, ledger, clock) as service:
+        wanted = {line.row for line in plan.spending}
+        sheet = await compared(sheet, wanted, settings, ledger=ledger, service=service, clock=clock)
+        briefs = [brief for brief in sheet.briefs if brief.row in wanted]
+        prices = await ask_prices(service, briefs, at_once=settings.quotes, clock=clock, tell=tell)
+        plan = replace(priced(plan, prices), balance=await ask_balance(service))
+        return PricedPlan(sheet, plan, match)
+
+
+# Changes of the ledger that are about plans of the board, each one transaction: begun, replaced.
+#
+# Nothing here spends; approving is in `tasks.aftercare.approval`.
+
+
+def ask_plan(
+    connection: Connection,
+    plan_id: str,
+    *,
+    kind: PlanKind,
+    campaign: str,
+    terms: Mapping[str, Any],
+    by: str,
+    at: float,
+    sheet_id: str | None = None,
+) -> None:
+    """Begin a plan that somebody asked for, and note that they did."""
+    begin_plan(
+        connection,
+        plan_id,
+        kind=kind,
+        campaign=campaign,
+        terms=terms,
+        by=by,
+        at=at,
+        sheet_id=sheet_id,
+    )
+    note_act(connection, act="plan", by=by, at=at, campaign=campaign, words=f"plan {plan_id}")
+
+
+def replace_plan(
+    connection: Connection,
+    old: KeptPlan,
+    plan_id: str,
+    *,
+    terms: Mapping[str, Any],
+    words: str,
+    by: str,
+    at: float,
+    sheet_id: str | None = None,
+) -> str:
+    """Begin a plan in the place of one that no longer holds; return the id of the one that has it.
+
+    Of two who do so at once the second is given what the first one began.
+    """
+    begin_plan(
+        connection,
+        plan_id,
+        kind=old.kind,
+        campaign=old.campaign,
+        terms=terms,
+        by=by,
+        at=at,
+        sheet_id=sheet_id or old.sheet_id,
+    )
+    if void_plan(connection, old.id, old=old.state, words=words, replaced_by=plan_id):
+        return plan_id
+    now = find_plan(connection, old.id)
+    void_plan(connection, plan_id, old="quoting", words="a newer plan replaced it")
+    return now.replaced_by or old.id if now is not None else plan_id
+
+
+def check_still_stands(connection: Connection, _: Sequence[PricedRow], *, plan_id: str) -> None:
+    """Check once more that a plan stands, in the transaction that approves its rows."""
+    check_stands(find_plan(connection, plan_id))
+
+
+def check_stands(plan: KeptPlan | None) -> None:
+    """Raise SpendRefused when a plan was taken back after it was approved."""
+    if plan is None or plan.state != "approved":
+        why = plan.words if plan and plan.words else "it was withdrawn"
+        raise SpendRefused(f"the plan is no longer valid: {why}; nothing was spent")

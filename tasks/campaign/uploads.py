@@ -1,0 +1,120 @@
+"""Sheets that were handed in on the board: their bytes as they came, kept beside the ledger.
+
+A run of such a sheet reads what was looked at and approved, whatever becomes of the place it came
+from. The same bytes under the same name are one file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from uuid import uuid4
+
+from callsheet.tasks.ledger.plans import KeptSheet
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import no_search
+from callsheet.tasks.sheet import Sheet, SheetOptions
+from callsheet.tasks.sheet.read import FoundSheet, find_sheet_in
+
+#: Characters of a sheet's name that are kept at most, its suffix included.
+LONGEST = 100
+_UNFIT = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/]+')
+
+
+def keep_bytes(settings: Settings, name: str, content: bytes) -> tuple[Path, str]:
+    """Keep the bytes of a sheet; return their file, and their sha256 in hex."""
+    digest = hashlib.sha256(content).hexdigest()
+    file = _file(settings, name, digest)
+    if not file.exists():
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        half = file.with_name(f".{uuid4().hex}.part")
+        with open(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
+            target.write(content)
+            target.flush()
+            os.fsync(target.fileno())
+        half.replace(file)
+    return file, digest
+
+
+def fit_name(name: str) -> str:
+    """Return what a handed-in sheet is called: a file's name that fits everywhere, no path."""
+    last = PurePosixPath(unicodedata.normalize("NFC", name).replace("\\", "/")).name
+    plain = _UNFIT.sub(" ", last).strip(" .")
+    stem, dot, suffix = plain.rpartition(".")
+    if dot and len(suffix) < 10:
+        return f"{stem[: LONGEST - len(suffix) - 1]}.{suffix}" if stem else plain
+    return plain[:LONGEST] or "sheet"
+
+
+def read_kept(settings: Settings, kept: KeptSheet) -> bytes:
+    """Return the bytes that were handed in; raise BadInput where they are gone or others."""
+    file = _file(settings, kept.name, kept.digest)
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise BadInput(
+            f"the sheet {kept.name} that was uploaded cannot be read ({file}: {error.strerror})",
+            remedy="upload it again; if runs start on another machine, the folder "
+            ".callsheet/board has to be the same there",
+        ) from error
+    if hashlib.sha256(content).hexdigest() != kept.digest:
+        raise BadInput(f"{file} is not the sheet that was uploaded", remedy="upload it again")
+    return content
+
+
+def size_of(settings: Settings, kept: KeptSheet) -> int:
+    """Return how many bytes a handed-in sheet has; 0 where they are gone."""
+    with suppress(OSError):
+        return _file(settings, kept.name, kept.digest).stat().st_size
+    return 0
+
+
+def bytes_of(settings: Settings, sheets: Iterable[KeptSheet]) -> int:
+    """Return how many bytes the files of uploaded sheets have together."""
+    files = {_file(settings, one.name, one.digest) for one in sheets}
+    return sum(file.stat().st_size for file in files if file.exists())
+
+
+def forget(settings: Settings, sheets: Iterable[KeptSheet]) -> None:
+    """Remove the files of uploaded sheets."""
+    for one in sheets:
+        file = _file(settings, one.name, one.digest)
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+            # The same bytes may be there under another name.
+            file.parent.rmdir()
+
+
+def find_in_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> FoundSheet:
+    """Return what is in a handed-in sheet; raise BadInput where its bytes are gone or others."""
+    content = read_kept(settings, kept)
+    with no_search():
+        return find_sheet_in(
+            content,
+            name=kept.name,
+            options=options,
+            folder=_folder(settings, kept),
+            address=kept.place,
+        )
+
+
+def parse_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> Sheet:
+    """Return the sheet that was handed in; raise SheetError with every problem it has."""
+    return find_in_kept(settings, kept, options).good()
+
+
+def _file(settings: Settings, name: str, digest: str) -> Path:
+    return settings.handed_in / digest[:32] / fit_name(name)
+
+
+def _folder(settings: Settings, kept: KeptSheet) -> Path | None:
+    """Return where its `@file` scripts are looked for: only a sheet of this machine's has any."""
+    if "://" in kept.place or Path(kept.place).is_relative_to(settings.handed_in.resolve()):
+        return None
+    return Path(kept.place).parent

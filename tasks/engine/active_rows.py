@@ -1,0 +1,351 @@
+"""The rows in memory.
+
+Loaded when there is room, found by id or video, and scheduled by due time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Generic, Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.deliver import deliver
+from callsheet.tasks.engine.free_calls import cancel, fresh_price, poll
+from callsheet.tasks.engine.pages import PAGE, Batch, Pages, Queue, Shard, Wanted
+from callsheet.tasks.engine.policy.decision import Lane, Memory, Observation
+from callsheet.tasks.engine.submit import search, search_made, submit, submit_unkeyed
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number
+from callsheet.tasks.runtime.telemetry import POLLS
+from callsheet.tasks.values.briefs import CREATE
+
+# A row as a run carries it, and what it asks of the world when its turn comes.
+
+
+T = TypeVar("T")
+Deliver = Callable[[CampaignRow, Memory, str | None, Context], Awaitable[Observation]]
+
+#: What is remembered of a row that nothing is known of.
+NOTHING = Memory()
+
+
+@dataclass(eq=False, slots=True)
+class Carried:
+    """A row in this run: its value and what is remembered of it."""
+
+    row: CampaignRow
+    batch: Batch = field(default_factory=Batch)
+    memory: Memory = NOTHING
+    address: str | None = field(default=None, repr=False)
+
+    def facts(self) -> dict[str, object]:
+        """Return what a line of the log says of it."""
+        row = self.row
+        number = row.take.number if row.take else None
+        return {"campaign": row.campaign, "row": row.row, "take": number, "state": row.state}
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Higher priority first, then sheet order."""
+        return (-self.row.priority, self.row.position)
+
+
+def lean(row: CampaignRow) -> CampaignRow:
+    """Return a row that is under way as it waits, without what only its create is made of.
+
+    That is in the ledger, where whoever sends or searches reads it. Others are returned as they
+    are: what has yet to begin is whole.
+    """
+    take = row.take
+    if row.state not in UNDER_WAY or take is None or not row.request:
+        return row
+    take = replace(
+        take,
+        body=b"",
+        key_in_body=take.keyed,
+        asked_seconds=_one(take.wanted_seconds()),
+        digest=row.digest if row.digest == take.digest else take.digest,
+        quoted=_one(take.quoted),
+        reserved=_one(take.reserved),
+    )
+    return replace(
+        row,
+        request="",
+        tags=(),
+        notes=None,
+        campaign=_one(row.campaign),
+        state=_one(row.state),
+        operation=_one(row.operation),
+        captions=_one(row.captions),
+        quoted=_one(row.quoted),
+        approved=_one(row.approved),
+        take=take,
+    )
+
+
+@lru_cache(maxsize=1000, typed=True)
+def _one(value: T) -> T:
+    """Return the one of equal values that all rows share: prices, states and names are few."""
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """Visits lanes with rows; `deliver` brings videos home."""
+
+    at: Context
+    deliver: Deliver = deliver
+
+    async def visit(
+        self, lane: Lane, carried: Carried, may_pay: Callable[[], bool]
+    ) -> tuple[CampaignRow, Observation] | None:
+        """Return the row as it then is and what was observed, or None if it had moved on.
+
+        `may_pay` is asked at the last moment before a paid call without a key is begun.
+        """
+        at = self.at
+        if lane in ("submit", "submit_unkeyed") and carried.row.state == "approved":
+            # It may have waited for so long that it is not sold at this price any more.
+            priced = await fresh_price(carried.row, at)
+            if not isinstance(priced, CampaignRow):
+                return None if priced is None else (carried.row, priced)
+            carried.row = priced
+        row = carried.row
+        match lane:
+            case "submit":
+                return await submit(row, at)
+            case "submit_unkeyed":
+                return await submit_unkeyed(row, at, may_pay)
+            case "search" if row.take is not None and not row.take.keyed:
+                return await search_made(row, at)
+            case "search":
+                return await search(row, at)
+            case "poll":
+                at.ledger.measures.add(POLLS)
+                return row, await poll(row, carried.memory, at)
+            case "cancel":
+                return row, await cancel(row, at)
+            case "deliver":
+                address, carried.address = carried.address, None
+                return row, await self.deliver(row, carried.memory, address, at)
+
+
+# The rows that a run has in memory: found by number and by video, and dropped once settled.
+
+
+class Roster:
+    """Who is there, and how many have yet to begin, by the lane they begin in."""
+
+    def __init__(self, *, clip_keys: bool = False) -> None:
+        self.unbegun: Counter[Queue] = Counter()
+        self._clip_keys = clip_keys
+        self._rows: dict[int, Carried] = {}
+        self._renders: dict[str, Carried] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def enter(self, carried: Carried) -> None:
+        """Have a row in memory from here to `leave`."""
+        self._rows[carried.row.id] = carried
+        self._note(carried, carried.row, 1)
+
+    def leave(self, carried: Carried) -> bool:
+        """Forget a row that is settled for this run; return False if it was not here."""
+        if self._rows.get(carried.row.id) is not carried:
+            return False
+        del self._rows[carried.row.id]
+        self._note(carried, carried.row, -1)
+        return True
+
+    def moved(self, carried: Carried, old: CampaignRow) -> None:
+        """Follow a row from the value it had to the one it has."""
+        new = carried.row
+        same = old.state == new.state and (old.state != "rendering" or old.take is new.take)
+        if not same and self._rows.get(old.id) is carried:
+            self._note(carried, old, -1)
+            self._note(carried, carried.row, 1)
+
+    def find(self, number: int) -> Carried | None:
+        """Return the row of a number, if it is here."""
+        return self._rows.get(number)
+
+    def render(self, video: str) -> Carried | None:
+        """Return the row whose render a video is, if it is here and under way."""
+        return self._renders.get(video)
+
+    def renders(self) -> Iterable[Carried]:
+        """Return the rows whose renders are under way, those that have been for longest first."""
+        return list(self._renders.values())
+
+    def _note(self, carried: Carried, row: CampaignRow, more: int) -> None:
+        if row.state == "approved":
+            keyed = self._clip_keys or row.operation == CREATE
+            self.unbegun["submit" if keyed else "submit_unkeyed"] += more
+        elif row.state == "rendering" and row.take is not None and row.take.video_id is not None:
+            if more > 0:
+                self._renders[row.take.video_id] = carried
+            else:
+                self._renders.pop(row.take.video_id, None)
+
+
+# The rows of shards, read from the ledger as their turn comes, whenever there is room for them.
+#
+# Knows how many are in memory by the roster, and how many videos wait by the scheduler. What is to
+# be read next is for `pages` to say, and what is done with a row that was read for the engine.
+
+
+class Intake:
+    """Rows on their way into memory: `page` are read at once, and twice as many wait at most."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        roster: Roster,
+        scheduler: Scheduler[Carried],
+        *,
+        page: int = PAGE,
+        clip_keys: bool = False,
+    ) -> None:
+        self._ledger = ledger
+        self._roster = roster
+        self._scheduler = scheduler
+        self._pages = Pages(page, clip_keys=clip_keys)
+        self._room = asyncio.Event()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there may be a page to read."""
+        return self._room.is_set()
+
+    def add(self, shard: Shard, batch: Batch) -> None:
+        """Have the rows of a shard read, too."""
+        self._pages.add(shard, batch)
+        self._room.set()
+
+    def has_room(self, rows: int) -> bool:
+        """Whether so many more may be taken up: few have yet to begin, or to come home."""
+        return self._roster.unbegun.total() + self._videos() < rows
+
+    def note_room(self) -> None:
+        """Note that a row has moved on: there may be room for another one."""
+        if self._pages.wanted(self._roster.unbegun, self._videos()) is not None:
+            self._room.set()
+
+    async def wait_for_room(self) -> None:
+        """Wait until there may be a page to read."""
+        await self._room.wait()
+        self._room.clear()
+
+    async def read_page(self) -> list[tuple[CampaignRow, Wanted]]:
+        """Read the next page, each row with what was wanted; empty where nothing may be read."""
+        page = self._pages.next(self._roster.unbegun, self._videos())
+        if not page:
+            return []
+        numbers = [wanted.number for wanted in page]
+
+        def read(connection: Connection) -> list[CampaignRow]:
+            return [lean(row) for row in rows_by_number(connection, numbers)]
+
+        return list(zip(await self._ledger.read(read), page, strict=True))
+
+    def _videos(self) -> int:
+        return self._scheduler.backlog("deliver")
+
+
+# One due-time schedule for all rows: no task sleeps on behalf of a row.
+#
+# Owns when a row is due and in which order rows leave a lane: creates and deliveries by priority
+# and position, all others by how long they are due. Times are the event loop's.
+
+
+LANES: tuple[Lane, ...] = ("submit", "submit_unkeyed", "search", "poll", "cancel", "deliver")
+#: Lanes in which what is more important goes first; in the others nobody waits for ever.
+BY_ORDER: frozenset[Lane] = frozenset({"submit", "submit_unkeyed", "deliver"})
+
+
+#: Places that may be left behind before the schedule is swept, beside as many as are taken.
+LEFT_BEHIND = 1000
+
+
+class HasOrder(Protocol):
+    """Something that says when it goes before others that are due as well; lower is earlier."""
+
+    @property
+    def order(self) -> tuple[int, int]: ...
+
+
+Ordered = TypeVar("Ordered", bound=HasOrder)
+
+
+class Scheduler(Generic[Ordered]):
+    """Hold what is not due yet, and put what is due into its lane's queue."""
+
+    def __init__(self) -> None:
+        self._queues: Mapping[
+            Lane, asyncio.PriorityQueue[tuple[tuple[float, float], int, Ordered]]
+        ] = {lane: asyncio.PriorityQueue() for lane in LANES}
+        #: What is taken out stays here, until that is due or swept: its number is forgotten.
+        self._heap: list[tuple[float, int, Lane, Ordered]] = []
+        self._numbers: dict[Ordered, int] = {}
+        self._count = itertools.count()
+        self._changed = asyncio.Event()
+
+    def put(self, lane: Lane, after: float, what: Ordered) -> None:
+        """Make `what` due in `lane` after `after` seconds."""
+        due = asyncio.get_running_loop().time() + max(0.0, after)
+        if after <= 0:
+            self._release(lane, due, what)
+            return
+        number = next(self._count)
+        self._numbers[what] = number
+        heapq.heappush(self._heap, (due, number, lane, what))
+        if self._heap[0][1] == number:
+            self._changed.set()
+
+    def take(self, what: Ordered) -> bool:
+        """Take something out of the schedule; return whether it was there, and not due yet."""
+        if self._numbers.pop(what, None) is None:
+            return False
+        if len(self._heap) > LEFT_BEHIND + 2 * len(self._numbers):
+            self._heap = [entry for entry in self._heap if self._numbers.get(entry[3]) == entry[1]]
+            heapq.heapify(self._heap)
+        return True
+
+    def backlog(self, lane: Lane) -> int:
+        """Return how many are due in `lane` and wait for somebody who is free."""
+        return self._queues[lane].qsize()
+
+    async def next(self, lane: Lane) -> Ordered:
+        """Wait for the next that is due in `lane`."""
+        return (await self._queues[lane].get())[2]
+
+    async def run(self) -> None:
+        """Release what falls due, until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._changed.clear()
+            now = loop.time()
+            while self._heap and self._heap[0][0] <= now:
+                due, number, lane, what = heapq.heappop(self._heap)
+                if self._numbers.get(what) == number:
+                    del self._numbers[what]
+                    self._release(lane, due, what)
+            timer = None
+            if self._heap:
+                timer = loop.call_at(self._heap[0][0], self._changed.set)
+            await self._changed.wait()
+            if timer is not None:
+                timer.cancel()
+
+    def _release(self, lane: Lane, due: float, what: Ordered) -> None:
+        rank = what.order if lane in BY_ORDER else (due, 0)
+        self._queues[lane].put_nowait((rank, next(self._count), what))

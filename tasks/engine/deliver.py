@@ -1,0 +1,220 @@
+"""The deliver lane: download, verify, store, and the captions beside it.
+
+Everything here is free to do again: the video is already paid for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.free_calls import closed
+from callsheet.tasks.engine.policy.decision import FilesStored, Memory, NotStored, Observation
+from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, StoredPicture, VideoFindings
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.runtime.crash_points import crashpoint
+from callsheet.tasks.runtime.errors import (
+    BadRequest,
+    CallsheetError,
+    RateLimited,
+    ServiceError,
+    StoreError,
+    StoreUnusable,
+    VideoError,
+)
+from callsheet.tasks.store import File, FileKind, check_captions, object_name
+from callsheet.tasks.store.checks import judge_captions, judge_length
+from callsheet.tasks.store.inspection import Inspection, inspect_closely_apart, keep_pictures
+from callsheet.tasks.values.briefs import OK, CaptionFormat
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A file that is what it should be; a video with what was seen of it."""
+
+    file: File
+    inspection: Inspection | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """A video's length."""
+        return None if self.inspection is None else self.inspection.video.seconds
+
+
+#: None while the service has no such captions yet.
+Fetched = _Found | None
+
+
+async def deliver(
+    row: CampaignRow, memory: Memory, address: str | None, at: Context
+) -> Observation:
+    """Store a row's video and captions; `address` is a fresh signed one, if known."""
+    have = {file.kind for file in memory.files}
+    wanted = [format for format in row.captions if format not in have]
+    try:
+        async with AsyncExitStack() as spooled:
+            video = [_video(row, address, at, spooled)] if "mp4" not in have else []
+            captions = [_captions(row, format, at) for format in wanted]
+            outcomes = await _together(*video, *captions)
+            troubles = [one for one in outcomes if isinstance(one, CallsheetError)]
+            found = [one for one in outcomes if isinstance(one, _Found)]
+            if video and outcomes[0] in troubles:
+                raise troubles[0]
+            files = await _store(row, found, at)
+            pictures = await _keep_pictures(row, found, at)
+            if troubles:
+                # The video is stored whatever becomes of its captions.
+                raise troubles[0]
+            crashpoint("delivery: before the spool is cleared")
+        crashpoint("delivery: after the spool is cleared")
+    except RateLimited as error:
+        return closed(error, at.clock())
+    except CallsheetError as error:
+        corrupt = isinstance(error, VideoError)
+        return NotStored(str(error), permanent=_permanent(error), corrupt=corrupt)
+    here = {one.file.kind for one in found}
+    late = tuple(format for format in wanted if format not in here)
+    stored = (*memory.files, *files)
+    return FilesStored(stored, late, _findings(row, memory, stored, found, pictures))
+
+
+async def _together(*work: Awaitable[Fetched]) -> list[Fetched | CallsheetError]:
+    """Do everything at once and to its end: what one finds wrong is returned beside the rest.
+
+    Only what is none of our errors ends the others, which have ended when it is raised.
+    """
+
+    async def kept(one: Awaitable[Fetched]) -> Fetched | CallsheetError:
+        try:
+            return await one
+        except CallsheetError as error:
+            return error
+
+    tasks = [asyncio.ensure_future(kept(one)) for one in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        if left := [task for task in tasks if not task.done()]:
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+
+
+def _permanent(error: CallsheetError) -> bool:
+    if isinstance(error, StoreError | ServiceError):
+        return error.permanent
+    return isinstance(error, StoreUnusable)
+
+
+async def _video(
+    row: CampaignRow, address: str | None, at: Context, spooled: AsyncExitStack
+) -> Fetched:
+    """Fetch a video, which lies in the spool until `spooled` ends."""
+    assert row.take is not None
+    name = f"{row.campaign_id}-{row.id}-{row.take.number}"
+    fetched = await at.fetcher.fetch(name, _addresses(row, address, at))
+    # What is verified is in the store by then; what is not is downloaded anew.
+    spooled.callback(fetched.path.unlink, missing_ok=True)
+    try:
+        seen = await inspect_closely_apart(fetched.path, at.settings.pictures, at.second)
+    except FileNotFoundError:
+        # Somebody who was thought to be gone has delivered it meanwhile, out of the same spool.
+        raise StoreError("another process has taken the download away; it is made again") from None
+    crashpoint("delivery: the video is verified")
+    return _Found(_file(row, "mp4", fetched.path, fetched.sha256, at), seen)
+
+
+def _addresses(row: CampaignRow, address: str | None, at: Context) -> Callable[[], Awaitable[str]]:
+    """Return a source of signed addresses: the one at hand first, then a fresh one each time."""
+    known = [address] if address else []
+
+    async def fresh() -> str:
+        if known:
+            return known.pop()
+        assert row.take is not None
+        assert row.take.video_id is not None
+        return (await at.service.download(row.take.video_id)).url
+
+    return fresh
+
+
+async def _captions(row: CampaignRow, format: CaptionFormat, at: Context) -> Fetched:
+    """Fetch captions in one format; None while the service has none yet."""
+    assert row.take is not None
+    assert row.take.video_id is not None
+    try:
+        data = await at.service.captions(row.take.video_id, format)
+        check_captions(data, format)
+    except (BadRequest, VideoError):
+        return None
+    return _Found(_file(row, format, data, hashlib.sha256(data).hexdigest(), at))
+
+
+def _file(row: CampaignRow, kind: FileKind, source: Path | bytes, sha256: str, at: Context) -> File:
+    assert row.take is not None
+    name = object_name(
+        at.settings.names,
+        campaign=row.campaign,
+        row=row.row,
+        take=row.take.number,
+        kind=kind,
+    )
+    return File(kind=kind, name=name, source=source, sha256=sha256)
+
+
+async def _store(row: CampaignRow, found: Sequence[_Found], at: Context) -> list[Delivered]:
+    """Put files that are what they should be into the store."""
+    assert row.take is not None
+    metadata = {"callsheet-row": row.row, "callsheet-video": row.take.video_id or ""}
+    stored = await at.store.put(*(one.file for one in found), metadata=metadata)
+    return [
+        Delivered(
+            kind=one.file.kind,
+            uri=there.uri,
+            sha256=there.sha256,
+            bytes=there.bytes,
+            seconds=one.seconds,
+        )
+        for one, there in zip(found, stored, strict=True)
+    ]
+
+
+async def _keep_pictures(
+    row: CampaignRow, found: Sequence[_Found], at: Context
+) -> dict[PictureKind, StoredPicture]:
+    """Put a video's pictures beside it, as far as that can be done: no delivery depends on them."""
+    videos = [one for one in found if one.inspection is not None]
+    if not videos or videos[0].inspection is None:
+        return {}
+    kept = await keep_pictures(at.store, videos[0].file.name, videos[0].inspection)
+    crashpoint("delivery: the pictures are kept")
+    return {kind: StoredPicture(**asdict(one)) for kind, one in kept.items()}
+
+
+def _findings(
+    row: CampaignRow,
+    memory: Memory,
+    stored: Sequence[Delivered],
+    found: Sequence[_Found],
+    pictures: Mapping[PictureKind, StoredPicture],
+) -> VideoFindings | None:
+    """Return what is known of the video now: of this delivery, and of what it brought before."""
+    before = memory.findings or VideoFindings()
+    seconds = next((file.seconds for file in stored if file.kind == "mp4"), None)
+    checks: dict[str, str] = dict(before.checks)
+    for one in found:
+        if one.inspection is not None:
+            checks.update(one.inspection.findings.items())
+            asked = row.take.wanted_seconds() if row.take is not None else None
+            if asked is not None:
+                checks["length"] = judge_length(one.inspection.video.seconds, asked)
+        elif isinstance(one.file.source, bytes) and checks.get("captions", OK) == OK:
+            checks["captions"] = judge_captions(one.file.source.decode(), seconds)
+    if not checks and not pictures:
+        return memory.findings
+    return VideoFindings(checks=checks, pictures={**before.pictures, **pictures})

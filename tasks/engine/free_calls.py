@@ -1,0 +1,266 @@
+"""Calls that cost nothing: ask a price, poll a render, cancel one; and what their failures mean."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.policy.creates import Refusable, in_columns
+from callsheet.tasks.engine.policy.decision import (
+    RUNNING,
+    AccessDenied,
+    Closed,
+    Memory,
+    Missing,
+    NotCancelled,
+    Observation,
+    Polled,
+    Released,
+    Troubled,
+    Unreached,
+    VideoReady,
+)
+from callsheet.tasks.engine.policy.renders import video_is_asked_for
+from callsheet.tasks.ledger.quotes import Quoted, record_quote, renew_quote
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.runtime.errors import (
+    BadRequest,
+    CallsheetError,
+    ConfigurationError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    NotSent,
+    OtherRefusal,
+    OutcomeUnknown,
+    Parked,
+    RateLimited,
+    ServerTrouble,
+    ServiceError,
+    ShapeError,
+    Unauthenticated,
+)
+from callsheet.tasks.service import Video, VideoService
+from callsheet.tasks.values.briefs import CREATE
+
+# The price of one row: asked of the service, and asked again where a quote is too old.
+#
+# Owns what a failure to quote means before anything is spent. Asking for a price costs nothing.
+
+
+#: When to come back to a service in trouble that names no moment, in seconds.
+LATER = 300.0
+#: What may be wrong with one request alone, and be another time.
+TROUBLE = ServerTrouble | OutcomeUnknown | ShapeError
+
+
+class Price(NamedTuple):
+    """What a row would cost (None: not readable), or the words with which its brief is refused.
+
+    `seconds` is the length that the price is for, where the service says it.
+    """
+
+    amount: Decimal | None
+    refusal: str | None = None
+    seconds: float | None = None
+
+
+class Priceable(Refusable, Protocol):
+    """A row of a sheet or of the ledger: what it asks of the service, and its limit."""
+
+    @property
+    def row(self) -> str: ...
+    @property
+    def operation(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def max_credits(self) -> Decimal | None: ...
+
+
+def before_spending(error: ServiceError, now: float) -> CallsheetError:
+    """Return a failure to quote as what it means to a run that has not spent anything yet.
+
+    RowToCarry helps where the service is there and busy or in trouble; else a setting is wrong.
+    """
+    words = f"{str(error).rstrip('.')}; nothing was spent"
+    if isinstance(error, RateLimited | TROUBLE):
+        later = datetime.fromtimestamp(now + LATER, UTC)
+        return Parked(words, until=error.retry_at or later, remedy=error.remedy)
+    return ConfigurationError(words, remedy=error.remedy)
+
+
+async def ask_price(service: VideoService, wanted: Priceable) -> Price:
+    """Return what a row would cost, or why the service refuses its brief, in the row's own terms.
+
+    An amount of None without words means that the service gave none that can be read. Raises
+    ServiceError when the service cannot be asked.
+    """
+    return price_for(wanted, await brief_price(service, wanted))
+
+
+async def brief_price(service: VideoService, wanted: Priceable) -> Price:
+    """Return what every row of the same brief would cost; a refusal is in the client's words.
+
+    A clip is not quoted by the service (specification, section 4): what counts is the row's own
+    `max_credits`.
+    """
+    if wanted.operation != CREATE:
+        return Price(wanted.max_credits)
+    try:
+        quote = await service.estimate(wanted.asked())
+        return Price(quote.amount, seconds=quote.seconds)
+    except BadRequest as error:
+        return Price(None, str(error))
+    except (NotFound, Conflict, OtherRefusal):
+        # A service without quotes: the price is unknown, which a budget will not accept.
+        return Price(None)
+
+
+def price_for(wanted: Priceable, price: Price) -> Price:
+    """Return the price of a brief as that of one of its rows: a refusal names the row's cells."""
+    if price.refusal is None:
+        return price
+    return price._replace(refusal=in_columns(price.refusal, wanted))
+
+
+def is_priced(row: CampaignRow, at: Context) -> bool:
+    """Whether a row's quote is there and young enough; one of the future is of unknown age."""
+    age = None if row.quoted_at is None else at.clock() - row.quoted_at
+    young = age is not None and 0 <= age < at.settings.quote_age
+    return row.state in ("quoted", "approved") and young
+
+
+async def fresh_price(row: CampaignRow, at: Context) -> CampaignRow | Observation | None:
+    """Return an approved row at a price that holds, asked again where its quote is too old.
+
+    Returns None when it is not approved any more, since it costs more than was agreed to; and
+    what was observed instead of a price, when the service cannot be asked.
+    """
+    if is_priced(row, at):
+        return row
+    try:
+        amount, refusal, _ = await ask_price(at.service, row)
+    except ServiceError as error:
+        return observation_of(error, at.clock())
+    now = at.clock()
+    if not await record_price(at, Quoted(row, amount, refusal)):
+        return None
+    agreed = row.quoted if row.approved is None else row.approved
+    return replace(row, quoted=amount, quoted_at=now, approved=agreed)
+
+
+async def record_price(at: Context, quoted: Quoted) -> bool:
+    """Record what was quoted; return whether an approved row is still approved."""
+    now = at.clock()
+    if quoted.row.state != "approved":
+        await at.ledger.write(partial(record_quote, quoted=quoted, at=now))
+        return False
+    tolerance = at.settings.quote_tolerance
+    return await at.ledger.write(partial(renew_quote, quoted=quoted, tolerance=tolerance, at=now))
+
+
+# The poll lane: is the video there yet? Reads only.
+#
+# The words for a finished render are not in the specification, so the proof is a signed address. It
+# is asked for at once when a webhook named the video; else the status is asked first, and the video
+# when the word is not one for a render under way, at every fifth poll, and past the deadline.
+
+
+async def poll(row: CampaignRow, memory: Memory, at: Context) -> Observation:
+    """Poll a render once."""
+    assert row.take is not None
+    assert row.take.video_id is not None, "a rendering row has a video"
+    video_id, accepted = row.take.video_id, row.take.accepted_at or at.clock()
+    try:
+        if memory.hint:
+            return await _video_first(video_id, at)
+        video = await at.service.get(video_id)
+        overdue = at.clock() - accepted > at.settings.deadline
+        if not video_is_asked_for(video.status, memory.polls + 1, overdue=overdue):
+            return Polled(video.status, video.poll_after, _charged(video))
+        try:
+            signed = await at.service.download(video_id)
+        except Conflict:
+            return _without_video(video)
+        return VideoReady(signed.url, _charged(video))
+    except ServiceError as error:
+        return observation_of(error, at.clock())
+
+
+async def _video_first(video_id: str, at: Context) -> Observation:
+    """Ask for the video that a webhook told of; then the status tells what it charged, or why not.
+
+    Without a status the charge is what was set aside.
+    """
+    try:
+        signed = await at.service.download(video_id)
+    except Conflict:
+        return _without_video(await at.service.get(video_id))
+    charged = None
+    with suppress(ServiceError):
+        charged = _charged(await at.service.get(video_id))
+    return VideoReady(signed.url, charged)
+
+
+def _without_video(video: Video) -> Polled:
+    return Polled(video.status, video.poll_after, _charged(video), downloadable=False)
+
+
+def _charged(video: Video) -> Decimal | None:
+    """Return the charge: what a render under way has cost so far is not what it will have cost."""
+    return None if video.status in RUNNING else video.charged
+
+
+# The cancel lane: ask the service to stop a render that somebody no longer wants.
+#
+# It costs nothing and may be asked again: the second answer is 409.
+
+
+async def cancel(row: CampaignRow, at: Context) -> Observation:
+    """Cancel a row's render; on 200 its reserved credits are released (specification, section 1).
+
+    409 says that no render is running: the video may be there.
+    """
+    assert row.take is not None
+    assert row.take.video_id is not None, "a rendering row has a video"
+    try:
+        video = await at.service.cancel(row.take.video_id)
+    except ServiceError as error:
+        observation = observation_of(error, at.clock())
+        # Without a clear answer, too: a poll tells what became of it.
+        return NotCancelled(str(error)) if isinstance(observation, Troubled) else observation
+    return Released(video.charged if video else None)
+
+
+# What the failure of a read tells: reading costs nothing, so every outcome may be asked again.
+
+
+#: A 429 that names no moment closes the gate for this long, in seconds.
+UNNAMED_WAIT = 60.0
+
+
+def observation_of(error: ServiceError, now: float) -> Observation:
+    """Return what the failure of a read tells; `now` is in Unix seconds."""
+    match error:
+        case RateLimited():
+            return closed(error, now)
+        case Unauthenticated() | Forbidden():
+            return AccessDenied(str(error))
+        case NotFound():
+            return Missing()
+        case NotSent():
+            return Unreached(str(error))
+        case _:
+            return Troubled(str(error))
+
+
+def closed(error: RateLimited, now: float) -> Closed:
+    """Return until when the gate is closed."""
+    until = error.retry_at or datetime.fromtimestamp(now + UNNAMED_WAIT, UTC)
+    return Closed(until, str(error))

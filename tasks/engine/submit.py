@@ -1,0 +1,259 @@
+"""Submits paid calls: intent first, then the create, then its outcome.
+
+Calls without a key are sent once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+
+from sqlalchemy import Connection
+
+from callsheet.tasks.engine.context import Context, heed
+from callsheet.tasks.engine.evidence import made_by
+from callsheet.tasks.engine.free_calls import closed, observation_of
+from callsheet.tasks.engine.policy.decision import (
+    Accepted,
+    Busy,
+    Missing,
+    NothingFound,
+    Observation,
+    RefusedAs,
+    Troubled,
+    Unknown,
+    Unmade,
+    Unreached,
+)
+from callsheet.tasks.ledger.service_state import (
+    PaidCall,
+    drop_call,
+    gate_of_group,
+    join_call,
+    open_call,
+    unsettled_calls,
+)
+from callsheet.tasks.ledger.statements import gathers
+from callsheet.tasks.ledger.takes import open_take
+from callsheet.tasks.ledger.values import CampaignRow, Take, rows_by_number
+from callsheet.tasks.runtime.errors import Conflict, NotSent, RateLimited, Refused, ServiceError
+
+# The submit lane: intent first, then the create, then what came of it.
+#
+# The one place that pays under a key; what takes none is in `submit_unkeyed`. The frozen bytes are
+# committed before the first of them leaves; after that only the same bytes under the same key are
+# ever sent for this take.
+
+
+#: Why nothing is sent by a run whose lease has lapsed.
+LOST = "another run has taken this campaign over"
+
+
+async def submit(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation] | None:
+    """Send a row's create; return the row as it then is and what was observed.
+
+    Returns None when the row had moved on, or the budget does not cover it: see the ledger.
+    """
+    if row.state == "approved":
+        intended = await _intend(row, at)
+        if intended is None:
+            return None
+        row = intended
+    else:
+        waiting = await reread(row, at)
+        if waiting is None:
+            return None
+        row = waiting
+    return row, await _create(row, at)
+
+
+async def search(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation]:
+    """Look for the video of a create whose key may be forgotten; pay nothing.
+
+    Only a record that carries our own key is adopted: titles are not unique, and the
+    organisation is shared. Absence in a list proves nothing, so nothing found asks a person.
+    """
+    assert row.take is not None, "a row is searched for by its take"
+    try:
+        async for video in at.service.list_videos():
+            raw = video.raw if isinstance(video.raw, dict) else {}
+            if raw.get("idempotency_key") == row.take.key:
+                return row, Accepted(video.id)
+    except ServiceError as error:
+        return row, observation_of(error, at.clock())
+    return row, NothingFound()
+
+
+async def _intend(row: CampaignRow, at: Context) -> CampaignRow | None:
+    key = row.key()
+    now = at.clock()
+    organisation = at.baseline.organisation
+    intent = partial(open_take, row=row, key=key, body=row.body(key), at=now, terms=at.terms)
+    opening = partial(_opened, row=row, organisation=organisation, intent=intent)
+    take, closed_until = await at.ledger.write(opening)
+    heed(at.service, closed_until)
+    if take is None:
+        return None
+    return replace(row, state="submitting", since=now, reason=None, take=take)
+
+
+@gathers
+def _opened(
+    connection: Connection,
+    row: CampaignRow,
+    *,
+    organisation: str,
+    intent: Callable[[Connection], Take | None],
+) -> tuple[Take | None, float]:
+    """Record the intent of a row; return its take, and until when the gate is closed."""
+    return intent(connection), gate_of_group(connection, organisation)
+
+
+async def reread(row: CampaignRow, at: Context) -> CampaignRow | None:
+    """Return a row that is under way whole, as the ledger has it, or None if it has moved on.
+
+    Another process may have heard of its take since: what was refused by then has no money set
+    aside any more.
+    """
+    (found,) = await at.ledger.read(partial(rows_by_number, numbers=[row.id]))
+    if _stands(found) != _stands(row):
+        return None
+    return found
+
+
+def _stands(row: CampaignRow) -> tuple[object, ...]:
+    assert row.take is not None, "a row under way has a take"
+    return row.state, row.take.id, row.take.intended_at
+
+
+async def _create(row: CampaignRow, at: Context) -> Observation:
+    assert row.take is not None, "a row in submitting has a take"
+    assert row.take.body, "what is sent is read whole before"
+    if not await at.in_charge():
+        # Whoever has the campaign now sends it, under the same key.
+        return Unreached(LOST)
+    try:
+        created = await at.service.make(row.operation, row.take.body, key=row.take.key)
+    except RateLimited as error:
+        return closed(error, at.clock())
+    except NotSent as error:
+        return Unreached(str(error))
+    except Conflict as error:
+        # Most likely the first call under this key is still at work: ask again, same key.
+        return Unknown(str(error))
+    except Refused as error:
+        return RefusedAs(error.status, str(error), of_key=_of_key(error))
+    except ServiceError as error:
+        return Unknown(str(error))
+    return Accepted(created.video_id, created.poll_after)
+
+
+def _of_key(error: Refused) -> bool:
+    """Whether a 422 is about the key and not about the brief; the specification has neither."""
+    return error.status == 422 and "idempot" in f"{error.code or ''} {error}".lower()
+
+
+# The lane of paid calls that take no idempotency key: baseline, intent, one send, evidence.
+#
+# What is sent here is sent once, on a connection of its own. When its answer is lost it is never
+# sent again by itself: what it made is looked for (`evidence`).
+
+
+#: So many calls whose outcome nobody knows stop all further ones.
+BREAKER = 3
+
+
+async def submit_unkeyed(
+    row: CampaignRow, at: Context, may_pay: Callable[[], bool]
+) -> tuple[CampaignRow, Observation] | None:
+    """Send an approved row's call once; return the row as it then is and what was observed.
+
+    Returns None when the row had moved on, the budget does not cover it (see the ledger), or
+    `may_pay` says no: it is asked before the call is begun, that is, its intent written.
+    """
+    try:
+        await at.baseline.refresh(at=at.clock())
+    except ServiceError as error:
+        observation = observation_of(error, at.clock())
+        return row, Troubled("the service lists no videos") if isinstance(
+            observation, Missing
+        ) else observation
+    if not may_pay():
+        return None
+    intended, closed_until = await at.ledger.write(partial(_intend_unkeyed, row=row, at=at))
+    heed(at.service, closed_until)
+    if isinstance(intended, Busy):
+        return row, intended
+    if intended is None:
+        return None
+    row = replace(row, state="submitting", since=at.clock(), reason=None, take=intended)
+    return row, await _send(row, intended, at)
+
+
+async def search_made(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation] | None:
+    """Look for what a call with a lost answer has made; pay nothing.
+
+    Returns None when the row had moved on.
+    """
+    whole = await reread(row, at)
+    if whole is None:
+        return None
+    row = whole
+    assert row.take is not None, "a row is searched for by its take"
+    try:
+        found, candidates = await made_by(at.baseline, row.take.asked(), row.take.intended_at)
+    except ServiceError as error:
+        return row, observation_of(error, at.clock())
+    if found is not None:
+        return row, Accepted(found.id, found.poll_after)
+    return row, NothingFound(candidates)
+
+
+def _intend_unkeyed(
+    connection: Connection, row: CampaignRow, at: Context
+) -> tuple[Take | Busy | None, float]:
+    """Commit intent, body and money; nothing is sent while another such call is unsettled.
+
+    Returns also until when the gate is closed.
+    """
+    now, organisation = at.clock(), at.baseline.organisation
+    body = row.body(None)
+    gate = gate_of_group(connection, organisation)
+    unsettled = unsettled_calls(connection, organisation)
+    if len(unsettled) >= BREAKER:
+        return Busy(_words(unsettled), since=None), gate
+    call_id = open_call(
+        connection, organisation=organisation, operation=row.operation, body=body, at=now
+    )
+    if call_id is None:
+        under_way = [call for call in unsettled if call.closed_at is None]
+        since = min((call.opened_at for call in under_way), default=now)
+        return Busy(_words(under_way), since=since), gate
+    take = open_take(connection, row, key=row.key(), body=body, at=now, terms=at.terms)
+    if take is None:
+        drop_call(connection, call_id)
+    else:
+        join_call(connection, call_id, take_id=take.id)
+    return take, gate
+
+
+async def _send(row: CampaignRow, take: Take, at: Context) -> Observation:
+    if not await at.in_charge():
+        return Unmade(LOST)
+    try:
+        created = await at.service.make(row.operation, take.body, key=None)
+    except RateLimited as error:
+        return Unmade(str(error), closed(error, at.clock()).until)
+    except NotSent as error:
+        return Unmade(str(error))
+    except Refused as error:
+        return RefusedAs(error.status, str(error))
+    except ServiceError as error:
+        return Unknown(str(error))
+    return Accepted(created.video_id, created.poll_after)
+
+
+def _words(found: Iterable[PaidCall]) -> str:
+    named = ", ".join(str(call) for call in found) or "another process"
+    return f"waits for paid calls without a key whose outcome is not known yet: {named}"

@@ -1,0 +1,63 @@
+"""What people did: every change that somebody asked for, in the order in which they did it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from callsheet.tasks.ledger.schema_runs import acts
+from callsheet.tasks.runtime.redact import redact
+
+
+@dataclass(frozen=True, kw_only=True)
+class Act:
+    """One line of the activity log; `rows` is how many it was about, where it was about rows."""
+
+    id: int
+    at: float
+    by: str
+    act: str
+    campaign: str | None
+    rows: int | None
+    words: str | None
+
+
+def note_act(
+    connection: Connection,
+    *,
+    at: float,
+    by: str,
+    act: str,
+    campaign: str | None = None,
+    rows: int | None = None,
+    words: str | None = None,
+) -> int:
+    """Write down that somebody did something (`approve`, `invite`); return its number."""
+    said = redact(words) if words else None
+    made = acts.insert().values(at=at, by=by, act=act, campaign=campaign, rows=rows, words=said)
+    return int(connection.execute(made.returning(acts.c.id)).scalar_one())
+
+
+def has_acted(connection: Connection, *, act: str, by: str, campaign: str) -> bool:
+    """Whether somebody has done something in a campaign."""
+    one = select(acts.c.id).where(acts.c.campaign == campaign, acts.c.act == act, acts.c.by == by)
+    return connection.execute(one.limit(1)).first() is not None
+
+
+def restored_since(connection: Connection, moment: float) -> bool:
+    """Whether the ledger was restored from a backup at, or after, a moment (Unix seconds)."""
+    one = select(acts.c.id).where(acts.c.act == "restore", acts.c.at >= moment)
+    return connection.execute(one.limit(1)).first() is not None
+
+
+def acts_of(
+    connection: Connection, *, campaign: str | None = None, before: int | None = None, limit: int
+) -> list[Act]:
+    """Return what was done, newest first: of all or of a campaign, and before a number."""
+    query = select(acts).order_by(acts.c.id.desc()).limit(limit)
+    if campaign is not None:
+        query = query.where(acts.c.campaign == campaign)
+    if before is not None:
+        query = query.where(acts.c.id < before)
+    return [Act(**found) for found in connection.execute(query).mappings()]

@@ -1,0 +1,303 @@
+"""Copies of a whole ledger.
+
+Its tables, whether it is sound, and files that get their name once they are complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection, func, inspect, or_, select, text
+
+# Their tables are the ledger's as well.
+from callsheet.tasks.ledger import schema_runs  # noqa: F401
+from callsheet.tasks.ledger.schema import campaigns, metadata, rows, takes
+from callsheet.tasks.runtime.errors import BadInput, LedgerError
+from callsheet.tasks.values.amounts import from_micro, in_credits
+
+# A whole ledger from one database into another, of either kind: every line of every table.
+#
+# Knows no table by name: what a later version adds is copied as well.
+
+
+#: Lines that are in memory at once.
+PAGE = 500
+
+
+def copy_tables(source: Connection, target: Connection) -> int:
+    """Copy every line into tables that are empty; return how many lines that were.
+
+    Both have the newest schema. What `target` has afterwards is for its transaction to commit.
+    """
+    lines = 0
+    for table in metadata.sorted_tables:
+        found = source.execute(select(table), execution_options={"yield_per": PAGE})
+        for page in found.mappings().partitions():
+            target.execute(table.insert(), [dict(line) for line in page])
+            lines += len(page)
+    if target.dialect.name == "postgresql":
+        _count_on(target)
+    return lines
+
+
+def count_lines(connection: Connection) -> int:
+    """Return how many lines a ledger of any schema has, over all its tables."""
+    there = set(inspect(connection).get_table_names())
+    tables = (table for table in metadata.sorted_tables if table.name in there)
+    counts = (select(func.count()).select_from(table) for table in tables)
+    return sum(connection.execute(count).scalar_one() for count in counts)
+
+
+def empty_tables(connection: Connection) -> None:
+    """Remove every line of every table."""
+    for table in reversed(metadata.sorted_tables):
+        connection.execute(table.delete())
+
+
+def _count_on(target: Connection) -> None:
+    """Have PostgreSQL number what comes next after what was copied, numbers and all."""
+    for table in metadata.sorted_tables:
+        if (column := table.autoincrement_column) is not None:
+            named = {"table": table.name, "column": column.name}
+            sequence = text("SELECT pg_get_serial_sequence(:table, :column)")
+            if (name := target.execute(sequence, named).scalar()) is not None:
+                most = select(func.coalesce(func.max(column), 0) + 1).scalar_subquery()
+                target.execute(select(func.setval(name, most, False)))
+
+
+# Is a ledger whole, and does it add up? What is wrong is said, and nothing is mended.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unsound:
+    """One thing that is wrong: `is_damage` of the database itself, or of what it says."""
+
+    words: str
+    is_damage: bool
+
+
+def unsound(connection: Connection) -> list[Unsound]:
+    """Return what is wrong with a ledger; nothing for one that is sound.
+
+    The database's own checks; whether every line refers to one that is there; and whether each
+    campaign's account is the sum of what its takes have set aside and were charged.
+    """
+    found = [Unsound(words=words, is_damage=True) for words in _damage(connection)]
+    return found or [Unsound(words=words, is_damage=False) for words in _sums(connection)]
+
+
+def _damage(connection: Connection) -> Iterator[str]:
+    if connection.dialect.name != "sqlite":
+        # PostgreSQL refuses what refers to nothing, and checks its pages as it reads them.
+        return
+    for (words,) in connection.execute(text("PRAGMA integrity_check")):
+        if words != "ok":
+            yield str(words)
+    for table, number, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
+        yield f"line {number} of {table} refers to a line of {parent} that is not there"
+
+
+def _sums(connection: Connection) -> Iterator[str]:
+    reserved = func.coalesce(func.sum(takes.c.reserved), 0)
+    charged = func.coalesce(func.sum(takes.c.charged), 0)
+    joined = campaigns.outerjoin(rows, rows.c.campaign_id == campaigns.c.id)
+    joined = joined.outerjoin(takes, takes.c.row_id == rows.c.id)
+    accounts = (campaigns.c.name, campaigns.c.reserved, campaigns.c.charged)
+    query = select(*accounts, reserved, charged).select_from(joined)
+    query = query.group_by(campaigns.c.id, *accounts)
+    differ = or_(campaigns.c.reserved != reserved, campaigns.c.charged != charged)
+    for name, its_reserved, its_charged, all_reserved, all_charged in connection.execute(
+        query.having(differ)
+    ):
+        for what, own, of_takes in (
+            ("set aside", its_reserved, all_reserved),
+            ("charged", its_charged, all_charged),
+        ):
+            if own != of_takes:
+                yield (
+                    f"{name}: its account says {in_credits(from_micro(int(own)))} {what}, its "
+                    f"takes {in_credits(from_micro(int(of_takes)))}"
+                )
+
+
+# Files that get their name once they are whole, and replace nothing that came there meanwhile.
+#
+# Owns how that is done on file systems of every kind. Knows no table.
+
+
+#: What SQLite keeps beside a database, under its name with this behind it.
+LOGS = ("-wal", "-shm", "-journal")
+
+#: How a file is called before it has its name.
+_PART = re.compile(r"\..+\.[0-9a-f]{8}\.part")
+#: What is written to is younger, in seconds: whoever began a part that is older is gone.
+_LEFT = 86_400.0
+_HEAD = b"SQLite format 3\0"
+
+
+@contextmanager
+def temporary(path: Path) -> Iterator[Path]:
+    """Yield where a file is written before it has its name; only its owner can read it."""
+    copy = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise LedgerError(
+            f"{path} cannot be made: {error.strerror}; nothing was written",
+            remedy="name a place that you may write to",
+        ) from error
+    try:
+        yield copy
+    finally:
+        for name in ("", *LOGS):
+            copy.with_name(copy.name + name).unlink(missing_ok=True)
+
+
+def remove_left(folder: Path, *, at: float) -> int:
+    """Remove what writers left in a folder who were killed; return how many files that were.
+
+    Only a ledger, or nothing, under a name of ours, that nobody has written to for a day before
+    `at` (Unix seconds) and that nobody has locked. What cannot be removed stays.
+    """
+    removed = 0
+    with suppress(OSError):
+        for part in [*folder.iterdir()]:
+            if _PART.fullmatch(part.name) and _is_left(part, at=at):
+                for name in ("", *LOGS):
+                    part.with_name(part.name + name).unlink(missing_ok=True)
+                removed += 1
+    return removed
+
+
+def _is_left(part: Path, *, at: float) -> bool:
+    logs = [part.with_name(part.name + name) for name in LOGS]
+    files = [part, *(log for log in logs if log.exists())]
+    if part.is_symlink() or any(one.stat().st_mtime > at - _LEFT for one in files):
+        return False
+    with part.open("rb") as opened:
+        if opened.read(len(_HEAD)) not in (b"", _HEAD):
+            return False
+    try:
+        with closing(sqlite3.connect(part, isolation_level=None, timeout=0)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        # What is cut short is damaged, and nobody's.
+        return "locked" not in str(error)
+    return True
+
+
+def give_name(copy: Path, path: Path) -> None:
+    """Give a file that is on the disk its name. Raises BadInput where that is taken."""
+    try:
+        try:
+            # Unlike a rename it replaces nothing that came there meanwhile.
+            os.link(copy, path)
+        except FileExistsError:
+            raise
+        except OSError:
+            # FAT, exFAT and many network mounts have no hard links: there the name is taken first.
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            os.replace(copy, path)
+    except FileExistsError as error:
+        raise BadInput(f"{path} already exists; nothing was written") from error
+    sync_folder(path.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Have a file's bytes on the disk."""
+    with path.open("rb") as written:
+        os.fsync(written.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# Has an SQLite ledger make way for another: kept beside it, whole, and used by nobody meanwhile.
+#
+# SQLite takes a log for that of whatever file has its name. So nobody may open the ledger between
+# the last look and the replacement, and no log of the old one may stay: its lines would become the
+# new one's.
+
+
+@contextmanager
+def made_way(file: Path, before: Path) -> Iterator[None]:
+    """Keep what is at `file`, and its logs, as `before`; nobody gets at it until the end.
+
+    Raises LedgerError where another program has it open, BadInput where `before` is there.
+    """
+    with _alone_with(file) as connection:
+        _keep(file, before, connection)
+        keep_logs(file, before)
+        yield
+
+
+def keep_logs(file: Path, before: Path) -> None:
+    """Move the logs of a ledger that was not closed, so that they are no other file's."""
+    for name in LOGS:
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(file.with_name(file.name + name), before.with_name(before.name + name))
+    sync_folder(file.parent)
+
+
+@contextmanager
+def _alone_with(file: Path) -> Iterator[sqlite3.Connection | None]:
+    """Keep everybody else out of a ledger; yield None for a file that is no sound database."""
+    connection = sqlite3.connect(file, isolation_level=None, timeout=1.0)
+    with contextlib.closing(connection):
+        try:
+            # It leaves the mode only for somebody who is alone, and takes the log in before.
+            (mode,) = connection.execute("PRAGMA journal_mode=DELETE").fetchone()
+            alone = mode != "wal"
+            if alone:
+                # Whoever opens it from now on waits, and finds that the file was replaced. The lock
+                # outlasts the transaction, within which it could not be copied.
+                connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+                connection.execute("BEGIN EXCLUSIVE")
+                connection.execute("COMMIT")
+        except sqlite3.DatabaseError as error:
+            if "locked" not in str(error):
+                # Nobody can work with it: whoever has it open keeps its log.
+                yield None
+                return
+            alone = False
+        if not alone:
+            raise LedgerError(
+                f"another program has {file} open; the ledger is as it was",
+                remedy="stop the board, the receiver and every run, then restore again",
+            )
+        yield connection
+
+
+def _keep(file: Path, before: Path, connection: sqlite3.Connection | None) -> None:
+    """Give what is at `file` a second name, or copy it where a file has one name alone."""
+    try:
+        os.link(file, before)
+    except FileExistsError as error:
+        raise BadInput(f"{before} already exists; the ledger is as it was") from error
+    except OSError:
+        with temporary(before) as copy:
+            if connection is None:
+                shutil.copyfile(file, copy)
+            else:
+                # To open and close the file here would let go of the lock.
+                target = sqlite3.connect(copy)
+                with contextlib.closing(target):
+                    connection.backup(target)
+            sync_file(copy)
+            give_name(copy, before)

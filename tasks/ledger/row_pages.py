@@ -1,0 +1,425 @@
+"""Rows as people see them, page by page, with counts for each filter. Reads only."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, Literal, get_args
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import Row as Record
+
+from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in
+from callsheet.tasks.ledger.figures import Figures, figures_of
+from callsheet.tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
+from callsheet.tasks.ledger.row_selection import (
+    RowFilter,
+    is_walked,
+    matching,
+    verdicts,
+    video,
+    with_video,
+)
+from callsheet.tasks.ledger.schema import deliveries, rows, takes
+from callsheet.tasks.ledger.values import STATES, State
+from callsheet.tasks.runtime.errors import BadInput
+
+# What the ledger shows of a campaign's rows to people, page by page. Reads only.
+#
+# A page of ten thousand rows costs what one of ten does: the numbers of its rows are found first,
+# in the order of an index, and whole rows are read for these alone.
+
+
+#: sheet: its order. since: what changed last comes first. worst: videos with most that is wrong
+#: come first, then the order of the sheet.
+Sort = Literal["sheet", "since", "worst"]
+SORTS: tuple[Sort, ...] = get_args(Sort)
+#: Rows of one page, unless somebody asks for fewer; more are not given.
+PAGE = 100
+MOST = 500
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownRow:
+    """A row as a line or a video's card shows it; amounts in credits, moments in Unix seconds.
+
+    What is said of the video is said of the newest that the row has, of whichever take:
+    `video_take`
+    is its number, `video_id` its number in the ledger; without a video both are None. `checks` is
+    what was found when the video was looked at: name to "ok" or what is wrong. `files` are the
+    kinds that are in the store: mp4, srt, vtt.
+    """
+
+    id: int
+    row: str
+    title: str
+    state: State
+    since: float
+    reason: str | None
+    operation: str
+    tool: str | None
+    language: str | None
+    ratio: str | None
+    tags: Sequence[str]
+    notes: str | None
+    take: int
+    figures: Figures
+    video_id: int | None = None
+    video_take: int | None = None
+    delivered_at: float | None = None
+    seconds: float | None = None
+    files: Sequence[str] = ()
+    review: Review | None = None
+    checks: Mapping[str, str] = field(default_factory=dict)
+    flagged: int = 0
+    pictures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def quoted(self) -> Decimal | None:
+        """What its next or present take is to cost."""
+        return self.figures.quoted
+
+    @property
+    def charged(self) -> Decimal | None:
+        """What all its takes have cost."""
+        return self.figures.charged
+
+    @property
+    def verdict(self) -> str | None:
+        """keep, reject, or None where not reviewed yet."""
+        return self.review.verdict if self.review else None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A page of rows, and what to name for those after it; None: there are no more."""
+
+    rows: Sequence[ShownRow]
+    next: str | None
+
+
+def shown_rows(
+    connection: Connection,
+    campaign_id: int,
+    which: RowFilter | None = None,
+    *,
+    sort: Sort = "sheet",
+    after: str | None = None,
+    limit: int = PAGE,
+) -> Shown:
+    """Return a page of the rows that match, behind the place that `after` names.
+
+    Raises BadInput for an `after` that no page of this order gave.
+    """
+    which, limit = which or RowFilter(), max(1, min(limit, MOST))
+    places = _places(connection, campaign_id, which, sort, _Place.read(sort, after), limit + 1)
+    page = places[:limit]
+    found = rows_by_id(connection, campaign_id, [place.id for place in page])
+    more = len(places) > limit
+    return Shown([found[place.id] for place in page], page[-1].as_text(sort) if more else None)
+
+
+def count_shown(connection: Connection, campaign_id: int, which: RowFilter | None = None) -> int:
+    """Return how many rows match."""
+    query = _numbers(connection, campaign_id, which or RowFilter())
+    return connection.scalar(select(func.count()).select_from(query.subquery())) or 0
+
+
+def names_shown(
+    connection: Connection, campaign_id: int, which: RowFilter | None = None
+) -> list[str]:
+    """Return the ids of all rows that match, in the order of the sheet."""
+    query = _numbers(connection, campaign_id, which or RowFilter(), rows.c.row)
+    return [name for _, name in connection.execute(query.order_by(rows.c.position, rows.c.id))]
+
+
+def videos_shown(
+    connection: Connection, campaign_id: int, which: RowFilter | None = None
+) -> list[int]:
+    """Return the takes, by their numbers in the ledger, whose videos are those of rows that match,
+    in the order of the sheet."""
+    query = _numbers(connection, campaign_id, which or RowFilter(), video.c.id)
+    query = query.where(video.c.id.is_not(None)).order_by(rows.c.position, rows.c.id)
+    return [take for _, take in connection.execute(query)]
+
+
+def video_of_take(
+    connection: Connection, *, campaign_id: int, row: str, take: int | None = None
+) -> int | None:
+    """Return a take of a row, by the row's id and the take's number, as the ledger numbers it.
+
+    Without a number that of the row's newest video. None where there is none.
+    """
+    mine = (rows.c.campaign_id == campaign_id, rows.c.row == row)
+    query = select(VIDEO_TAKE).select_from(rows).where(*mine)
+    if take is not None:
+        query = select(takes.c.id).join(rows, rows.c.id == takes.c.row_id)
+        query = query.where(*mine, takes.c.number == take)
+    found: int | None = connection.scalar(query)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a row stands in an order: what the order goes by first, its position, its number."""
+
+    by: float
+    position: int
+    id: int
+
+    @classmethod
+    def read(cls, sort: Sort, text: str | None) -> _Place | None:
+        if not text:
+            return None
+        try:
+            named, first, position, number = text.split("~")
+            place = cls(float(first), int(position), int(number))
+            if named == sort and place.is_sound:
+                return place
+        except ValueError:
+            pass
+        raise BadInput(
+            f'"{text[:80]}" is no place in this order of rows',
+            remedy="begin with the first page again",
+        )
+
+    def as_text(self, sort: Sort) -> str:
+        # Of a moment every bit counts, or a row would be shown twice.
+        return f"{sort}~{self.by!r}~{self.position}~{self.id}"
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether a database takes it."""
+        return math.isfinite(self.by) and max(abs(self.position), abs(self.id)) < 2**31
+
+
+def _places(
+    connection: Connection,
+    campaign_id: int,
+    which: RowFilter,
+    sort: Sort,
+    after: _Place | None,
+    limit: int,
+) -> list[_Place]:
+    walked = is_walked(connection, campaign_id, which)
+    if sort == "since":
+        return _by_since(connection, campaign_id, which, after, limit, walked=walked)
+    if sort == "sheet":
+        return _by_sheet(connection, campaign_id, which, after, limit, walked=walked)
+    found: list[_Place] = []
+    if after is None or after.by > 0:
+        found = _worst(connection, campaign_id, which, after, limit)
+    if len(found) < limit and which.flagged is not True:
+        behind = after if after is not None and after.by == 0 else None
+        rest = limit - len(found)
+        found += _by_sheet(connection, campaign_id, which, behind, rest, walked=walked, clean=True)
+    return found
+
+
+def _numbers(
+    connection: Connection, campaign_id: int, which: RowFilter, *columns: Any
+) -> Select[Any]:
+    """Return a query of the numbers of all rows that match, and of `columns`."""
+    walked = is_walked(connection, campaign_id, which)
+    query = with_video(select(rows.c.id, *columns).select_from(rows))
+    return matching(query, campaign_id, which, walked=walked)
+
+
+def _by_sheet(
+    connection: Connection,
+    campaign_id: int,
+    which: RowFilter,
+    after: _Place | None,
+    limit: int,
+    *,
+    walked: bool,
+    clean: bool = False,
+) -> list[_Place]:
+    """Return places in the order of the sheet; with `clean` only of rows without a flag."""
+    # As it stands, SQLite would walk through all in the order of the sheet for a few.
+    position: ColumnElement[Any] = rows.c.position if walked else rows.c.position + 0
+    query = with_video(select(rows.c.position, rows.c.id).select_from(rows))
+    query = matching(query, campaign_id, which, walked=walked)
+    if clean:
+        query = query.where(func.coalesce(video.c.flagged, 0) == 0)
+    if after is not None:
+        same = and_(position == after.position, rows.c.id > after.id)
+        query = query.where(position >= after.position, or_(position > after.position, same))
+    found = connection.execute(query.order_by(position, rows.c.id).limit(limit))
+    return [_Place(0.0, position, number) for position, number in found]
+
+
+def _by_since(
+    connection: Connection,
+    campaign_id: int,
+    which: RowFilter,
+    after: _Place | None,
+    limit: int,
+    *,
+    walked: bool,
+) -> list[_Place]:
+    query = with_video(select(rows.c.since, rows.c.id).select_from(rows))
+    query = matching(query, campaign_id, which, walked=walked)
+    if after is not None:
+        same = and_(rows.c.since == after.by, rows.c.id < after.id)
+        query = query.where(or_(rows.c.since < after.by, same))
+    query = query.order_by(rows.c.since.desc(), rows.c.id.desc()).limit(limit)
+    return [_Place(since, 0, number) for since, number in connection.execute(query)]
+
+
+def _worst(
+    connection: Connection,
+    campaign_id: int,
+    which: RowFilter,
+    after: _Place | None,
+    limit: int,
+) -> list[_Place]:
+    """Return places of rows whose video was flagged, of which there are few."""
+    query = with_video(select(video.c.flagged, rows.c.position, rows.c.id).select_from(rows))
+    if which.flagged is False:
+        return []
+    query = matching(query, campaign_id, replace(which, flagged=True), walked=False)
+    if after is not None:
+        later = and_(rows.c.position == after.position, rows.c.id > after.id)
+        same = and_(video.c.flagged == int(after.by), or_(rows.c.position > after.position, later))
+        query = query.where(or_(video.c.flagged < int(after.by), same))
+    order = (video.c.flagged.desc(), rows.c.position, rows.c.id)
+    found = connection.execute(query.order_by(*order).limit(limit))
+    return [_Place(float(flags), position, number) for flags, position, number in found]
+
+
+_PRESENT = takes.alias("present")
+_LINE = (
+    select(
+        rows.c.id, rows.c.row, rows.c.state, rows.c.since, rows.c.reason, rows.c.operation,
+        rows.c.request, rows.c.tags, rows.c.notes,
+        func.coalesce(_PRESENT.c.number, 0).label("take"), VIDEO_TAKE.label("video_id"),
+    )
+    .select_from(rows)
+    .outerjoin(_PRESENT, _PRESENT.c.id == rows.c.take_id)
+)  # fmt: skip
+_VIDEO = select(
+    video.c.id, video.c.number, video.c.delivered_at, video.c.checks, video.c.flagged,
+    video.c.pictures,
+    *(verdicts.c[name] for name in REVIEW_COLUMNS),
+).outerjoin(verdicts, verdicts.c.take_id == video.c.id)  # fmt: skip
+_KEPT = select(deliveries.c.take_id, deliveries.c.kind, deliveries.c.seconds)
+
+
+def rows_by_id(
+    connection: Connection, campaign_id: int, numbers: Sequence[int]
+) -> dict[int, ShownRow]:
+    """Return some rows of a campaign by their numbers in the ledger."""
+    if not numbers:
+        return {}
+    found = connection.execute(_LINE.where(rows.c.id.in_(numbers))).all()
+    figures = figures_of(connection, campaign_id, numbers=numbers)
+    # By their numbers, one after the other: joined at once they are a plan that a database without
+    # statistics may go wrong about.
+    videos = [line.video_id for line in found if line.video_id is not None]
+    takes_of_videos = {
+        line.id: line._asdict() for line in connection.execute(_VIDEO.where(video.c.id.in_(videos)))
+    }
+    files: dict[int, list[Record[Any]]] = {}
+    query = _KEPT.where(deliveries.c.take_id.in_(videos)).order_by(deliveries.c.id)
+    for file in connection.execute(query):
+        files.setdefault(file.take_id, []).append(file)
+    return {
+        line.id: _shown(
+            line,
+            figures[line.id],
+            takes_of_videos.get(line.video_id, {}),
+            files.get(line.video_id, ()),
+        )
+        for line in found
+    }
+
+
+def _shown(
+    line: Record[Any], figures: Figures, made: Mapping[str, Any], files: Sequence[Record[Any]]
+) -> ShownRow:
+    raw = line._asdict()
+    wanted = json.loads(raw["request"])
+    return ShownRow(
+        id=raw["id"],
+        row=raw["row"],
+        title=str(wanted.get("title") or wanted.get("topic") or raw["row"]),
+        state=raw["state"],
+        since=raw["since"],
+        reason=raw["reason"],
+        operation=raw["operation"],
+        tool=wanted.get("tool"),
+        language=wanted.get("language"),
+        ratio=wanted.get("aspect_ratio"),
+        tags=tuple(json.loads(raw["tags"])),
+        notes=raw["notes"],
+        take=raw["take"],
+        figures=figures,
+        video_id=raw["video_id"],
+        video_take=made.get("number"),
+        delivered_at=made.get("delivered_at"),
+        seconds=next((file.seconds for file in files if file.kind == "mp4"), None),
+        files=[file.kind for file in files],
+        review=review_in(made) if made else None,
+        checks=checks_in(made.get("checks")),
+        flagged=made.get("flagged") or 0,
+        pictures=json.loads(made.get("pictures") or "{}"),
+    )
+
+
+# How many rows of a campaign there are of a kind, for whoever chooses among them. Reads only.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Counts:
+    """Rows of a campaign in all, by state and by tag; its videos by verdict, and how many of them
+    something was found wrong with. Only what there is any of is listed but for `reviews`."""
+
+    total: int
+    states: Mapping[State, int]
+    tags: Mapping[str, int]
+    videos: int
+    reviews: Mapping[str, int]
+    flagged: int
+
+
+def counts_of(connection: Connection, campaign_id: int) -> Counts:
+    """Return the counts of all rows of a campaign."""
+    mine = rows.c.campaign_id == campaign_id
+    counted = select(rows.c.state, func.count()).where(mine).group_by(rows.c.state)
+    by_state: dict[State, int] = dict(connection.execute(counted).tuples().all())
+    said = _reviews(connection, campaign_id)
+    videos = sum(said.values())
+    return Counts(
+        total=sum(by_state.values()),
+        states={state: by_state[state] for state in STATES if state in by_state},
+        tags=tags_of(connection, campaign_id),
+        videos=videos,
+        reviews={verdict: said.get(verdict, 0) for verdict in ("keep", "reject", "none")},
+        flagged=count_shown(connection, campaign_id, RowFilter(flagged=True)),
+    )
+
+
+def _reviews(connection: Connection, campaign_id: int) -> dict[str, int]:
+    """Return how many rows have a video with each verdict, and `none` with none."""
+    said = func.coalesce(verdicts.c.verdict, "none")
+    query = with_video(select(said, func.count()).select_from(rows))
+    query = query.where(rows.c.campaign_id == campaign_id, video.c.id.is_not(None))
+    return dict(connection.execute(query.group_by(verdicts.c.verdict)).tuples().all())
+
+
+def tags_of(connection: Connection, campaign_id: int) -> Mapping[str, int]:
+    """Return how many rows of a campaign have each tag."""
+    query = (
+        select(rows.c.tags, func.count())
+        .where(rows.c.campaign_id == campaign_id, rows.c.tags != "[]")
+        .group_by(rows.c.tags)
+    )
+    found: Counter[str] = Counter()
+    for several, number in connection.execute(query):
+        found.update(dict.fromkeys(set(json.loads(several)), number))
+    return dict(sorted(found.items()))

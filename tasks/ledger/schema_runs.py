@@ -1,0 +1,332 @@
+"""The tables of people, plans and runs: the board, nightly runs, and distributed runs.
+
+Part of the same database as `schema`.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+)
+from sqlalchemy import UniqueConstraint as Unique
+
+from callsheet.tasks.ledger.schema import Id, metadata
+
+# The ledger's tables of who works with it on the board: people, plans, runs, and what they did.
+#
+# The same database as `schema`, in whose file the rest is. Amounts are millionths of a credit,
+# moments are Unix seconds (UTC). Of secrets only digests are kept: sha256 in hex.
+
+
+# Who may do what on the board and by its interface. Of a token only the sha256 (hex) is kept.
+people = Table(
+    "people",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", String(200), nullable=False, unique=True),
+    # viewer, reviewer, approver, admin
+    Column("role", String(16), nullable=False),
+    Column("token", String(64), unique=True),
+    # Credits a day that the person may approve; null: no limit.
+    Column("allowance", BigInteger),
+    Column("invited_by", String(200)),
+    Column("invited_at", Float, nullable=False),
+    Column("revoked_at", Float),
+)
+
+# One-time addresses for a browser to log in, by digest.
+logins = Table(
+    "logins",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("person_id", Id, ForeignKey("people.id"), nullable=False),
+    Column("expires_at", Float, nullable=False),
+    Column("used_at", Float),
+)
+
+# Addresses for people from outside: no account, some campaign, some rights, for a while.
+links = Table(
+    "links",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
+    Column("name", String(200), nullable=False),
+    # Some of see, decide, download, with commas between.
+    Column("rights", String(40), nullable=False),
+    Column("made_by", String(200), nullable=False),
+    Column("made_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+    Column("revoked_at", Float),
+    Index(None, "campaign_id"),
+)
+
+# Browsers that are logged in, by the digest of their cookie: a person's, or a link's.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("person_id", Id, ForeignKey("people.id")),
+    Column("link_id", Id, ForeignKey("links.id")),
+    Column("made_at", Float, nullable=False),
+    Column("seen_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+)
+
+# Sheets that were handed in: where each is now, and what it was called.
+sheets = Table(
+    "sheets",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("name", Text, nullable=False),
+    # A path, an https:// or an s3:// address; what was handed in is kept as a file.
+    Column("place", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("added_by", String(200), nullable=False),
+    Column("added_at", Float, nullable=False),
+)
+
+# Plans that wait for somebody's word, or had it. What is in one never changes once it is ready.
+plans = Table(
+    "plans",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    # run: of a sheet; retake: other takes of rows of a campaign.
+    Column("kind", String(8), nullable=False),
+    Column("campaign", String(200), nullable=False),
+    Column("sheet_id", String(40), ForeignKey("sheets.id")),
+    # What was asked for, as JSON: selection, budget, rows, why.
+    Column("terms", Text, nullable=False),
+    # quoting, ready, approved, void, expired, failed
+    Column("state", String(16), nullable=False),
+    # The plan as `plan --json` says it, once it is ready.
+    Column("document", Text),
+    Column("total", BigInteger),
+    # Why it is void or failed, for people.
+    Column("words", Text),
+    Column("made_by", String(200), nullable=False),
+    Column("made_at", Float, nullable=False),
+    Column("expires_at", Float),
+    Column("approved_by", String(200)),
+    Column("approved_at", Float),
+    # The plan that took its place, since something had moved on.
+    Column("replaced_by", String(40)),
+    Index(None, "campaign", "made_at"),
+    Index(None, "approved_by", "approved_at"),
+)
+
+# Runs that were started for an approved plan, and how each ended; the lease `run:ID` says who is
+# at work.
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("plan_id", String(40), ForeignKey("plans.id"), nullable=False, unique=True),
+    Column("campaign", String(200), nullable=False),
+    Column("started_by", String(200), nullable=False),
+    Column("asked_at", Float, nullable=False),
+    Column("begun_at", Float),
+    Column("ended_at", Float),
+    Column("exit", Integer),
+    Column("words", Text),
+    # A parked one is started again then.
+    Column("due_at", Float),
+    Index(None, "campaign", "asked_at"),
+)
+
+# What people did, newest last: every change that somebody asked for, and from where.
+acts = Table(
+    "acts",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("by", String(200), nullable=False),
+    Column("act", String(40), nullable=False),
+    Column("campaign", String(200)),
+    # How many rows it was about, where it was about rows.
+    Column("rows", Integer),
+    Column("words", Text),
+    Index(None, "campaign", "id"),
+)
+
+# What was answered to a call that may be sent again under the same Idempotency-Key.
+answers = Table(
+    "answers",
+    metadata,
+    # Of who asked, and the key.
+    Column("digest", String(64), primary_key=True),
+    # Of method, path and body.
+    Column("request", String(64), nullable=False),
+    Column("status", Integer),
+    Column("body", Text),
+    Column("at", Float, nullable=False),
+    Index(None, "at"),
+)
+
+
+# The ledger's tables of nights: which were swept, what lies in the inboxes, pauses, notices.
+#
+# The same database as `schema`. Amounts are millionths of a credit, moments are Unix seconds (UTC).
+
+
+# One sweep of an inbox of sheets, named by its date; the lease `night:INBOX` says who sweeps.
+nights = Table(
+    "nights",
+    metadata,
+    Column("id", Id, primary_key=True),
+    # A name of `nights.toml`, or the place that was typed.
+    Column("inbox", String(200), nullable=False),
+    # The date in the schedule's zone, as 2026-11-22.
+    Column("date", String(10), nullable=False),
+    Column("zone", String(64), nullable=False),
+    Column("begun_at", Float, nullable=False),
+    Column("ended_at", Float),
+    # As of the command line.
+    Column("exit", Integer),
+    # What the standing approval of this night has approved by now.
+    Column("approved", BigInteger, nullable=False, server_default="0"),
+    # Why nothing was swept: paused, superseded.
+    Column("skipped", Text),
+    # What came of it so far, as JSON, over all its sweeps: for the digest.
+    Column("report", Text),
+    Unique("inbox", "date"),
+)
+
+# Sheets as they were last seen in an inbox.
+inbox_sheets = Table(
+    "inbox_sheets",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("inbox", String(200), nullable=False),
+    # Its path or key below the inbox.
+    Column("name", Text, nullable=False),
+    # Size and time of a file, size and ETag of an object; and since when they stand still.
+    Column("version", String(200), nullable=False),
+    Column("seen_at", Float, nullable=False),
+    # Of the version that a night has dealt with: sha256 of the bytes (hex), and what came of it.
+    Column("dealt_version", String(200)),
+    Column("digest", String(64)),
+    Column("campaign", String(200)),
+    Column("outcome", String(20)),
+    # What the standing approval has approved of it in the night of that date.
+    Column("approved", BigInteger, nullable=False, server_default="0"),
+    Column("approved_on", String(10)),
+    # Nights in a row in which it failed, and the last of them.
+    Column("failures", Integer, nullable=False, server_default="0"),
+    Column("failed_on", String(10)),
+    Column("set_aside_at", Float),
+    Unique("inbox", "name"),
+)
+
+# The campaigns that a sheet has had, written before anything of one is paid for: a file may be
+# removed, or used for another campaign, while videos are under way.
+inbox_campaigns = Table(
+    "inbox_campaigns",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("inbox", String(200), nullable=False),
+    # As in inbox_sheets.
+    Column("sheet", Text, nullable=False),
+    Column("campaign", String(200), nullable=False),
+    # While a scan processes it: what the campaign had been charged before, and its last event then.
+    Column("charged_before", BigInteger),
+    Column("event_before", BigInteger),
+    Unique("inbox", "sheet", "campaign"),
+)
+
+# Nights that are not wanted for a while: of an inbox, or of all ("*").
+pauses = Table(
+    "pauses",
+    metadata,
+    Column("inbox", String(200), primary_key=True),
+    # Null: until somebody says so.
+    Column("until", Float),
+    Column("by", String(200), nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+# Messages to people, one for each address, written down before they are sent; each is made once,
+# by its key.
+notices = Table(
+    "notices",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("key", String(200), nullable=False, unique=True),
+    Column("inbox", String(200), nullable=False),
+    # digest, trouble, silence
+    Column("kind", String(20), nullable=False),
+    # The address that it is for: which of them, not what it is.
+    Column("address", String(32), nullable=False),
+    Column("subject", Text, nullable=False),
+    # What it tells of, as JSON: the troubles with the night since which they last, the videos.
+    Column("about", Text, nullable=False),
+    # What is to be sent, as JSON; null once it was, or was given up.
+    Column("letter", Text),
+    Column("made_at", Float, nullable=False),
+    Column("sent_at", Float),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("tried_at", Float),
+    # Why the last try failed, without addresses.
+    Column("error", Text),
+    Index(None, "inbox", "made_at"),
+)
+
+
+# The ledger's tables of crews: what several machines carry together, and who has which rows.
+#
+# The same database as `schema`. Moments are Unix seconds (UTC) by the database's own clock.
+
+
+# What one run has crews carry: its rows as they stood when it began to produce.
+productions = Table(
+    "productions",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
+    # Who must have the campaign's lease for anything to be begun.
+    Column("owner", String(200), nullable=False),
+    Column("crews", Integer, nullable=False),
+    # Rows that are claimed at once.
+    Column("batch_size", Integer, nullable=False),
+    # Which service and which store it is for, so that a crew with other settings leaves it alone.
+    Column("organisation", String(64), nullable=False),
+    Column("store", Text, nullable=False),
+    # On what terms credits are set aside, as JSON.
+    Column("terms", Text, nullable=False),
+    Column("begun_at", Float, nullable=False),
+    # Whether webhooks tell of videos, so that polls are a safety net.
+    Column("hinted", Boolean, nullable=False),
+    # Why nothing more of it is begun, and when to come back.
+    Column("stopped", Text),
+    Column("stopped_until", Float),
+    Column("ended_at", Float),
+    Index(None, "campaign_id"),
+)
+
+# Rows that a crew has claimed together. Its number is the fencing token of each of them.
+batches = Table(
+    "batches",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("production_id", String(32), ForeignKey("productions.id"), nullable=False),
+    # Which of the crews, from 1; 0 for rows that nobody has claimed yet.
+    Column("crew", Integer, nullable=False),
+    # The process, by an id of its own for each start; its lease (`worker:ID`) is for all it has.
+    Column("holder", String(200), nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("claimed_at", Float, nullable=False),
+    # Each of its rows is done for this production.
+    Column("ended_at", Float),
+    # Let go, or lapsed: its rows may be claimed.
+    Column("freed_at", Float),
+    Index(None, "production_id", "holder"),
+)

@@ -1,0 +1,210 @@
+"""Approval in nightly runs: within standing limits, or as a plan that waits on the board."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from sqlalchemy import Connection
+
+from callsheet.tasks.campaign.match import Match
+from callsheet.tasks.campaign.plan import check_retirement
+from callsheet.tasks.campaign.stored_plans import PlanTerms, PricedPlan, ask_plan, run_document
+from callsheet.tasks.campaign.uploads import fit_name, keep_bytes
+from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.nightly_runs import KeptNight, approve_in_night
+from callsheet.tasks.ledger.plans import (
+    KeptPlan,
+    KeptSheet,
+    drop_old_plans,
+    extend_plan,
+    find_sheet,
+    finish_plan,
+    keep_sheet,
+    ready_plans,
+    void_plan,
+)
+from callsheet.tasks.ledger.quotes import PricedRow
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.runtime.errors import SpendRefused
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.values.amounts import count, in_credits
+
+# Standing approval: what a night may spend without asking, counted where it is approved.
+#
+# The limits are held in the transaction that approves the rows, over every process and every sweep
+# of the night; what is said here beforehand only says it sooner, and better.
+
+
+@dataclass(frozen=True, kw_only=True)
+class NightApproval:
+    """The word that an inbox has given beforehand on one of its sheets, in one night.
+
+    `tolerance` is how far a price may rise after its approval, as a part of it: that counts, too.
+    """
+
+    inbox: Inbox
+    night: KeptNight
+    #: When the night began: a ledger that was restored since does not know what it approved.
+    since: float
+    place: str
+    sheet: str
+    #: The command by which a person runs the sheet, and is asked.
+    again: str
+    tolerance: Decimal
+
+    async def approve(self, plan: Plan) -> str:
+        """Say by whose word a plan is approved; raise SpendRefused where that is not given."""
+        check_retirement(plan, f"{self.again} --retire")
+        if self.inbox.approval == "plan-only":
+            rows = count(len(plan.spending), "row")
+            raise SpendRefused(
+                f"the plan waits for approval: {in_credits(plan.total)} for {rows}; nothing was "
+                "spent",
+                remedy=f"look at it and approve it:\n  {self.again}",
+            )
+        if plan.elsewhere:
+            # A question that a person is asked, and that nobody has answered beforehand.
+            named = " and ".join(one.campaign for one in plan.elsewhere)
+            paid = sum(len(one.costs) for one in plan.elsewhere)
+            raise SpendRefused(
+                f"{count(paid, 'row')} of it {'was' if paid == 1 else 'were'} paid for already, in "
+                f"{named}; nothing was spent",
+                remedy=f"look at the plan and approve it:\n  {self.again}",
+            )
+        if plan.unpriced:
+            raise SpendRefused(
+                f"{count(plan.unpriced, 'row has', 'rows have')} no readable price, which no "
+                "standing approval covers; nothing was spent",
+                remedy=f"look at the plan and approve it:\n  {self.again}",
+            )
+        return f"approved by the standing approval of inbox {self.inbox.name}, {self.night.date}"
+
+    def count(self, connection: Connection, rows: Sequence[PricedRow]) -> None:
+        """Count what is approved, with the approval or not at all; SpendRefused beyond a limit."""
+        assert self.inbox.per_night is not None, "an inbox that spends has a limit"
+        if any(row.quoted is None for row in rows):
+            raise SpendRefused("a price is not readable any more; nothing was spent")
+        total = sum((row.quoted or Decimal(0) for row in rows), Decimal(0))
+        try:
+            approve_in_night(
+                connection,
+                self.night.id,
+                since=self.since,
+                place=self.place,
+                sheet=self.sheet,
+                credits=total * (1 + self.tolerance),
+                per_night=self.inbox.per_night,
+                per_sheet=self.inbox.per_sheet,
+            )
+        except SpendRefused as refusal:
+            refusal.remedy = f"look at the plan and approve it:\n  {self.again}"
+            raise
+
+
+# A plan that waits for somebody's word, put where the board shows it: one link, one button.
+#
+# The board asks for the prices anew when it is approved, so it may wait until the next night.
+
+
+#: How long it waits, in seconds: over the next night and the morning after.
+WAITS = 36 * 3600.0
+#: Who makes such a plan; the date follows.
+BY = "the night of"
+
+
+async def keep_plan(
+    ledger: Ledger,
+    settings: Settings,
+    sheet: Sheet,
+    plan: Plan,
+    *,
+    content: bytes,
+    options: RunOptions,
+    night: str,
+    at: float,
+) -> str:
+    """Keep a priced plan of a sheet, in the very bytes it was made of; return the plan's id.
+
+    A plan of an earlier night that says the same stays, and waits for longer: the link that was
+    mailed leads to it. Else this one takes the place of those.
+    """
+    name, by = fit_name(sheet.name), f"{BY} {night}"
+    _, digest = await asyncio.to_thread(keep_bytes, settings, name, content)
+    kept = KeptSheet(
+        id=uuid4().hex, name=name, place=sheet.address, digest=digest, added_by=by, added_at=at
+    )
+    terms = PlanTerms(
+        campaign=plan.campaign,
+        budget=options.budget,
+        hidden_rows=settings.hidden_rows,
+        sandbox=options.sandbox,
+    )
+    document = run_document(PricedPlan(sheet, plan, Match()))
+    new = _NewPlan(kept, terms.as_json(), document, plan.total, plan.campaign)
+    return await ledger.write(partial(_keep, new=new, by=by, at=at))
+
+
+class _NewPlan(NamedTuple):
+    sheet: KeptSheet
+    terms: dict[str, Any]
+    document: dict[str, Any]
+    total: Decimal
+    campaign: str
+
+
+def _keep(connection: Connection, new: _NewPlan, *, by: str, at: float) -> str:
+    before = ready_plans(connection, new.campaign, made_by=BY)
+    for other in reversed(before):
+        if other.state_at(at) == "ready" and _says_the_same(connection, other, new):
+            extend_plan(connection, other.id, expires_at=at + WAITS)
+            return other.id
+    plan_id = uuid4().hex
+    keep_sheet(connection, new.sheet)
+    ask_plan(
+        connection,
+        plan_id,
+        kind="run",
+        campaign=new.campaign,
+        terms=new.terms,
+        by=by,
+        at=at,
+        sheet_id=new.sheet.id,
+    )
+    finish_plan(
+        connection,
+        plan_id,
+        campaign=new.campaign,
+        document=new.document,
+        total=new.total,
+        expires_at=at + WAITS,
+    )
+    words = "a later night has made another plan"
+    for other in before:
+        void_plan(connection, other.id, old="ready", words=words, replaced_by=plan_id)
+    drop_old_plans(connection, at=at)
+    return plan_id
+
+
+def _says_the_same(connection: Connection, other: KeptPlan, new: _NewPlan) -> bool:
+    """Whether a plan is of the same bytes, on the same terms, with the same rows and prices."""
+    sheet = find_sheet(connection, other.sheet_id or "")
+    if sheet is None or (sheet.digest, sheet.place) != (new.sheet.digest, new.sheet.place):
+        return False
+    return other.terms == new.terms and _lasting(other.document or {}) == _lasting(new.document)
+
+
+def _lasting(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a plan says of its sheet, without what other runs and its own planning change."""
+    told: dict[str, Any] = json.loads(json.dumps(document))
+    credits = {**told.get("credits", {}), "balance": None}
+    rows = [{**row, "state": None} for row in told.get("rows", ())]
+    return {**told, "credits": credits, "rows": rows, "live": None}

@@ -1,0 +1,281 @@
+"""The report of a nightly run, and the answers written beside each sheet."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlalchemy import Connection
+
+from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.figures import numbers_of, pages_of
+from callsheet.tasks.ledger.values import rows_of
+from callsheet.tasks.runtime.errors import Problem
+from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.runtime.spreadsheets import write_csv
+from callsheet.tasks.values.amounts import as_number
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+# The answers beside a sheet: what a night made of it, for programs and for people.
+#
+# `NAME.callsheet.json` says it whole; `NAME.report.csv` opens in a spreadsheet: the rows with what
+# they cost and where their videos are, or what is wrong, cell by cell. Nothing in them changes
+# while nothing else does, so that an unchanged sheet's answers are left as they are.
+
+
+FORMAT = 1
+_PROBLEM = ("line", "row", "column", "value", "problem")
+_PLANNED = ("row", "title", "action", "credits", "why")
+_ROWS = ("row", "title", "state", "reason", "credits", "charged", "video", "captions")
+
+Lines = Iterable[Mapping[str, Any]]
+
+
+def names_of(sheet: str) -> tuple[str, str]:
+    """Return what the answers beside a sheet are called: for programs, and for people."""
+    return f"{sheet}.callsheet.json", f"{sheet}.report.csv"
+
+
+def answer_document(
+    report: SheetReport, *, inbox: str, night: str, digest: str, problems: Sequence[Problem] = ()
+) -> bytes:
+    """Return what became of a sheet as JSON; `digest` is the sha256 (hex) of its bytes."""
+    document = {
+        "format": FORMAT,
+        "inbox": inbox,
+        "night": night,
+        **report.as_json(),
+        "exit": report.exit_status,
+        "credits": {
+            "charged": as_number(report.charged),
+            "reserved": as_number(report.reserved),
+            "asked": as_number(report.asked),
+            "budget": as_number(report.budget),
+        },
+        "places": [problem_json(problem) for problem in problems],
+        "delivered": list(report.delivered),
+        "needing": list(report.needing),
+        "sha256": digest,
+    }
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    """Return where a problem is and what it is, a member each."""
+    value = None if problem.value is None else redact(problem.value)
+    place = {"line": problem.line, "row": problem.row, "column": problem.column or problem.cell}
+    return {**place, "value": value, "problem": redact(problem.message)}
+
+
+def problems_report(problems: Sequence[Problem], words: str) -> bytes:
+    """Return the report of a sheet that cannot be used: a line for each problem."""
+    lines = [problem_json(problem) for problem in problems]
+    return _csv(_PROBLEM, lines or [{"problem": redact(words)}])
+
+
+def plan_report(plan: Plan) -> bytes:
+    """Return the report of a plan that was not approved: a line for each row, with its price."""
+    lines = (
+        {
+            "row": line.row,
+            "title": line.title,
+            "action": line.action,
+            "credits": line.priced if line.spends else None,
+            "why": line.why,
+        }
+        for line in plan.lines
+    )
+    return _csv(_PLANNED, lines)
+
+
+def rows_report(connection: Connection, campaign: Campaign) -> bytes:
+    """Return the report of a campaign: a line for each row, with its video."""
+
+    def lines() -> Iterable[Mapping[str, Any]]:
+        for page in pages_of(numbers_of(connection, campaign.id)):
+            show = row_documents(connection, campaign.id, numbers=page)
+            for row in rows_of(connection, campaign.id, numbers=page):
+                found = show(row)
+                files = {file["kind"]: file["uri"] for file in found["deliveries"]}
+                yield {
+                    "row": row.row,
+                    "title": row.title,
+                    "state": row.state,
+                    "reason": redact(row.reason) if row.reason else None,
+                    "credits": found["quoted"],
+                    "charged": found["charged"],
+                    "video": files.get("mp4"),
+                    "captions": files.get("srt") or files.get("vtt"),
+                }
+
+    return _csv(_ROWS, lines())
+
+
+def _csv(columns: Sequence[str], lines: Lines) -> bytes:
+    out = io.StringIO(newline="")
+    write_csv(out, columns, lines)
+    return out.getvalue().encode()
+
+
+# What a night is made of and what comes of it: the values that nights, notices and flows share.
+
+
+#: What became of a sheet in a night.
+Outcome = Literal[
+    "unchanged", "delivered", "needs-person", "not-approved", "invalid", "parked", "set-aside"
+]
+#: Exit statuses of the command line, from what is well to what is worst.
+BY_GRAVITY = (0, 5, 3, 4, 2, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetReport:
+    """What became of one sheet of an inbox in a night.
+
+    `rows` counts its campaign's rows by state, with `total`; `charged` is what this night was
+    charged for it, in credits; `problems` are sentences, each with its cell.
+    """
+
+    sheet: str
+    campaign: str | None
+    outcome: Outcome
+    rows: Mapping[str, int] = field(default_factory=dict)
+    charged: Decimal = Decimal(0)
+    problems: tuple[str, ...] = ()
+    #: As of the command line, had the sheet been run by hand.
+    exit_status: int = 0
+    #: One sentence for people: why it stands as it does, and what helps.
+    words: str | None = None
+    #: What the plan would cost that was not approved, in credits.
+    asked: Decimal | None = None
+    #: Set aside for videos under way, and the campaign's budget for all its runs, in credits.
+    reserved: Decimal = Decimal(0)
+    budget: Decimal | None = None
+    #: Rows whose videos this night delivered, and rows that need a person, by id.
+    delivered: tuple[str, ...] = ()
+    needing: tuple[str, ...] = ()
+    #: Where the board shows it.
+    link: str | None = None
+    #: Whether the sweep before said the same of the very same sheet.
+    again: bool = False
+    #: Whether `campaign` is one that the sheet had before: the file has another one by now.
+    former: bool = False
+    #: Why there is no answer beside the sheet, in a sentence.
+    unanswered: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called among the reports of a night; one sheet may have several."""
+        return f"{self.sheet} (campaign {self.campaign})" if self.former else self.sheet
+
+    def after(self, earlier: SheetReport | None) -> SheetReport:
+        """Return what the night is to tell once another sweep of it has told this."""
+        if earlier is None:
+            return self
+        if self.outcome == "unchanged" and earlier.outcome == "delivered":
+            return replace(earlier, unanswered=self.unanswered)
+        delivered = dict.fromkeys((*earlier.delivered, *self.delivered))
+        charged = earlier.charged + self.charged
+        outcome = "delivered" if self.outcome == "unchanged" and delivered else self.outcome
+        return replace(self, outcome=outcome, charged=charged, delivered=tuple(delivered))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `callsheet nightly --json` tells it."""
+        told: dict[str, Any] = {
+            "sheet": self.sheet,
+            "campaign": self.campaign,
+            "outcome": self.outcome,
+            "rows": dict(self.rows),
+            "charged": as_number(self.charged),
+            "problems": list(self.problems),
+        }
+        more = {"words": self.words, "link": self.link, "unanswered": self.unanswered}
+        told |= {name: value for name, value in more.items() if value is not None}
+        if self.asked is not None:
+            told["asked"] = as_number(self.asked)
+        return told | ({"former": True} if self.former else {})
+
+
+def earlier_report(reports: dict[str, SheetReport], report: SheetReport) -> SheetReport | None:
+    """Take out of `reports` what was said before of the same sheet and campaign, and return it.
+
+    What was said of another campaign stays, as that of a former one.
+    """
+    same = reports.pop(report.name, None)
+    if report.former:
+        present = reports.get(report.sheet)
+        if same is None and present is not None and present.campaign == report.campaign:
+            return reports.pop(report.sheet)
+        return same
+    if same is None or None in (same.campaign, report.campaign) or same.campaign == report.campaign:
+        return same
+    former = replace(same, former=True)
+    before = reports.get(former.name)
+    reports[former.name] = former if before is None else before.after(former)
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NightReport:
+    """What came of one sweep of one inbox; moments are Unix seconds."""
+
+    inbox: str
+    #: The date in the schedule's zone, as 2026-11-22, and the zone.
+    night: str
+    zone: str
+    begun_at: float
+    ended_at: float
+    sheets: tuple[SheetReport, ...] = ()
+    #: Why nothing was swept: paused, superseded, another sweep is at it.
+    skipped: str | None = None
+    #: Whether it is another sweep that is at it, whose end nobody knows yet.
+    is_swept_elsewhere: bool = False
+    #: Files that were still being written, by name: the next sweep takes them up.
+    waiting: tuple[str, ...] = ()
+
+    @property
+    def charged(self) -> Decimal:
+        """Credits that the night was charged, over all its sheets."""
+        return sum((sheet.charged for sheet in self.sheets), Decimal(0))
+
+    @property
+    def exit_status(self) -> int:
+        """The worst of the sheets'."""
+        found = {sheet.exit_status for sheet in self.sheets}
+        return max(found, key=BY_GRAVITY.index, default=0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `callsheet nightly --json` tells it."""
+        told: dict[str, Any] = {
+            "night": self.night,
+            "sheets": [sheet.as_json() for sheet in self.sheets],
+            "charged": as_number(self.charged),
+            "exit": self.exit_status,
+        }
+        more = {"skipped": self.skipped, "waiting": list(self.waiting)}
+        return told | {name: value for name, value in more.items() if value}
+
+    def as_text(self) -> str:
+        """Return all of it as the ledger keeps it (`nights.report`)."""
+        return _form().dump_json(self).decode()
+
+    @classmethod
+    def read(cls, text: str) -> NightReport:
+        """Read what `as_text` wrote, or an earlier release."""
+        return _form().validate_json(text)
+
+
+@cache
+def _form() -> TypeAdapter[NightReport]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(NightReport)

@@ -1,0 +1,416 @@
+"""Action items: what needs a person after a nightly run; and the values of a notice. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+from urllib.parse import quote
+
+from callsheet.tasks.ledger.values import NEEDS_PERSON
+from callsheet.tasks.nights.reports import NightReport, Outcome, SheetReport, names_of
+from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.runtime.suggest import suggest, suggest_run
+from callsheet.tasks.values.amounts import count, in_credits
+
+# What of a night needs a person, for how long it has, and whether that is worth telling again.
+#
+# Pure: reports in, matters out. The same matter is told when it is new, and again after three
+# nights, a week, and then every week: with the subject saying how long, instead of the same mail
+# each day.
+
+
+#: Problems or rows that are named of one matter.
+NAMED = 4
+#: After so many nights the same is told again; later every week.
+AGAIN = (3, 7)
+#: In this order they are told: what costs the most to leave alone first.
+ORDER: Sequence[Outcome] = ("needs-person", "not-approved", "invalid", "parked", "set-aside")
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a notice told of: its night, the marks of its matters, and videos by campaign.
+
+    `sheets` are marks of all sheets of the night; they are not kept. `told` is when each of the
+    nights ended that it knew of, by date.
+    """
+
+    night: str
+    marks: frozenset[str] = frozenset()
+    videos: Mapping[str, int] | None = None
+    sheets: frozenset[str] = field(default=frozenset(), compare=False)
+    told: Mapping[str, float] | None = field(default=None, compare=False)
+
+    def as_text(self) -> str:
+        """Return it as the ledger keeps it."""
+        said = {"night": self.night, "marks": sorted(self.marks), "videos": self.videos or {}}
+        more = {} if self.told is None else {"told": dict(self.told)}
+        return json.dumps(said | more, sort_keys=True)
+
+    @classmethod
+    def read(cls, text: str) -> About:
+        """Read what `as_text` wrote."""
+        told = json.loads(text)
+        return cls(night=told["night"], marks=frozenset(told["marks"]), videos=told["videos"])
+
+
+def nights_told(text: str) -> Mapping[str, float] | None:
+    """Return when the nights ended that a notice knew of (`About.told`); None where it says none.
+
+    Those of earlier releases say none.
+    """
+    told: Mapping[str, float] | None = json.loads(text).get("told")
+    return told
+
+
+def about(report: NightReport, matters: Iterable[Matter]) -> About:
+    """Return what a notice of a night tells of."""
+    videos = {one.campaign or one.sheet: len(one.delivered) for one in report.sheets}
+    return About(
+        night=report.night,
+        marks=frozenset(matter.mark for matter in matters),
+        videos={name: number for name, number in videos.items() if number},
+        sheets=frozenset(_mark(one.name) for one in report.sheets),
+    )
+
+
+def matters_of(
+    report: NightReport,
+    before: Sequence[NightReport] = (),
+    *,
+    board: str | None = None,
+    place: str | None = None,
+    reasons: Mapping[str, Sequence[str]] | None = None,
+) -> list[Matter]:
+    """Return what needs a person; `before` are the nights before it, the last first.
+
+    `place` is where the sheets lie, `reasons` are sentences of the rows that wait, by campaign.
+    What is parked goes on by itself: it is a matter from its second night in a row on.
+    """
+    found = []
+    for sheet in report.sheets:
+        kind = _kind(sheet)
+        if kind is None:
+            continue
+        since = _since(sheet, kind, before) or report.night
+        nights = (date.fromisoformat(report.night) - date.fromisoformat(since)).days + 1
+        if kind != "parked" or nights > 1:
+            lines = (reasons or {}).get(sheet.campaign or "", ())
+            matter = _matter(sheet, kind, board, place, lines)
+            found.append(replace(matter, since=since, nights=nights))
+    return sorted(found, key=lambda one: (ORDER.index(one.kind), -one.nights, one.sheet))
+
+
+def is_worth(now: About, last: About | None, matters: Sequence[Matter], *, quiet: bool) -> bool:
+    """Whether a night is to be told, after `last` was what was told before it.
+
+    New videos, what is new or settled among the matters, and what has lasted for another while; a
+    quiet inbox is told nothing else.
+    """
+    if last is None:
+        return bool(now.videos or now.marks) or not quiet
+    again = last.night == now.night
+    if now.videos and not (again and now.videos == last.videos):
+        return True
+    # What a night did not come to has settled nothing.
+    gone = (mark.split(":") for mark in last.marks - now.marks)
+    settled = any(kind != "set-aside" and sheet in now.sheets for kind, sheet, _ in gone)
+    if now.marks - last.marks or settled:
+        return True
+    if any(_is_due_again(matter, last.night) for matter in matters):
+        return True
+    return not quiet and not again and bool(now.sheets)
+
+
+def longest(matters: Iterable[Matter]) -> int:
+    """Return for how many nights the oldest of the matters has lasted; 0 without any."""
+    lasting = (matter.nights for matter in matters if matter.kind != "set-aside")
+    return max(lasting, default=0)
+
+
+def steps(nights: int) -> int:
+    """Return how often something that lasts for so many nights was to be told again."""
+    return sum(nights >= step for step in AGAIN) + max(0, (nights - AGAIN[-1]) // 7)
+
+
+def _is_due_again(matter: Matter, told: str) -> bool:
+    then = (date.fromisoformat(told) - date.fromisoformat(matter.since)).days + 1
+    return matter.kind != "set-aside" and steps(matter.nights) > steps(then)
+
+
+def needing_of(sheet: SheetReport) -> int:
+    """Return how many rows of a sheet wait for a person."""
+    return sum(sheet.rows.get(state, 0) for state in NEEDS_PERSON) or len(sheet.needing)
+
+
+def _kind(sheet: SheetReport) -> Outcome | None:
+    if sheet.outcome in ("invalid", "not-approved", "set-aside"):
+        return sheet.outcome
+    if sheet.outcome == "needs-person" or needing_of(sheet):
+        # Also where nothing has changed since: it waits all the same.
+        return "needs-person"
+    return "parked" if sheet.outcome == "parked" else None
+
+
+def _since(sheet: SheetReport, kind: Outcome, before: Sequence[NightReport]) -> str | None:
+    """Return the first of the nights in a row before this one that met the same; None for none."""
+    since = None
+    for night in before:
+        if night.skipped is not None or not night.sheets:
+            continue
+        then = next((one for one in night.sheets if one.name == sheet.name), None)
+        if then is None or _kind(then) != kind or not _is_same(sheet, then):
+            break
+        since = night.night
+    return since
+
+
+def _is_same(sheet: SheetReport, then: SheetReport) -> bool:
+    """Whether some of what is the matter was so then."""
+    mine, theirs = {*sheet.needing, *sheet.problems}, {*then.needing, *then.problems}
+    return not mine or not theirs or bool(mine & theirs)
+
+
+def _matter(
+    sheet: SheetReport,
+    kind: Outcome,
+    board: str | None,
+    place: str | None,
+    reasons: Sequence[str],
+) -> Matter:
+    told = sorted({*sheet.problems, *sheet.needing, f"{sheet.rows.get('total', 0)}"})
+    if kind == "parked":
+        told = []
+    # Rows say more of themselves in the ledger than by their ids.
+    lines = reasons or sheet.problems or sheet.needing
+    whole = max(len(lines), needing_of(sheet) if kind == "needs-person" else 0)
+    button, link, command = _way_on(sheet, kind, board, place)
+    return Matter(
+        mark=f"{kind}:{_mark(sheet.name)}:{_mark(*told)}",
+        kind=kind,
+        sheet=sheet.name,
+        campaign=sheet.campaign,
+        title=_title(sheet, kind),
+        words=_words(sheet, kind),
+        lines=tuple(_line(sheet, line, to_type=not link) for line in lines[:NAMED]),
+        more=max(0, whole - NAMED) if lines else 0,
+        button=button if link else None,
+        link=link,
+        command=None if link else command,
+    )
+
+
+def _mark(*words: str) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
+
+
+def _words(sheet: SheetReport, kind: Outcome) -> str | None:
+    """Return why it stands as it does, without what the title, the lines and the button say."""
+    if sheet.unanswered is not None:
+        return redact(sheet.unanswered)
+    if kind == "invalid" and sheet.problems:
+        return f"All of it is in {names_of(sheet.sheet)[1]}, beside the sheet."
+    if sheet.words is None:
+        return None
+    words = redact(sheet.words).partition("; nothing was spent")[0]
+    return words[:1].upper() + words[1:].rstrip(".") + "."
+
+
+def _line(sheet: SheetReport, line: str, *, to_type: bool) -> str:
+    """Return a problem without the name of its sheet, which stands above it.
+
+    What is to be typed is left out where there is a button.
+    """
+    said = redact(line)
+    if not to_type:
+        said = re.sub(r"[:;(][^:;(]*`callsheet .*$", "", said).rstrip()
+    if said.startswith(f"{sheet.sheet}:"):
+        return re.sub(r"^(\d+) ", r"line \1, ", said[len(sheet.sheet) + 1 :])
+    return said.removeprefix(f"{sheet.sheet} ").removeprefix(f"{sheet.sheet}, ")
+
+
+def _title(sheet: SheetReport, kind: Outcome) -> str:
+    if kind == "needs-person":
+        rows = needing_of(sheet) or 1
+        return f"{count(rows, 'video')} {'needs' if rows == 1 else 'need'} you"
+    if kind == "not-approved":
+        videos = sheet.rows.get("total", 0)
+        what = count(videos, "video") if videos else "a plan"
+        price = f" for {in_credits(sheet.asked)}" if sheet.asked is not None else ""
+        waits = "waits" if videos <= 1 else "wait"
+        return f"{what[:1].upper()}{what[1:]}{price} {waits} for your approval"
+    if kind == "invalid":
+        problems = len(sheet.problems)
+        return f"{count(problems, 'problem')} in {sheet.sheet}" if problems else sheet.sheet
+    if kind == "set-aside":
+        return f"{sheet.sheet} is set aside until it changes"
+    return f"{sheet.campaign or sheet.sheet} does not get on"
+
+
+def _way_on(
+    sheet: SheetReport, kind: Outcome, board: str | None, place: str | None
+) -> tuple[str, str | None, str | None]:
+    """Return what the button says, where it leads, and what to type where there is no board."""
+    path = f"{place.rstrip('/')}/{sheet.sheet}" if place else sheet.sheet
+    campaign, page = sheet.campaign or sheet.sheet, campaign_page(board, sheet.campaign)
+    if kind == "needs-person":
+        rows = needing_of(sheet)
+        label = f"Decide on {count(rows, 'video')}" if rows else "See what helps"
+        attention = campaign_page(board, sheet.campaign, "attention")
+        return label, attention or sheet.link, suggest("rows", campaign)
+    if kind == "not-approved":
+        price = f" for {in_credits(sheet.asked)}" if sheet.asked is not None else ""
+        return f"Look and approve{price}", sheet.link or page, suggest_run(path, campaign)
+    if kind in ("invalid", "set-aside"):
+        return "See every problem", sheet.link, suggest("check", path)
+    return "See where it stands", page or sheet.link, suggest("status", campaign)
+
+
+# What a notice tells, before it is put into words: the values of this room.
+
+
+#: What a notice is: of a night, of a night that failed, of a night that did not come.
+NoticeKind = Literal["digest", "trouble", "silence"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matter:
+    """Something that only a person can settle, with the one thing to press or to type.
+
+    `mark` is the same as long as nothing about it has changed; `since` is the first of the nights
+    in a row that have met it, `nights` how many days ago that was, this one included.
+    """
+
+    mark: str
+    kind: Outcome
+    sheet: str
+    campaign: str | None
+    title: str
+    words: str | None = None
+    #: Problems with their cells, or rows with their reasons; `more` were left out.
+    lines: tuple[str, ...] = ()
+    more: int = 0
+    button: str | None = None
+    link: str | None = None
+    command: str | None = None
+    since: str = ""
+    nights: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignFigures:
+    """How a sheet's campaign stands; amounts in credits, over all its runs but for `tonight`."""
+
+    sheet: str
+    campaign: str | None
+    outcome: Outcome
+    ready: int = 0
+    total: int = 0
+    needing: int = 0
+    under_way: int = 0
+    fresh: int = 0
+    tonight: Decimal = Decimal(0)
+    charged: Decimal = Decimal(0)
+    reserved: Decimal = Decimal(0)
+    budget: Decimal | None = None
+    #: What all of it will have cost when the rows that wait are made, too.
+    forecast: Decimal | None = None
+    #: What a video that somebody kept has cost, with all that came to nothing.
+    per_kept: Decimal | None = None
+    asked: Decimal | None = None
+    link: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.campaign or self.sheet
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what it will have cost is more than it may."""
+        return None not in (self.forecast, self.budget) and self.forecast > self.budget  # type: ignore[operator]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewVideo:
+    """A video of the night; `jpeg` is its picture for a mail, `part` what the mail calls that."""
+
+    campaign: str
+    row: str
+    take: int
+    title: str
+    link: str | None = None
+    part: str = ""
+    jpeg: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expiring:
+    """Something that will be gone before long: what it is, and when (Unix seconds)."""
+
+    words: str
+    at: float
+    link: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """All that a digest tells; `zone` is that of its dates."""
+
+    inbox: str
+    night: date
+    zone: str
+    lines: tuple[CampaignFigures, ...] = ()
+    matters: tuple[Matter, ...] = ()
+    videos: tuple[NewVideo, ...] = ()
+    #: New videos beyond those shown.
+    more_videos: int = 0
+    charged: Decimal = Decimal(0)
+    expiring: tuple[Expiring, ...] = ()
+    next_at: float | None = None
+    board: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Letter:
+    """A notice in words: for mails as a page and as text, for chats in a few lines.
+
+    `pictures` are JPEGs by the name that `html` has for them; `bare` is the page without any.
+    """
+
+    subject: str
+    html: str
+    bare: str
+    text: str
+    short: str
+    pictures: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+
+# Where people find things on the board; None where nobody said what its address is.
+
+
+def campaign_page(board: str | None, campaign: str | None, page: str = "") -> str | None:
+    """Return the address of a campaign, or of one of its pages: `attention`, `videos`."""
+    if not board or not campaign:
+        return None
+    return f"{board.rstrip('/')}/c/{_part(campaign)}" + (f"/{page}" if page else "")
+
+
+def row_page(board: str | None, campaign: str, row: str) -> str | None:
+    """Return the address of a row, with its video."""
+    return campaign_page(board, campaign, f"rows/{_part(row)}")
+
+
+def plan_page(board: str | None, plan: str) -> str | None:
+    """Return the address of a plan that waits for approval."""
+    return f"{board.rstrip('/')}/plans/{_part(plan)}" if board else None
+
+
+def _part(text: str) -> str:
+    return quote(text, safe="")

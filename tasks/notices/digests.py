@@ -1,0 +1,381 @@
+"""Sends the digest of a nightly run, and alarms when one failed or did not start."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from functools import partial
+from pathlib import PurePath
+
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.notices import (
+    LastSweep,
+    Notice,
+    last_notice,
+    last_sweep,
+    last_video_at,
+    reports_of,
+)
+from callsheet.tasks.nights.calendar import last_due, read_zone
+from callsheet.tasks.nights.inboxes import LONGEST, Inbox
+from callsheet.tasks.nights.reports import NightReport, SheetReport, earlier_report
+from callsheet.tasks.notices.action_items import About, about, is_worth, nights_told, steps
+from callsheet.tasks.notices.contents import gather, with_pictures
+from callsheet.tasks.notices.emails import alarm_letter, digest_letter
+from callsheet.tasks.notices.publish import Sending, note_quiet, send_waiting, unfailing, write_down
+from callsheet.tasks.runtime.errors import shorten
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import Sleep, UnixClock
+from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.values.amounts import count
+
+# Tells people of a night: gathers what there is to tell, decides whether, and has it sent.
+#
+# A digest is of all nights since the one before it, though mostly of one. A night that there is
+# nothing to tell of is noted as well.
+
+
+async def tell(
+    ledger: Ledger,
+    settings: Settings,
+    inbox: Inbox,
+    report: NightReport,
+    *,
+    clock: UnixClock,
+    sleep: Sleep = asyncio.sleep,
+) -> list[Sending]:
+    """Tell of a night that has ended: now, or where the inbox has a `digest_at`, once that is due.
+
+    Raises nothing: a night is what it is, whoever hears of it.
+    """
+    telling = _digest(ledger, settings, inbox, clock=clock, sleep=sleep, report=report)
+    return await unfailing(inbox, telling)
+
+
+async def digest(
+    ledger: Ledger,
+    settings: Settings,
+    inboxes: Sequence[Inbox],
+    *,
+    clock: UnixClock,
+    sleep: Sleep = asyncio.sleep,
+) -> list[Sending]:
+    """Send what is due of every inbox, alarms of silence too; called again it sends nothing twice.
+
+    Raises nothing.
+    """
+    sent: list[Sending] = []
+    for inbox in inboxes:
+        silence = tell_silence(ledger, inbox, clock=clock, sleep=sleep)
+        due = _digest(ledger, settings, inbox, clock=clock, sleep=sleep)
+        sent += [*await unfailing(inbox, silence), *await unfailing(inbox, due)]
+    return sent
+
+
+async def _digest(
+    ledger: Ledger,
+    settings: Settings,
+    inbox: Inbox,
+    *,
+    clock: UnixClock,
+    sleep: Sleep,
+    report: NightReport | None = None,
+) -> list[Sending]:
+    if not (inbox.notify or inbox.notify_of):
+        return []
+    now, nights = clock(), await _nights(ledger, inbox, report)
+    sent: list[Sending] = []
+    for told, campaign in audiences(replace(inbox, board=inbox.board or settings.board_url)):
+        await _write_digest(ledger, settings, told, _only(nights, campaign), now=now)
+        sent += await send_waiting(ledger, told, clock=clock, sleep=sleep)
+    return sent
+
+
+def audiences(inbox: Inbox) -> list[tuple[Inbox, str | None]]:
+    """Return who hears of what: those named for the inbox of all, others of one campaign each.
+
+    Each is told, and remembers what it was told, by a name of its own.
+    """
+    found: list[tuple[Inbox, str | None]] = [(inbox, None)] if inbox.notify else []
+    for campaign, addresses in inbox.notify_of.items():
+        name = shorten(f"{inbox.name}: {campaign}", LONGEST)
+        found.append((replace(inbox, name=name, notify=addresses), campaign))
+    return found
+
+
+def _only(nights: Sequence[NightReport], campaign: str | None) -> list[NightReport]:
+    """Return nights with the sheets of one campaign alone, or as they are."""
+    if campaign is None:
+        return list(nights)
+    return [
+        replace(
+            night,
+            sheets=tuple(
+                one
+                for one in night.sheets
+                # A sheet that could not be read has no campaign yet, but its own name.
+                if (one.campaign or PurePath(one.sheet).stem) == campaign
+            ),
+        )
+        for night in nights
+    ]
+
+
+async def _write_digest(
+    ledger: Ledger, settings: Settings, inbox: Inbox, nights: Sequence[NightReport], *, now: float
+) -> None:
+    told = await ledger.read(partial(last_notice, inbox=inbox.name, kind="digest"))
+    quiet = await ledger.read(partial(last_notice, inbox=inbox.name, kind="quiet"))
+    new = _since(nights, told, quiet)
+    # A night that began in the future did so by a clock that was set back since.
+    if not new or new[0].begun_at <= now < _due(inbox, new[0]):
+        return
+    night = merged(new)
+    before = [one for one in nights if one.night < night.night]
+    contents = await gather(ledger, inbox, night, before, now=now)
+    tells, last = about(night, contents.matters), About.read(told.about) if told else None
+    # By their ends and not by when they were told: a clock may be set back.
+    noted = replace(tells, told={one.night: one.ended_at for one in nights}).as_text()
+    if not (
+        await _alarmed_before(ledger, inbox, night, told)
+        or is_worth(tells, last, contents.matters, quiet=inbox.quiet)
+    ):
+        window = f"{night.night} {night.ended_at}"
+        await note_quiet(ledger, inbox, "quiet", window=window, about=noted, now=now)
+        return
+    # A second digest of a night is of something else than the first one.
+    again = last is not None and last.night == night.night
+    window = f"{night.night} {tells.as_text()}" if again else night.night
+    videos = await with_pictures(ledger, settings, contents.videos)
+    letter = digest_letter(replace(contents, videos=videos))
+    await write_down(ledger, inbox, letter, kind="digest", window=window, about=noted, now=now)
+
+
+async def _nights(ledger: Ledger, inbox: Inbox, report: NightReport | None) -> list[NightReport]:
+    """Return the nights that have ended and were swept, the last first; with one not kept yet."""
+    kept = await ledger.read(partial(reports_of, inbox=inbox.name))
+    found = {night.night: night for night in map(NightReport.read, kept)}
+    # What is kept is of all sweeps of the night, and this one among them.
+    if report is not None and not _covers(found.get(report.night), report):
+        found[report.night] = report
+    swept = [night for night in found.values() if night.skipped is None]
+    return sorted(swept, key=lambda night: night.night, reverse=True)
+
+
+def _covers(kept: NightReport | None, report: NightReport) -> bool:
+    return kept is not None and kept.ended_at >= report.begun_at
+
+
+def _since(
+    nights: Sequence[NightReport], told: Notice | None, quiet: Notice | None
+) -> list[NightReport]:
+    """Return the nights that no digest knows of yet; of an inbox without any only the last."""
+    notices = [notice for notice in (told, quiet) if notice is not None]
+    if not notices:
+        return list(nights[:1])
+    return [night for night in nights if not any(_knows(notice, night) for notice in notices)]
+
+
+def _knows(notice: Notice, night: NightReport) -> bool:
+    """Whether a notice was made with what a night had come to by its end."""
+    known = nights_told(notice.about)
+    if known is None:
+        return night.ended_at <= notice.made_at
+    return known.get(night.night) == night.ended_at
+
+
+def _due(inbox: Inbox, night: NightReport) -> float:
+    """Return when the digest of a night is due: at once, or at the first `digest_at` after it."""
+    if inbox.digest_at is None:
+        return night.begun_at
+    zone = read_zone(None if night.zone == "local" else night.zone)
+    begun = datetime.fromtimestamp(night.begun_at, UTC).astimezone(zone)
+    at = time.fromisoformat(inbox.digest_at.zfill(5))
+    due = datetime.combine(begun.date(), at, zone)
+    if due < begun:
+        due = datetime.combine(begun.date() + timedelta(days=1), at, zone)
+    return due.timestamp()
+
+
+def merged(nights: Sequence[NightReport]) -> NightReport:
+    """Return several nights, the last first, as one: all their videos, and how it stands now."""
+    sheets: dict[str, SheetReport] = {}
+    for night in reversed(nights):
+        for sheet in night.sheets:
+            then = earlier_report(sheets, sheet)
+            if then is not None:
+                videos = dict.fromkeys((*then.delivered, *sheet.delivered))
+                charged = then.charged + sheet.charged
+                sheet = replace(sheet, delivered=tuple(videos), charged=charged)
+            sheets[sheet.name] = sheet
+    return replace(nights[0], sheets=tuple(sheets[name] for name in sorted(sheets)))
+
+
+async def _alarmed_before(
+    ledger: Ledger, inbox: Inbox, night: NightReport, told: Notice | None
+) -> bool:
+    """Whether an alarm was the last that people heard before a night: it goes on, then."""
+    for kind in ("silence", "trouble"):
+        alarm = await ledger.read(partial(last_notice, inbox=inbox.name, kind=kind))
+        after = told.made_at if told is not None else 0.0
+        if alarm is not None and after < alarm.made_at < night.ended_at:
+            return True
+    return False
+
+
+# Alarms: a night that failed, and nights that do not come.
+#
+# The same is told again ever more rarely, and what lasts is said in the subject: for how many
+# nights, and for how long no video has come.
+
+
+#: How late a night may begin, and how long one may give no sign of life, in seconds.
+GRACE = 1800.0
+#: Nights that are counted at most.
+MOST = 60
+_DAY = 86400.0
+
+
+async def alarm(
+    ledger: Ledger,
+    inbox: Inbox,
+    night: str,
+    words: str,
+    *,
+    clock: UnixClock,
+    sleep: Sleep = asyncio.sleep,
+) -> list[Sending]:
+    """Tell at once that the night of a date failed as a whole, and why; raises nothing."""
+    return await unfailing(inbox, _alarm(ledger, inbox, night, words, clock, sleep))
+
+
+async def _alarm(
+    ledger: Ledger, inbox: Inbox, night: str, words: str, clock: UnixClock, sleep: Sleep
+) -> list[Sending]:
+    if not inbox.notify:
+        return []
+    now = clock()
+    before = await ledger.read(partial(last_notice, inbox=inbox.name, kind="trouble"))
+    known = await _failing(ledger, inbox, night, before)
+    since, told = known.get("since", night), known.get("told")
+    nights = _days(since, night) + 1
+    note = partial(json.dumps, sort_keys=True)
+    if told is not None and steps(nights) <= steps(_days(since, told) + 1):
+        about = note({"night": night, "since": since, "told": told})
+        await note_quiet(ledger, inbox, "trouble", window=night, about=about, now=now)
+    else:
+        lasting = f" for {count(nights, 'night')}" if nights > 1 else ""
+        subject = f"{inbox.name}: the nightly run failed{lasting}{await _no_video(ledger, now)}"
+        lines = (
+            shorten(redact(words), 600),
+            "What was paid for is in the ledger; the next nightly run continues it.",
+        )
+        about = note({"night": night, "since": since, "told": night})
+        letter = alarm_letter(subject, lines, inbox=inbox.name, link=inbox.board)
+        await write_down(ledger, inbox, letter, kind="trouble", window=night, about=about, now=now)
+    return await send_waiting(ledger, inbox, clock=clock, sleep=sleep)
+
+
+async def _failing(
+    ledger: Ledger, inbox: Inbox, night: str, before: Notice | None
+) -> dict[str, str]:
+    """Return since when nights fail in a row, and the last that was told; nothing for not yet."""
+    if before is None:
+        return {}
+    known: dict[str, str] = json.loads(before.about)
+    ended = map(NightReport.read, await ledger.read(partial(reports_of, inbox=inbox.name)))
+    # A night that failed has ended as well, with what it came to.
+    well = any(
+        one.ended_at > before.made_at and one.sheets and one.night not in (night, known["night"])
+        for one in ended
+    )
+    return {} if well else known
+
+
+async def tell_silence(
+    ledger: Ledger, inbox: Inbox, *, clock: UnixClock, sleep: Sleep = asyncio.sleep
+) -> list[Sending]:
+    """Raise an alarm where nights of an inbox are missing, or one does not end.
+
+    An inbox that was never swept is given until its next night.
+    """
+    now = clock()
+    if inbox.cron is None or not inbox.notify:
+        return []
+    expected = last_due(now, cron=inbox.cron, timezone=inbox.timezone)
+    sweep = await ledger.read(partial(last_sweep, inbox=inbox.name, at=now))
+    if expected is None or sweep.paused:
+        return []
+    begun = sweep.swept_at or await _known_since(ledger, inbox, now)
+    missed = _missed(inbox, expected, begun, now)
+    if not missed and not _hangs(sweep, now):
+        return []
+    before = await ledger.read(partial(last_notice, inbox=inbox.name, kind="silence"))
+    told = int(json.loads(before.about)["missed"]) if before and before.made_at > begun else 0
+    if told and steps(missed) <= steps(told):
+        return []
+    subject, lines = _silent(inbox, sweep, missed)
+    subject += await _no_video(ledger, now)
+    about = json.dumps({"missed": missed})
+    letter = alarm_letter(subject, lines, inbox=inbox.name, link=inbox.board)
+    window = f"{begun:.0f} {missed}"
+    await write_down(ledger, inbox, letter, kind="silence", window=window, about=about, now=now)
+    return await send_waiting(ledger, inbox, clock=clock, sleep=sleep)
+
+
+def _silent(inbox: Inbox, sweep: LastSweep, missed: int) -> tuple[str, tuple[str, ...]]:
+    """Return the subject and the sentences of an alarm."""
+    come = f"{inbox.name}: {count(missed, 'nightly run')} did not start"
+    help_words = "Check that the schedule exists and the machine is up: `callsheet nights list`."
+    if sweep.begun_at is None:
+        return come, ("It has never been swept.", help_words)
+    last = datetime.fromtimestamp(sweep.begun_at, UTC).astimezone(read_zone(inbox.timezone))
+    at = f"{last:%A} {last.day} {last:%B} at {last:%H:%M}"
+    if missed:
+        return come, (f"The last one began on {at}, and none since then.", help_words)
+    return f"{inbox.name}: the nightly run of {last:%B} {last.day} did not finish", (
+        f"It began on {at} and gives no sign of life.",
+        "The next nightly run continues what it started.",
+    )
+
+
+async def _known_since(ledger: Ledger, inbox: Inbox, now: float) -> float:
+    """Return since when an inbox is known that was never swept."""
+    seen = await ledger.read(partial(last_notice, inbox=inbox.name, kind="quiet"))
+    if seen is not None:
+        return seen.made_at
+    await note_quiet(ledger, inbox, "quiet", window="first seen", about="{}", now=now)
+    return now
+
+
+def _missed(inbox: Inbox, expected: float, begun: float, now: float) -> int:
+    """Return how many nights were due after the last one began, each with its time to begin."""
+    missed = 0
+    due: float | None = expected
+    while due is not None and due > begun and missed < MOST:
+        missed += due + GRACE < now
+        due = last_due(due - 1, cron=inbox.cron or "", timezone=inbox.timezone)
+    return missed
+
+
+def _hangs(sweep: LastSweep, now: float) -> bool:
+    return (
+        sweep.begun_at is not None
+        and sweep.ended_at is None
+        and now > (sweep.leased_until or sweep.begun_at) + GRACE
+    )
+
+
+async def _no_video(ledger: Ledger, now: float) -> str:
+    """Return for how many days no video has come, as the end of a subject."""
+    last = await ledger.read(last_video_at)
+    days = int((now - last) // _DAY) if last is not None else 0
+    return f", no video for {count(days, 'day')}" if days else ""
+
+
+def _days(since: str, until: str) -> int:
+    first, last = (datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) for day in (since, until))
+    return (last - first).days

@@ -1,0 +1,286 @@
+"""Writes a digest or an alarm as an email and as chat text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from callsheet.tasks.nights.calendar import read_zone
+from callsheet.tasks.notices.action_items import CampaignFigures, Contents, Letter, Matter, longest
+from callsheet.tasks.runtime.errors import shorten
+from callsheet.tasks.values.amounts import as_text, count, in_credits
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+# Puts a digest into words: a page and a text for mails, a few lines for chats. Pure.
+#
+# Nothing of what sheets, services and people say is markup here.
+
+
+#: Matters and campaigns of one mail; the others are counted.
+MOST = 12
+#: Matters of a message in a chat.
+FEW = 5
+#: Characters of a video's title that have room below its picture.
+TITLE = 44
+#: What is said of a sheet that nothing was made of.
+_SAID: Mapping[str, str] = {
+    "not-approved": "waits for approval",
+    "invalid": "fix the sheet",
+    "set-aside": "set aside until it changes",
+}
+
+
+def digest_letter(contents: Contents, *, sample: bool = False) -> Letter:
+    """Return the digest of a night in words; `sample` says that it is only to try the address."""
+    subject = subject_of(contents)
+    subject = f"Sample: {subject}" if sample else subject
+    words = _words(contents, subject, sample=sample)
+    pictures = {video.part: video.jpeg for video in contents.videos if video.jpeg}
+    html = _filled("digest.html", words, pictured=bool(pictures))
+    return Letter(
+        subject=subject,
+        html=html,
+        bare=_filled("digest.html", words, pictured=False) if pictures else html,
+        text=_filled("digest.txt", words, pictured=False).strip() + "\n",
+        short=_short(contents),
+        pictures=pictures,
+    )
+
+
+def alarm_letter(
+    subject: str, lines: tuple[str, ...], *, inbox: str, link: str | None = None
+) -> Letter:
+    """Return a notice of a few sentences: a night that failed, or one that did not come."""
+    words = {"subject": subject, "lines": lines, "inbox": inbox, "link": link}
+    html = _filled("alarm.html", words, pictured=False)
+    text = "\n\n".join((subject, *lines, *((link,) if link else ()), f"-- \nCallsheet, {inbox}"))
+    short = "\n".join((*lines, *((link,) if link else ())))
+    return Letter(subject=subject, html=html, bare=html, text=f"{text}\n", short=short)
+
+
+def _words(contents: Contents, subject: str, *, sample: bool) -> dict[str, Any]:
+    told = sorted(told_of(contents) or contents.lines, key=lambda line: line.name)
+    ready, total = videos_of(told_of(contents) or contents.lines)
+    return {
+        "subject": subject,
+        "verdict": verdict_of(contents),
+        "sample": sample,
+        "contents": contents,
+        "night": f"{contents.night:%A} {contents.night.day} {contents.night:%B}",
+        "matters": contents.matters[:MOST],
+        "more_matters": max(0, len(contents.matters) - MOST),
+        "lines": told[:MOST],
+        "more_lines": max(0, len(told) - MOST),
+        "unchanged": len(contents.lines) - len(told),
+        "ready": ready,
+        "total": total,
+        "moment": _moments(contents.zone),
+    }
+
+
+def _notes(line: CampaignFigures) -> list[str]:
+    """Return what is said of a campaign beside its figures."""
+    notes = []
+    if line.needing:
+        notes.append(
+            f"{count(line.needing, 'video')} {'needs' if line.needing == 1 else 'need'} you"
+        )
+    if line.under_way:
+        notes.append(f"{line.under_way:,} under way")
+    if line.outcome in _SAID:
+        notes.append(_SAID[line.outcome])
+    if line.per_kept is not None:
+        notes.append(f"{as_text(line.per_kept)} a kept video")
+    return notes
+
+
+def _more_to_pay(line: CampaignFigures) -> str:
+    """Return what it will have cost, where that is more than what is paid or set aside."""
+    if line.forecast is None or line.forecast <= line.charged + line.reserved:
+        return ""
+    return f"{as_text(line.forecast)} when all are made"
+
+
+def _short(contents: Contents) -> str:
+    """Return a few lines: what needs a person with a link each, new videos, the next night."""
+    told = []
+    for matter in contents.matters[:FEW]:
+        told.append(f"- {_where(matter)}{matter.title}{_lasting(matter)}: {_way(matter)}")
+    if len(contents.matters) > FEW:
+        told.append(f"- and {len(contents.matters) - FEW} more")
+    fresh = sum(line.fresh for line in contents.lines)
+    if fresh:
+        page = next((line.link for line in contents.lines if line.fresh and line.link), None)
+        told.append(f"- {count(fresh, 'new video')}" + (f": {page}" if page else ""))
+    told.append(f"- {in_credits(contents.charged)} in this run")
+    if contents.next_at is not None:
+        told.append(f"- Next nightly run: {_moments(contents.zone)(contents.next_at)}")
+    return "\n".join(told)
+
+
+def _where(matter: Matter) -> str:
+    name = matter.campaign or matter.sheet
+    return "" if name in matter.title else f"{name}: "
+
+
+def _lasting(matter: Matter) -> str:
+    return f" (for {count(matter.nights, 'night')})" if matter.nights > 1 else ""
+
+
+def _way(matter: Matter) -> str:
+    return matter.link or (f"`{matter.command}`" if matter.command else "")
+
+
+def _moments(zone: str) -> Callable[[float], str]:
+    """Return what says a moment as people of a zone write it: Tuesday 24 November, 02:00."""
+    own = read_zone(None if zone == "local" else zone)
+
+    def moment(at: float) -> str:
+        here = datetime.fromtimestamp(at, UTC).astimezone(own)
+        return f"{here:%A} {here.day} {here:%B}, {here:%H:%M}"
+
+    return moment
+
+
+def _filled(template: str, words: dict[str, Any], *, pictured: bool) -> str:
+    return _templates().get_template(template).render(pictured=pictured, **words)
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(
+        loader=PackageLoader("callsheet.tasks.notices"),
+        # Of a text nothing is markup that would have to be escaped.
+        autoescape=lambda name: name is not None and name.endswith(".html"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters |= {"credits": in_credits, "amount": as_text, "coded": _coded}
+    templates.filters |= {"short": partial(shorten, limit=TITLE), "notes": _notes}
+    templates.globals |= {"count": count, "percent": _percent, "where": _where, "lasting": _lasting}
+    templates.globals |= {"more_to_pay": _more_to_pay}
+    return templates
+
+
+def _coded(text: str) -> Markup:
+    """Return words as markup, with what stands between backticks set as something to type."""
+    from markupsafe import Markup, escape
+
+    parts = [
+        Markup('<code style="font-family:ui-monospace,Menlo,Consolas,monospace">{}</code>')
+        if at % 2
+        else Markup("{}")
+        for at, _ in enumerate(text.split("`"))
+    ]
+    filled = [form.format(escape(word)) for form, word in zip(parts, text.split("`"), strict=True)]
+    return Markup("").join(filled)
+
+
+def _percent(part: Any, whole: Any) -> int:
+    """Return a part in whole percents, never 100 before it is all."""
+    if not whole:
+        return 0
+    share = int(100 * part / whole)
+    return max(0, min(100, share))
+
+
+# The verdict of a night in one line: the subject of its mail. Pure.
+
+
+#: From so many nights on the subject says how long something has been waiting.
+LONG = 3
+
+
+def subject_of(contents: Contents) -> str:
+    """Return the subject: the verdict, and before it how long the oldest matter has lasted."""
+    nights = longest(contents.matters)
+    urgent = f"Waiting for {nights} nights – " if nights >= LONG else ""
+    return " ".join(f"{urgent}{verdict_of(contents)}".split())
+
+
+def verdict_of(contents: Contents) -> str:
+    """Return how it stands: videos ready, what needs a person, credits."""
+    lines = told_of(contents)
+    if len(lines) == 1:
+        return f"{lines[0].name}: {', '.join(_of_one(lines[0], contents.matters))}"
+    if not lines:
+        rest = count(len(contents.lines), "campaign")
+        what = f"{rest} as {'it was' if len(contents.lines) == 1 else 'they were'}"
+        return f"Nothing to do: {what}" if contents.lines else "Nothing to do: no sheets"
+    return f"{count(len(lines), 'campaign')}: {', '.join(_of_several(lines, contents))}"
+
+
+def videos_of(lines: Iterable[CampaignFigures]) -> tuple[int, int]:
+    """Return how many videos are ready, and of how many that are to be made."""
+    made = [line for line in lines if line.outcome not in ("invalid", "set-aside")]
+    return sum(line.ready for line in made), sum(line.total for line in made)
+
+
+def told_of(contents: Contents) -> list[CampaignFigures]:
+    """Return the campaigns that there is something to tell of."""
+    return [line for line in contents.lines if _is_told(line, contents.matters)]
+
+
+def _is_told(line: CampaignFigures, matters: Sequence[Matter]) -> bool:
+    return line.outcome not in ("unchanged", "set-aside") or any(
+        matter.sheet == line.sheet for matter in matters
+    )
+
+
+def _of_one(line: CampaignFigures, matters: Sequence[Matter]) -> list[str]:
+    of = [matter for matter in matters if matter.sheet == line.sheet]
+    titles = {matter.kind: matter.title for matter in of}
+    said = []
+    if line.total and "not-approved" not in titles:
+        said.append(f"{line.ready:,} of {count(line.total, 'video')} ready")
+    if line.needing:
+        said.append(_need(line.needing))
+    if line.under_way:
+        said.append(f"{line.under_way:,} under way")
+    if "not-approved" in titles:
+        waiting = titles["not-approved"]
+        said.append(waiting[:1].lower() + waiting[1:])
+    if "invalid" in titles:
+        said.append(f"{titles['invalid'].partition(' in ')[0]}, nothing was made")
+    if "set-aside" in titles:
+        said.append("set aside until the sheet changes")
+    if line.charged or line.budget is not None:
+        said.append(_credits(line))
+    return said or ["nothing to do"]
+
+
+def _of_several(lines: Sequence[CampaignFigures], contents: Contents) -> list[str]:
+    ready, total = videos_of(lines)
+    videos = sum(line.needing for line in lines)
+    approvals = _of_kind(contents.matters, "not-approved")
+    sheets = _of_kind(contents.matters, "invalid")
+    said = [f"{ready:,} of {count(total, 'video')} ready"] if total else []
+    if videos:
+        said.append(_need(videos))
+    if approvals:
+        said.append(f"{count(approvals, 'approval')} to give")
+    if sheets:
+        said.append(f"{count(sheets, 'sheet')} to fix")
+    return [*said, f"{in_credits(contents.charged)} in this run"]
+
+
+def _of_kind(matters: Iterable[Matter], kind: str) -> int:
+    return sum(matter.kind == kind for matter in matters)
+
+
+def _need(videos: int) -> str:
+    return f"{videos:,} {'needs' if videos == 1 else 'need'} you"
+
+
+def _credits(line: CampaignFigures) -> str:
+    if line.budget is None:
+        return in_credits(line.charged)
+    return f"{as_text(line.charged)} of {in_credits(line.budget)}"

@@ -1,0 +1,381 @@
+"""What every setting is: its name, its default, how its value is written, and what it is for.
+
+Where settings come from is in `tasks.runtime.settings`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+from callsheet.tasks.values.amounts import parse_credits, parse_duration
+from callsheet.tasks.values.briefs import CHECKS
+
+if TYPE_CHECKING:
+    from callsheet.tasks.credentials import Login, Register
+else:
+    # Nothing of a login is loaded where nobody ever logged in.
+    Login = Register = Any
+
+T = TypeVar("T")
+
+
+def _read(parse: Callable[[str], T | None], words: str) -> BeforeValidator:
+    """Return what reads a value; one that `parse` makes nothing of is said to be `words`."""
+
+    def read(value: str | None) -> T:
+        found = None if value is None else parse(value)
+        if found is None:
+            raise ValueError(f' "{value}" is {words}')
+        return found
+
+    return BeforeValidator(read)
+
+
+def service_address(value: str) -> str | None:
+    try:
+        parts = urlsplit(value)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        right = False
+    return value.rstrip("/") if right else None
+
+
+def _seconds(value: str) -> float:
+    try:
+        return parse_duration(value)
+    except BadInput as error:
+        raise ValueError(f": {error}") from error
+
+
+def _count(value: str) -> int | None:
+    return int(value) if value.isdecimal() and 1 <= int(value) <= 512 else None
+
+
+def _amounts(value: str) -> dict[str, Decimal]:
+    """Read `marketing=500,sales=200`."""
+    found: dict[str, Decimal] = {}
+    for part in filter(None, (part.strip() for part in value.split(","))):
+        who, _, text = part.rpartition("=")
+        amount = parse_credits(text)
+        if not who.strip() or who.strip() in found or amount is None:
+            raise ValueError(
+                f' "{part}" is not an amount for one name; nothing was spent',
+                "write it like marketing=500,sales=200, every name once",
+            )
+        found[who.strip()] = amount
+    return found
+
+
+def _percent(value: str) -> Decimal | None:
+    """Read `10%` as 0.1."""
+    amount = parse_credits(value.removesuffix("%")) if value.endswith("%") else None
+    return None if amount is None else amount / 100
+
+
+def _split(separator: str) -> BeforeValidator:
+    return BeforeValidator(lambda text: [w.strip() for w in re.split(separator, text) if w.strip()])
+
+
+def _lease(value: str) -> float | None:
+    seconds = _seconds(value)
+    return seconds if seconds >= 1 else None
+
+
+def _checks(value: str) -> frozenset[str] | None:
+    names = frozenset(name.strip() for name in value.split(",") if name.strip())
+    return names if names <= set(CHECKS) else None
+
+
+def _vendor(value: str) -> str | None:
+    return value if value.isascii() and value.replace("-", "").isalnum() else None
+
+
+def _pool(value: str) -> str | None:
+    # What Prefect refuses in a name, and what would have to be quoted.
+    return value if re.fullmatch(r"[\w.-]{1,200}", value) else None
+
+
+def _video_links(value: str) -> str | None:
+    return value if value == "signed" else service_address(value)
+
+
+Url = Annotated[str, _read(service_address, "not an http(s) address; nothing was spent")]
+Seconds = Annotated[float, BeforeValidator(_seconds)]
+Lease = Annotated[float, _read(_lease, "too short; 1s is the least")]
+Count = Annotated[int, _read(_count, "not a whole number from 1 to 512")]
+Whole = Annotated[
+    int, _read(lambda text: int(text) if text.isdecimal() else None, "not a whole number")
+]
+Truth = Annotated[bool, _read({"yes": True, "no": False}.get, "neither yes nor no")]
+Amount = Annotated[Decimal, _read(parse_credits, "not an amount of credits; nothing was spent")]
+Amounts = Annotated[dict[str, Decimal], BeforeValidator(_amounts)]
+Percent = Annotated[Decimal, _read(_percent, "not a part of a price; write it like 10%")]
+Place = Annotated[
+    str, _read({"keyring": "keyring", "file": "file"}.get, "neither keyring nor file")
+]
+Unlisted = Annotated[
+    str, _read({"refuse": "refuse", "advise": "advise"}.get, "neither refuse nor advise")
+]
+Hidden = Annotated[
+    Literal["skip", "read"],
+    _read({"skip": "skip", "read": "read"}.get, "neither skip nor read; nothing was spent"),
+]
+Use = Annotated[
+    Literal["auto", "yes", "no"],
+    _read({"auto": "auto", "yes": "yes", "no": "no"}.get, "neither auto, yes nor no"),
+]
+NeedsPersonEnds = Annotated[
+    Literal["failed", "completed"],
+    _read({"failed": "failed", "completed": "completed"}.get, "neither failed nor completed"),
+]
+Cancels = Annotated[
+    Literal["unbegun", "all"],
+    _read({"unbegun": "unbegun", "all": "all"}.get, "neither unbegun nor all"),
+]
+_PICTURES: tuple[Literal["yes", "full", "poster", "no"], ...] = ("yes", "full", "poster", "no")
+PicturesWanted = Annotated[
+    Literal["yes", "full", "poster", "no"],
+    _read({name: name for name in _PICTURES}.get, "none of yes, full, poster, no"),
+]
+LogForm = Annotated[
+    Literal["text", "json"],
+    _read({"text": "text", "json": "json"}.get, "neither text nor json"),
+]
+_LEVELS: tuple[Literal["debug", "info", "warning", "error"], ...]
+_LEVELS = ("debug", "info", "warning", "error")
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"],
+    _read({name: name for name in _LEVELS}.get, f"none of {', '.join(_LEVELS)}"),
+]
+Checks = Annotated[frozenset[str], _read(_checks, f"no list of {', '.join(CHECKS)}")]
+Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
+Pool = Annotated[str, _read(_pool, "not of letters, digits, dots, dashes and underscores alone")]
+VideoLinks = Annotated[str, _read(_video_links, "neither signed nor an http(s) address")]
+Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
+Words = Annotated[frozenset[str], _split(",")]
+
+
+def _setting(default: str | Callable[[dict[str, Any]], str] | None, words: str) -> Any:
+    """Return a setting as people read of it: its default as they would write it, what it is."""
+    if callable(default):
+        return Field(default_factory=default, description=words)
+    return Field(default, description=words, validate_default=True)
+
+
+class Settings(BaseModel):
+    """What a command runs with; durations in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    home: Path
+    base_url: Url | None = _setting(None, "the service's REST root; ends in /api/v1")
+    auth_url: Url | None = _setting(None, "the service's login root")
+    mcp_url: Url | None = _setting(None, "the service's MCP root")
+    api_key: SecretStr | None = _setting(None, "the organisation's key (mav_...); a secret")
+    ledger: str = _setting(
+        lambda above: f"sqlite:///{above['home'] / 'ledger.db'}",
+        "SQLAlchemy URL of the ledger; default a SQLite file under .callsheet/",
+    )
+    store: str = _setting("deliveries/", "where videos go: s3://bucket/prefix or a folder")
+    webhook_url: Url | None = _setting(
+        None, "the receiver's public address, as the service sees it"
+    )
+    receiver: str = _setting("127.0.0.1:8790", "host:port the receiver binds to")
+    names: str = _setting(
+        "{campaign}/{row}/{row}-take{take}.mp4", "template of a video's name in the store"
+    )
+    horizon: Seconds = _setting("24h", "how long the service is trusted to know an idempotency key")
+    deadline: Seconds = _setting("3h", "how long a render may take before its row is stalled")
+    captions_wait: Seconds = _setting("2m", "how long captions may come later than their video")
+    submits: Count = _setting("8", "creates under way at once")
+    watches: Count = _setting("16", "looks at renders under way at once")
+    deliveries: Count = _setting("8", "downloads under way at once")
+    quotes: Count = _setting("16", "estimates under way at once")
+    failed_words: Words = _setting(
+        "failed,failure,error,errored", "statuses of a render that will not come"
+    )
+    clip_keys: Truth = _setting(
+        "no", "yes once the service is known to take idempotency keys for clips"
+    )
+    evidence_wait: Seconds = _setting("10m", "how long a clip is searched for after a lost answer")
+    pictures: PicturesWanted = _setting(
+        "yes", "a poster and a strip beside each video: yes, full (all is decoded), poster, no"
+    )
+    checks: Checks = _setting(
+        "", "what holds a row when it is found: black, frozen, silence, clipping, length, captions"
+    )
+    quote_age: Seconds = _setting("15m", "how long a quote holds before it is asked again")
+    quote_tolerance: Percent = _setting(
+        "0%", "how far a price may rise after its approval without a new one"
+    )
+    day_budget: Amount | None = _setting(
+        None, "credits that all campaigns of the ledger may cost in a day (UTC)"
+    )
+    cost_center_budgets: Amounts = _setting(
+        "", "credits a cost center may cost in all: marketing=500,sales=200"
+    )
+    unlisted: Unlisted = _setting(
+        "refuse", "what to do with a tool or field that the service does not list: refuse, advise"
+    )
+    lease: Lease = _setting("60s", "how long a run that gives no sign of life keeps its campaign")
+    credentials: Place | None = _setting(
+        None, "where `login` keeps the key: keyring or file; default the best there is"
+    )
+    claim_grant: str = _setting(
+        "urn:service:agent-auth:grant-type:claim",
+        "the grant type of `login --email`; its vendor part is the service's own",
+    )
+    webhook_secret: Secrets = _setting(
+        "", "secrets that webhooks made elsewhere sign with, separated by commas; a secret"
+    )
+    hidden_rows: Hidden | None = _setting(
+        None, "rows that a workbook hides: skip or read; default a run asks before it pays for one"
+    )
+    second_process: Use = _setting(
+        "auto", "a process beside a run that looks at videos: yes, no, or auto, where many come"
+    )
+    second_process_timeout: Lease = _setting(
+        "60s",
+        "how long that process may take for a video, and a second more for each MB, before the run "
+        "does its work",
+    )
+    private_sheets: Truth = _setting(
+        "no", "yes to let the board fetch sheets from this machine and private networks"
+    )
+    inbox: str | None = _setting(None, "folder whose sheets the board offers")
+    sandbox: Truth = _setting(
+        "no", "yes says that the service is a sandbox, whose videos and credits are not real"
+    )
+    nights: str | None = _setting(
+        None, "the file that lists inboxes of sheets; default nights.toml or configs/nights.toml"
+    )
+    prefect_pool: Pool | None = _setting(
+        None,
+        "the work pool of Prefect for flow runs; default callsheet, and on a server that "
+        "`callsheet up` does not run itself callsheet-PROFILE or callsheet-FOLDER",
+    )
+    prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
+    prefect_needs_person: NeedsPersonEnds = _setting(
+        "failed", "the state of flow runs after which rows need attention: failed or completed"
+    )
+    prefect_cancel: Cancels = _setting(
+        "unbegun", "what to cancel with a flow run: unbegun rows, or all that is not made yet"
+    )
+    board_url: Url | None = _setting(
+        None, "where people open the board, for links on Prefect's pages and in messages"
+    )
+    video_links: VideoLinks | None = _setting(
+        None,
+        "where a link to a video on Prefect's pages leads: signed, or the address at which the "
+        "store is read; default the board",
+    )
+    webhook_vendor: Vendor = _setting(
+        "Service", "vendor part of the webhook headers' names, X-Service-Signature"
+    )
+    log: LogForm = _setting("text", "how is logged on stderr: text for people, json for programs")
+    log_level: LogLevel | None = _setting(
+        None,
+        "from where on is logged: debug, info, warning, error; default warning, with json info",
+    )
+    metrics: str | None = _setting(
+        None, "host:port where `callsheet receive` answers Prometheus (/metrics); default nowhere"
+    )
+    metrics_open: Truth = _setting(
+        "no", "yes to have the board answer Prometheus (/metrics) without a token"
+    )
+    metrics_file: str | None = _setting(
+        None, "the file that every run and night writes its metrics to at its end, as x.prom"
+    )
+    metrics_push: Url | None = _setting(
+        None, "the push gateway to which every run and night sends its metrics at its end"
+    )
+    trace_rows: Whole = _setting(
+        "100", "how many rows of a run have a span of their own, with OpenTelemetry's variables set"
+    )
+    #: What OpenTelemetry's own variables ask for: traces, metrics.
+    telemetry: frozenset[str] = frozenset()
+    #: What `callsheet login` kept for the profile, and the login of these that is in force.
+    kept_logins: Register | None = Field(None, repr=False)
+    login: Login | None = None
+    #: Where `api_key` came from: CALLSHEET_API_KEY, CALLSHEET_API_KEY_FILE or a profile's name.
+    key_source: str | None = None
+    #: Whether somebody named the ledger; else it is where the home is.
+    ledger_is_named: bool = False
+    #: What is not wrong, and still not as it should be: sentences for people.
+    remarks: tuple[str, ...] = ()
+    #: Where this user's runs are noted, a sheet each; None where nothing is to be noted.
+    notes: Path | None = None
+
+    @property
+    def spool(self) -> Path:
+        """The folder where downloads land before they are verified."""
+        return self.home / "spool"
+
+    @property
+    def webhook_secrets(self) -> Path:
+        """The folder where the secrets of webhooks are kept."""
+        return self.home / "webhooks"
+
+    @property
+    def handed_in(self) -> Path:
+        """The folder where sheets are kept that were handed in on the board."""
+        return self.home / "board" / "sheets"
+
+    def service(self) -> tuple[str, str]:
+        """Return the service's address and key; raise ConfigurationError when one is missing."""
+        if not self.base_url:
+            if self.kept_logins and self.kept_logins.trouble:
+                raise self.kept_logins.trouble
+            raise ConfigurationError(
+                "no video service is configured; nothing was spent",
+                remedy="to try it at no cost: `callsheet run SHEET --sandbox`, and --sandbox with "
+                "the commands for what came of it; with a service: set "
+                "CALLSHEET_BASE_URL, then `callsheet login` or set CALLSHEET_API_KEY",
+            )
+        return self.base_url, self.key()
+
+    def key(self) -> str:
+        """Return the key in force; raise ConfigurationError when there is none.
+
+        Asks the keyring, should the login be kept there: call it where the key is needed.
+        """
+        if self.api_key:
+            return self.api_key.get_secret_value()
+        if self.login:
+            return self._kept_key
+        if self.kept_logins and self.kept_logins.trouble:
+            raise self.kept_logins.trouble
+        others = ", ".join(self.kept_logins.logins) if self.kept_logins else ""
+        raise ConfigurationError(
+            "no key for the video service is configured; nothing was spent"
+            + (f" (`callsheet login` kept one for {others})" if others else ""),
+            remedy="run `callsheet login`, or set CALLSHEET_API_KEY (or CALLSHEET_API_KEY_FILE); "
+            "`callsheet run SHEET --sandbox` tries a sheet without a key",
+        )
+
+    @cached_property
+    def _kept_key(self) -> str:
+        """What the keyring or the file has: a keyring may take seconds, and is asked once."""
+        from callsheet.tasks.credentials import key_of
+
+        assert self.login is not None
+        return key_of(self.login)
+
+
+#: Every setting: its default, and what it is.
+KNOWN: dict[str, tuple[str | None, str]] = {
+    name: (None if field.default_factory else field.default or None, field.description)
+    for name, field in Settings.model_fields.items()
+    if field.description
+}
+#: What may come from a file as well. The ledger's address has a password in it, as a rule.
+SECRETS = ("api_key", "webhook_secret", "ledger", "metrics_push")

@@ -1,0 +1,256 @@
+"""Where settings come from, and the only place that reads the environment.
+
+A setting is named `CALLSHEET_<NAME>` in the environment and `<name>` in a TOML profile; the
+environment wins. A secret may also come from a file: `CALLSHEET_API_KEY_FILE`, `api_key_file`.
+What neither of them says, addresses and key alike, is taken from what `callsheet login` kept under
+the profile's name (`default` without one), as long as it is for the same service. What a setting
+is stands in `tasks.runtime.known_settings`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.home import (
+    PROFILE,
+    Found,
+    find_home,
+    is_here,
+    named_profile,
+    read_profile,
+    read_secret,
+    remark_on,
+)
+from callsheet.tasks.runtime.known_settings import KNOWN, SECRETS, Settings, service_address
+
+if TYPE_CHECKING:
+    from callsheet.tasks.credentials import Register
+
+PREFIX = "CALLSHEET_"
+
+
+def load_settings(
+    *,
+    profile: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    overrides: Mapping[str, str] | None = None,
+    logging_in: bool = False,
+    sheet: str | None = None,
+) -> Settings:
+    """Return the settings in force; raise ConfigurationError naming the one that is wrong.
+
+    Without a profile it is the one that the environment names, if it names any.
+    With a `sheet`, a folder without a ledger is led to the one that the sheet was run with.
+    A profile needs no TOML file once a login is kept under its name, or when `logging_in`.
+    """
+    environ = os.environ if environ is None else environ
+    sources = _Sources(
+        profile=profile or named_profile(environ),
+        environ=environ,
+        folder=folder or Path.cwd(),
+        overrides=overrides or {},
+        logging_in=logging_in,
+        sheet=sheet,
+    )
+    try:
+        return Settings.model_validate(sources.values())
+    except ValidationError as error:
+        raise sources.refusal(error) from None
+
+
+class _Sources:
+    """The places that settings come from; `origins` says of each where a person would find it."""
+
+    def __init__(
+        self,
+        *,
+        profile: str | None,
+        environ: Mapping[str, str],
+        folder: Path,
+        overrides: Mapping[str, str],
+        logging_in: bool,
+        sheet: str | None,
+    ) -> None:
+        self._profile = profile
+        self._environ = environ
+        self._folder = folder
+        self._overrides = overrides
+        self._register = _register(profile, credentials_folder(environ))
+        self._logging_in = logging_in
+        self._notes = notes_folder(environ)
+        self._home = find_home(folder, sheet, self._notes)
+        self._origins: dict[str, str] = {}
+        self._remarks = [
+            f"{variable} is no setting, and nothing is made of it" for variable in _unknown(environ)
+        ]
+
+    def values(self) -> dict[str, Any]:
+        """Return what all places say, one after the other; the first word counts."""
+        said: dict[str, Any] = {}
+        for place in (self._given, self._in_environment, self._in_profile, self._kept):
+            said = {**place(said), **said}
+        if said.get("sandbox") == "yes":
+            # A sandbox's videos are no reason to come back to its ledger.
+            said["notes"] = None
+        return {**said, "remarks": tuple(self._remarks)}
+
+    def refusal(self, error: ValidationError) -> ConfigurationError:
+        """Return what is to be said of a setting that is wrong: where it is, and why."""
+        problem = error.errors()[0]
+        name = str(problem["loc"][0])
+        words, *remedy = problem["ctx"]["error"].args
+        place = self._origins.get(name, PREFIX + name.upper())
+        return ConfigurationError(f"{place}{words}", remedy="".join(remedy) or None)
+
+    def _given(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        telemetry = _telemetry(self._environ)
+        return {
+            "home": self._home,
+            "notes": self._notes,
+            "telemetry": telemetry,
+            **self._overrides,
+        }
+
+    def _in_environment(self, _: Mapping[str, Any]) -> dict[str, str]:
+        return self._noted(_from_environment(self._environ))
+
+    def _in_profile(self, _: Mapping[str, Any]) -> dict[str, str]:
+        if self._profile is None:
+            return {}
+        register = self._register
+        needed = not (self._logging_in or (register and (register.logins or register.trouble)))
+        return self._noted(
+            read_profile(self._profile, self._folder, known=KNOWN, secrets=SECRETS, needed=needed)
+        )
+
+    def _kept(self, above: Mapping[str, Any]) -> dict[str, Any]:
+        source = self._origins.get("api_key")
+        if source and not source.startswith(PREFIX):
+            source = f"profile {self._profile}"
+        named = "ledger" in self._origins
+        found = {"key_source": source, "ledger_is_named": named}
+        if not named and not is_here(self._home, self._folder):
+            # Videos go on to where those before them are, whatever folder this is.
+            found["store"] = f"{self._home.parent / 'deliveries'}/"
+        return {**found, **_kept(self._register, above.get("base_url"))}
+
+    def _noted(self, found: Mapping[str, Found]) -> dict[str, str]:
+        for name, one in found.items():
+            if name not in self._origins and (remark := remark_on(one)):
+                self._remarks.append(remark)
+            self._origins.setdefault(name, one.where)
+        return {name: one.value.strip() for name, one in found.items() if one.value.strip()}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Found]:
+    found: dict[str, Found] = {}
+    for variable in sorted(environ):
+        name, value = variable.removeprefix(PREFIX).lower(), environ[variable]
+        if not variable.startswith(PREFIX) or not value.strip():
+            continue
+        if name.removesuffix("_file") in SECRETS:
+            # `API_KEY_FILE` comes after `API_KEY`, and wins.
+            file = Path(value) if name.endswith("_file") else None
+            text = read_secret(variable, file) if file else value
+            found[name.removesuffix("_file")] = Found(text, variable, file)
+        elif name in KNOWN:
+            found[name] = Found(value, variable)
+        elif meant := _meant(name):
+            raise ConfigurationError(
+                f"{variable} is no setting; nothing was spent",
+                remedy=f"did you mean {PREFIX}{meant.upper()}?",
+            )
+    return found
+
+
+def _telemetry(environ: Mapping[str, str]) -> frozenset[str]:
+    """Return what OpenTelemetry's variables ask for: an endpoint, or an exporter, is named."""
+    if environ.get("OTEL_SDK_DISABLED", "").strip().casefold() == "true":
+        return frozenset()
+    return frozenset(kind for kind in ("traces", "metrics") if _is_wanted(environ, kind.upper()))
+
+
+def _is_wanted(environ: Mapping[str, str], kind: str) -> bool:
+    if said := environ.get(f"OTEL_{kind}_EXPORTER", "").strip():
+        return "otlp" in said.split(",")
+    where = "OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT"
+    return any(environ.get(name) for name in where)
+
+
+def _meant(name: str) -> str | None:
+    """Return the setting that a name which is none was most likely meant to be, if there is one.
+
+    What resembles none is somebody else's: an orchestrator names a service's address so.
+    """
+    if name.removesuffix("_file") in KNOWN:
+        return name.removesuffix("_file")
+    names = [*KNOWN, *(f"{secret}_file" for secret in SECRETS)]
+    return next(iter(get_close_matches(name, names, n=1, cutoff=0.85)), None)
+
+
+#: What Kubernetes tells every container of a service called callsheet.
+_ORCHESTRATORS = re.compile(
+    r"(\w+_)?(SERVICE_HOST=|SERVICE_PORT(_\w+)?=|PORT=(tcp|udp)://|PORT_\d+_(TCP|UDP)(_\w+)?=)"
+)
+
+
+def _unknown(environ: Mapping[str, str]) -> list[str]:
+    """Return the variables of ours by their name that are nobody's setting."""
+    names = {*KNOWN, *(f"{secret}_file" for secret in SECRETS)}
+    return [
+        variable
+        for variable in sorted(environ)
+        if variable.startswith(PREFIX)
+        and environ[variable].strip()
+        and variable != PROFILE
+        and (name := variable.removeprefix(PREFIX)).lower() not in names
+        and not _ORCHESTRATORS.match(f"{name}={environ[variable]}")
+    ]
+
+
+def _kept(register: Register | None, base_url: str | None) -> dict[str, Any]:
+    """Return what a login says, if one is kept for this service, or for one at all."""
+    address = service_address(base_url) if base_url else None
+    login = register.of(address) if register and bool(address) == bool(base_url) else None
+    if login is None:
+        return {"kept_logins": register}
+    urls = {"base_url": login.base_url, "auth_url": login.auth_url, "mcp_url": login.mcp_url}
+    return {"kept_logins": register, "login": login, **{n: url for n, url in urls.items() if url}}
+
+
+def credentials_folder(environ: Mapping[str, str] | None = None) -> Path | None:
+    """Return the folder where logins are kept; None where nobody is at home."""
+    environ = os.environ if environ is None else environ
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    config = environ.get("XDG_CONFIG_HOME") or (home and f"{home}/.config")
+    return Path(config) / "callsheet" / "credentials" if config else None
+
+
+def notes_folder(environ: Mapping[str, str]) -> Path | None:
+    """Return the folder where this user's runs are noted; None where nobody is at home."""
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    state = environ.get("XDG_STATE_HOME") or environ.get("LOCALAPPDATA")
+    state = state or (home and f"{home}/.local/state")
+    return Path(state) / "callsheet" / "runs" if state else None
+
+
+def _register(profile: str | None, folder: Path | None) -> Register | None:
+    if folder is None or not folder.is_dir():
+        # Nobody ever logged in: nothing is loaded to find that out.
+        return None
+    from callsheet.tasks.credentials import profile_name, read_register
+
+    try:
+        return read_register(folder, profile_name(profile))
+    except ConfigurationError:
+        # No login has such a name; whether the profile is there at all is told elsewhere.
+        return None

@@ -1,0 +1,1 @@
+"""What a video request is: briefs, bodies, the catalog, amounts. Plain values."""

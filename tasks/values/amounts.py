@@ -1,0 +1,134 @@
+"""Amounts as people write and read them: credits, durations, counts."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from typing import overload
+
+from callsheet.tasks.runtime.errors import BadInput, shorten
+
+# Credits: exact amounts, as numbers people and JSON can read.
+#
+# An amount is a Decimal with at most six places; the ledger keeps whole millionths.
+
+
+MICRO = 1_000_000
+
+
+def parse_credits(value: object) -> Decimal | None:
+    """Return a finite amount of at least 0, or None when `value` is not one.
+
+    Booleans are not amounts; text is read as a plain decimal number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return None
+    text = str(value).strip()
+    if "_" in text:  # which Decimal would read over
+        return None
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not amount.is_finite() or amount < 0 or amount > 10**12:
+        return None
+    return amount.quantize(Decimal(1) / MICRO).normalize() + 0
+
+
+@overload
+def to_micro(amount: Decimal) -> int: ...
+@overload
+def to_micro(amount: Decimal | None) -> int | None: ...
+def to_micro(amount: Decimal | None) -> int | None:
+    """Return `amount`, if there is one, in millionths of a credit."""
+    return None if amount is None else int(amount * MICRO)
+
+
+@overload
+def from_micro(micro: int) -> Decimal: ...
+@overload
+def from_micro(micro: int | None) -> Decimal | None: ...
+def from_micro(micro: int | None) -> Decimal | None:
+    """Return an amount, if there is one, from millionths of a credit."""
+    return None if micro is None else _from_micro(micro)
+
+
+@lru_cache(maxsize=4096)
+def _from_micro(micro: int) -> Decimal:
+    """Most rows of a campaign cost one of a few prices."""
+    return (Decimal(micro) / MICRO).normalize() + 0
+
+
+def is_above(price: Decimal | None, limit: Decimal | None) -> bool:
+    """Whether a price is above a limit, if there is one; a price that nobody could read is."""
+    return limit is not None and (price is None or price > limit)
+
+
+@overload
+def as_number(amount: Decimal) -> int | float: ...
+@overload
+def as_number(amount: Decimal | None) -> int | float | None: ...
+def as_number(amount: Decimal | None) -> int | float | None:
+    """Return `amount` for JSON: an int where it is whole."""
+    if amount is None:
+        return None
+    return int(amount) if amount == amount.to_integral_value() else float(amount)
+
+
+def as_text(amount: Decimal | None) -> str:
+    """Return `amount` for people: `12`, `12.5`, or `unknown`."""
+    return "unknown" if amount is None else f"{amount:,f}"
+
+
+def in_credits(amount: Decimal | None) -> str:
+    """Return `amount` with its unit, for people: `1 credit`, `12.5 credits`."""
+    return f"{as_text(amount)} credit{'' if amount == 1 else 's'}"
+
+
+# Durations as people write them: `45s`, `10m`, `2h`, `1h30m`, `1d`.
+
+
+#: Ten years, in seconds: beyond it dates run out.
+LONGEST = 3650 * 86400.0
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
+_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+
+
+def parse_duration(text: str) -> float:
+    """Return seconds; raise BadInput for anything but `45s`, `10m`, `2h`, `1h30m`."""
+    if not _DURATION.fullmatch(text.strip().lower()):
+        raise BadInput(f'"{text}" is not a duration; write it like 45s, 10m or 2h')
+    seconds = sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(text.strip().lower()))
+    if seconds > LONGEST:
+        raise BadInput(f'"{shorten(text)}" is too long a duration; 3650d is the limit')
+    return seconds
+
+
+def say_duration(seconds: float) -> str:
+    """Return seconds in at most two units: `8s`, `3m 10s`, `2h 5m`."""
+    whole = max(0, round(seconds))
+    days, rest = divmod(whole, 86400)
+    hours, rest = divmod(rest, 3600)
+    minutes, secs = divmod(rest, 60)
+    parts = [(days, "d"), (hours, "h"), (minutes, "m"), (secs, "s")]
+    said = [f"{n}{unit}" for n, unit in parts if n][:2]
+    return " ".join(said) or "0s"
+
+
+# How many of what, for people: `1 row`, `2 rows`, `20 MiB`.
+
+
+def count(number: int, noun: str, nouns: str | None = None) -> str:
+    """Return a number with its noun, in the plural but for one; `nouns` where an s is not all."""
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
+def say_bytes(number: int) -> str:
+    """Return a number of bytes: `20 MiB`."""
+    for unit, size in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
+        if number >= size:
+            return f"{number / size:,.3g} {unit}"
+    return f"{number} bytes"
