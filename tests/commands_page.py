@@ -1,0 +1,87 @@
+"""docs/commands.md, made from the command line itself.
+
+python -m tests.commands_page
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from callsheet.deployments.parser import COMMANDS, build_parser
+
+PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
+HEAD = """\
+# Commands
+
+Every command and option, as `--help` prints them on your terminal. All commands take `--json` (one
+JSON document on stdout; JSON lines for `rows`), `--profile NAME` and `-v`.
+[README](../README.md) has the exit statuses, [sheets.md](sheets.md#choose-rows) what `--select`
+takes.
+
+"""
+#: What every command takes.
+SHARED = {"help", "json", "profile", "verbose"}
+
+
+def page() -> str:
+    """Return the page in Markdown."""
+    table = ["| command | |", "|---|---|"]
+    table += [f"| [`callsheet {name}`](#{name}) | {does} |" for name, (does, _) in COMMANDS.items()]
+    parts = [HEAD + "\n".join(table)]
+    (commands,) = _verbs_of(build_parser())
+    for name, (does, _) in COMMANDS.items():
+        parts.append("\n".join(_part(name, does, commands.choices[name])))
+    return "\n\n".join(parts) + "\n"
+
+
+def _part(name: str, does: str, parser: argparse.ArgumentParser) -> Iterator[str]:
+    yield f"## {name}"
+    yield ""
+    yield f"{does[0].upper()}{does[1:]}."
+    yield from _options(parser)
+    for verbs in _verbs_of(parser):
+        helps = {action.dest: action.help for action in verbs._choices_actions}
+        for verb, of in verbs.choices.items():
+            yield ""
+            yield f"### {name} {verb}"
+            yield ""
+            words = str(helps.get(verb) or "")
+            yield f"{words[:1].upper()}{words[1:]}."
+            yield from _options(of)
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    actions = [
+        action
+        for action in parser._actions
+        if not isinstance(action, argparse._SubParsersAction)
+        and action.dest not in SHARED
+        and action.help != argparse.SUPPRESS
+    ]
+    if actions:
+        yield from ("", "| option | |", "|---|---|")
+    for action in actions:
+        names = ", ".join(action.option_strings)
+        value = _value(action)
+        shown = " ".join(filter(None, (names, value))).replace("|", "\\|")
+        yield f"| `{shown}` | {(action.help or '').replace('|', chr(92) + '|')} |"
+
+
+def _value(action: argparse.Action) -> str:
+    if action.nargs == 0:
+        return ""
+    if isinstance(action.metavar, str):
+        return action.metavar
+    return f"{{{','.join(map(str, action.choices))}}}" if action.choices else action.dest.upper()
+
+
+def _verbs_of(
+    parser: argparse.ArgumentParser,
+) -> list[argparse._SubParsersAction[argparse.ArgumentParser]]:
+    return [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
