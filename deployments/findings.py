@@ -272,7 +272,7 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
         words = "it was never backed up" if found.backup_at is None else "its backup is a week old"
         yield note("ledger", words, "`callsheet ledger backup FILE`")
     for campaign, rows in held:
-        words = f"{count(rows, 'row')} of {campaign} are those of crews that are gone"
+        words = f"{count(rows, 'row')} of {campaign} are those of workers that are gone"
         remedy = "`callsheet run SHEET` looks for what is under way, and makes nothing twice"
         yield note("ledger", words, remedy)
 

@@ -28,7 +28,7 @@ from callsheet.deployments.servers import find_running, point_at, prefect_of
 from callsheet.deployments.terminal import at_terminal
 from callsheet.tasks.campaign.run import Run, StepEnd, Taken, run_at_hand
 from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
-from callsheet.tasks.campaign.workers import CrewStarter
+from callsheet.tasks.campaign.workers import WorkerStarter
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.runtime.known_settings import Settings
@@ -87,8 +87,8 @@ class PrefectBeside:
         self._verbose = verbose
         self._follower: Follower | None = None
 
-    async def crews(self) -> CrewStarter:
-        """Return what starts crews; raise ConfigurationError where none could be started.
+    async def workers(self) -> WorkerStarter:
+        """Return what starts workers; raise ConfigurationError where none could be started.
 
         Their server is one that Prefect workers know: none is started for a run.
         """
@@ -98,7 +98,7 @@ class PrefectBeside:
             for handler in logging.root.handlers:
                 handler.addFilter(is_not_prefects)
         starts = await asyncio.to_thread(importlib.import_module, "callsheet.flows.workers")
-        runs: CrewStarter = await starts.crew_runs(self._asked.get("profile"))
+        runs: WorkerStarter = await starts.worker_runs(self._asked.get("profile"))
         return runs
 
     @asynccontextmanager

@@ -3,9 +3,10 @@
     python -P -m callsheet.deployments.prefect_worker --pool POOL ...
 
 A process worker that is told to stop kills its flow runs at once: nobody tells Prefect, which shows
-them as running, and what they have claimed lapses only by itself. This one holds the worker still
-first and tells the runs: a crew lets go, a run of a campaign parks, and others take them up. Takes
-the options of `prefect worker start`. Imports nothing of Prefect.
+them as running, and what they have claimed lapses only by itself. This one holds the Prefect
+worker still
+first and tells the runs: a worker lets go, a run of a campaign parks, and others take them up.
+Takes the options of `prefect worker start`. Imports nothing of Prefect.
 """
 
 from __future__ import annotations
@@ -21,23 +22,26 @@ from uuid import uuid4
 
 from callsheet.deployments.up.orphans import processes_with
 
-#: A worker of Prefect's, which does not outlive this process.
+#: A Prefect worker of Prefect's, which does not outlive this process.
 COMMAND = (
     *(sys.executable, "-P", "-m", "callsheet.deployments.servers"),
     *("prefect", "worker", "start"),
 )
-#: In the environment of the worker and of every flow run it carries; none of Callsheet's settings.
+#: In the environment of the Prefect worker and of every flow run it carries; none of Callsheet's
+#: settings.
 MARK = "_CALLSHEET_WORKER"
 #: How long flow runs may take to let go, in seconds; whoever kills this has to wait longer.
 LIMIT = 20.0
-#: How long the worker itself may take after that, in seconds.
+#: How long the Prefect worker itself may take after that, in seconds.
 LAST = 5.0
 #: How often it is looked how things are, in seconds.
 LOOK = 0.1
 
 
 def main(words: Sequence[str] | None = None, *, command: Sequence[str] | None = None) -> int:
-    """Carry flow runs until the worker ends or this is told to stop; return its exit status."""
+    """Carry flow runs until the Prefect worker ends or this is told to stop; return its exit
+    status.
+    """
     worker = Worker(sys.argv[1:] if words is None else words, command=command)
     told = False
 
@@ -83,7 +87,7 @@ class Worker:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> int:
-        """Have every flow run let go, then end the worker; return its exit status."""
+        """Have every flow run let go, then end the Prefect worker; return its exit status."""
         # Standing still it takes up nothing more, not even what has just been let go of.
         self._send(signal.SIGSTOP)
         asked: set[int] = set()
@@ -103,7 +107,7 @@ class Worker:
             return self._process.wait()
 
     def _flow_runs(self) -> set[int]:
-        """Return the processes that the worker has started itself."""
+        """Return the processes that the Prefect worker has started itself."""
         found = processes_with(f"{MARK}={self._mark}")
         return {pid for pid, parent in found.items() if parent == self._process.pid}
 

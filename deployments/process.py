@@ -14,7 +14,7 @@ from callsheet.tasks.runtime.redact import say
 
 if TYPE_CHECKING:
     from callsheet.tasks.campaign.run import Run
-    from callsheet.tasks.campaign.workers import Crews
+    from callsheet.tasks.campaign.workers import Workers
     from callsheet.tasks.engine.engine import Engine
     from callsheet.tasks.engine.progress import Snapshot
 
@@ -98,7 +98,7 @@ def stopping(run: Run) -> Iterator[Callable[[Snapshot], None]]:
         yield hear
 
 
-def _waits_for(engine: Engine | Crews) -> str:
+def _waits_for(engine: Engine | Workers) -> str:
     if not engine.paying:
         return "finishing what has started, a few seconds"
     return (

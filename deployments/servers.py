@@ -134,7 +134,7 @@ def find_running(home: Path) -> PrefectServer:
     if kept is None:
         trouble = "none is set" if configured is None else f"{configured.url} does not answer"
         raise ConfigurationError(
-            f"--workers needs a Prefect server that workers are at, and {trouble}; nothing was "
+            f"--workers needs a Prefect server with Prefect workers, and {trouble}; nothing was "
             "spent",
             remedy="set PREFECT_API_URL, or start `callsheet up`",
         )

@@ -52,8 +52,8 @@ async def run_here(
         run.on_wait = _say_who_is_at_work
         run.on_note = say
         if args.workers is not None:
-            assert prefect is not None, "crews are Prefect's"
-            run.find_starter = prefect.crews
+            assert prefect is not None, "workers are Prefect's"
+            run.find_starter = prefect.workers
         await hearing.enter_async_context(_receiver_beside(run))
         beside = nullcontext() if prefect is None else prefect.shows(run)
         steps = PLAIN if prefect is None else noted(prefect.taken)

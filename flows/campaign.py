@@ -22,7 +22,7 @@ from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_prefect_logs
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson, amount_of
 from callsheet.flows.pipeline import follow, run_pipeline
 from callsheet.flows.shown import publish_report, showing
-from callsheet.flows.workers import crew_runs
+from callsheet.flows.workers import worker_runs
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.plan import said_in
 from callsheet.tasks.campaign.run import Run, no_approval, open_run, run_at_hand
@@ -93,8 +93,8 @@ async def run_campaign(
             differs.
         retire: retire rows that left the sheet, however many.
         pay_again: pay again for rows that another ledger may have paid for.
-        workers: so many crews carry it, each on a machine of the work pool that has the
-            deployment `crew`; needs a PostgreSQL ledger.
+        workers: so many workers carry it, each on a machine of the work pool that has the
+            deployment `worker`; needs a PostgreSQL ledger.
         needs_person: how the run ends where rows need attention, else as the setting
             `prefect_needs_person` says; what ends failed raises in a flow that calls this one.
         profile: settings from a TOML profile.
@@ -150,7 +150,7 @@ async def _run(
             consent = Consent(run, approve, saved=saved)
             run.approval, run.before_approval = consent.approve, consent.see
             if options.workers is not None:
-                run.find_starter = partial(crew_runs, profile)
+                run.find_starter = partial(worker_runs, profile)
         # A run of the command line does not wait for Prefect, which shows it from here.
         road = run_pipeline if run.followed is None else follow
         try:

@@ -129,7 +129,7 @@ async def park(
 
 
 def is_called_back() -> bool:
-    """Whether a worker, or `serve`, started this process for the flow run, and would again."""
+    """Whether a Prefect worker, or `serve`, started this process, and would again."""
     context = FlowRunContext.get()
     run = context.flow_run if context else None
     return run is not None and bool(run.deployment_id) and run.parent_task_run_id is None
@@ -156,7 +156,7 @@ async def _call_back(words: str, until: datetime) -> None:
 
 
 # What befalls a flow run from outside while it lasts: somebody cancels or pauses it on Prefect's
-# page, or the worker that carries it is stopped.
+# page, or the Prefect worker that carries it is stopped.
 #
 # Prefect kills the process, at once or half a minute later, and calls every step crashed. So the
 # signal is ours while a run lasts: the run begins nothing more, lets go of what is under way in
@@ -211,7 +211,7 @@ class _Interruption:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Listen to Prefect, and to the signal that a worker sends."""
+        """Listen to Prefect, and to the signal that a Prefect worker sends."""
         asking = asyncio.create_task(self._ask(), name="state of the flow run")
         try:
             # A run of the command line has the signals itself.
@@ -250,7 +250,7 @@ class _Interruption:
                 return
 
     def _signalled(self) -> None:
-        """Act on the signal of a worker: it kills for a cancelling, and when it is stopped."""
+        """Act on the signal that a Prefect worker sends to cancel a run, or when it stops."""
         if self._acting is None:
             self._acting = asyncio.create_task(self._find_out(), name="signal")
 

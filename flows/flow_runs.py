@@ -78,7 +78,8 @@ AS_TASKS = Steps(
 
 # What befalls a night's flow run from outside while it lasts, and what its page says meanwhile.
 #
-# A night that is cancelled, paused or left by its worker begins nothing more and ends in order.
+# A night that is cancelled, paused or left by its Prefect worker begins nothing more and ends in
+# order.
 # Nobody's campaign is cancelled with it: what is under way goes on at the service, and the next
 # night brings it home.
 

@@ -19,60 +19,61 @@ from prefect.states import Cancelled, Completed, Scheduled
 
 from callsheet.flows.endings import ASK, WORDS, Kind, ask_prefect, ended, on_sigterm, park
 from callsheet.flows.flow_runs import set_up_prefect_logs
-from callsheet.tasks.campaign.worker import Crew, CrewReport
-from callsheet.tasks.campaign.workers import CrewsAtWork
+from callsheet.tasks.campaign.worker import Worker, WorkerReport
+from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
 
-# One crew of a campaign that several machines carry, as a flow run of a deployment.
+# One worker of a campaign that several machines carry, as a flow run of a deployment.
 #
 # It is given the number of what it carries, and finds all else in the ledger. Whatever ends it, its
 # rows are taken up by another: nothing depends on Prefect to notice.
 
 
 @flow(
-    name="crew",
+    name="worker",
     description="One of several workers of a distributed run; the run starts it.",
-    flow_run_name="crew {crew} of {production}",
+    flow_run_name="worker {worker} of {production}",
     retries=0,
     persist_result=False,
 )
 async def carry_batches(
-    production: str, crew: int, profile: str | None = None
+    production: str, worker: int, profile: str | None = None
 ) -> State[dict[str, Any]]:
     """Carry batches of a campaign's rows until nobody has any left.
 
     Args:
-        production: the number that the run gave to what its crews carry.
-        crew: which of them this is, from 1.
+        production: the number that the run gave to what its workers carry.
+        worker: which of them this is, from 1.
         profile: settings from a TOML profile.
     """
-    return await ended(_carry(production, crew, profile))
+    return await ended(_carry(production, worker, profile))
 
 
 async def _carry(production: str, number: int, profile: str | None) -> State[Any]:
     set_up_prefect_logs()
     suggest_for(profile, flow=True)
     async with connect(load_settings(profile=profile)) as at:
-        crew = Crew(at, production, number)
-        async with _obeying(crew) as told:
-            report = await crew.carry()
+        worker = Worker(at, production, number)
+        async with _obeying(worker) as told:
+            report = await worker.carry()
     words = _words(report)
     if report.left_because:
         get_run_logger().warning(words)
     if told == ["cancelled"]:
         return Cancelled(message=words)
     if told == ["stopped"]:
-        # Another worker takes it up, if there is still something to carry.
+        # Another Prefect worker takes it up, if there is still something to carry.
         return await park(words, datetime.now(UTC), at_once=True)
     return Completed(message=words, data=report.as_json())
 
 
 @asynccontextmanager
-async def _obeying(crew: Crew) -> AsyncIterator[list[Kind]]:
-    """Have the crew leave when its flow run is cancelled or paused, or its worker is stopped.
+async def _obeying(worker: Worker) -> AsyncIterator[list[Kind]]:
+    """Have the worker leave when its flow run is cancelled or paused, or its Prefect worker is
+    stopped.
 
     Yields what it was told, if anything.
     """
@@ -82,7 +83,7 @@ async def _obeying(crew: Crew) -> AsyncIterator[list[Kind]]:
     def hear(kind: Kind) -> None:
         if not told:
             told.append("cancelled" if kind == "paused" else kind)
-            crew.leave(WORDS[kind])
+            worker.leave(WORDS[kind])
 
     async def find_out() -> None:
         hear((await ask_prefect())[0] or "stopped")
@@ -105,13 +106,13 @@ async def _obeying(crew: Crew) -> AsyncIterator[list[Kind]]:
                 task.cancel()
 
 
-def _words(report: CrewReport) -> str:
+def _words(report: WorkerReport) -> str:
     rows = ", ".join(f"{count} {state}" for state, count in report.rows.items())
     words = f"{report.batches} batches: {rows or 'no rows'}"
     return f"{words}; left early: {report.left_because}" if report.left_because else words
 
 
-# Starts the crews of a run as flow runs of a deployment, on whichever machines its pool has.
+# Starts the workers of a run as flow runs of a deployment, on whichever machines its pool has.
 #
 # Each has an idempotency key, so that none is started twice. What becomes of them is told by the
 # ledger; Prefect is asked only whether any are left.
@@ -120,24 +121,24 @@ def _words(report: CrewReport) -> str:
 log = logging.getLogger("callsheet.run")
 
 #: The flow and the deployment in `prefect.yaml`.
-DEPLOYMENT = "crew/crew"
+DEPLOYMENT = "worker/worker"
 _WAITING = {StateType.SCHEDULED, StateType.PENDING}
-#: A crew that a worker has taken up may take so long until it runs: an image is fetched, a machine
-#: comes up, in seconds. After that its worker is gone, and nobody says so.
+#: A worker that a Prefect worker has taken up may take so long until it runs: an image is fetched,
+#: a machine comes up, in seconds. After that its Prefect worker is gone, and nobody says so.
 TAKEN_UP = 900.0
 
 
-async def crew_runs(profile: str | None) -> CrewRuns:
-    """Return what starts crews; raise ConfigurationError where it could not."""
-    runs = CrewRuns(profile)
+async def worker_runs(profile: str | None) -> WorkerRuns:
+    """Return what starts workers; raise ConfigurationError where it could not."""
+    runs = WorkerRuns(profile)
     await runs.check()
     return runs
 
 
-class CrewRuns:
-    """The crews of one run; `profile` is the one whose settings they read.
+class WorkerRuns:
+    """The workers of one run; `profile` is the one whose settings they read.
 
-    `taken_up` is how long a worker may take to start one, in seconds.
+    `taken_up` is how long a Prefect worker may take to start one, in seconds.
     """
 
     def __init__(self, profile: str | None, *, taken_up: float = TAKEN_UP) -> None:
@@ -146,7 +147,7 @@ class CrewRuns:
         self._runs: set[UUID] = set()
 
     async def check(self) -> None:
-        """Raise ConfigurationError where no crew could be started."""
+        """Raise ConfigurationError where no worker could be started."""
         try:
             async with get_client() as client:
                 found = await client.read_deployment_by_name(DEPLOYMENT)
@@ -168,29 +169,29 @@ class CrewRuns:
             ) from None
 
     async def start(self, production: str, number: int, turn: int) -> None:
-        """Start a crew; raise CallsheetError where Prefect does not take it."""
+        """Start a worker; raise CallsheetError where Prefect does not take it."""
         try:
             made = await arun_deployment(
                 DEPLOYMENT,
-                parameters={"production": production, "crew": number, "profile": self._profile},
+                parameters={"production": production, "worker": number, "profile": self._profile},
                 timeout=0,
                 idempotency_key=f"callsheet {production} {number} {turn}",
                 tags=["callsheet"],
             )
         except (httpx.HTTPError, PrefectException, OSError) as error:
             raise CallsheetError(
-                f"crew {number} could not be started: {error!r}",
+                f"worker {number} could not be started: {error!r}",
                 remedy="run the same command again: it continues what is approved",
             ) from error
         self._runs.add(made.id)
 
-    async def at_work(self) -> CrewsAtWork | None:
-        """Return how many crews wait for a worker, and how many Prefect says run.
+    async def at_work(self) -> WorkersAtWork | None:
+        """Return how many workers wait for a Prefect worker, and how many Prefect says run.
 
-        A worker may have taken one up and not started it, because the server was away: then
+        A Prefect worker may have taken one up and not started it, because the server was away: then
         another one is asked to.
         """
-        found = CrewsAtWork(0, 0)
+        found = WorkersAtWork(0, 0)
         with suppress(httpx.HTTPError, PrefectException, OSError):
             async with get_client() as client:
                 for run in self._runs:
@@ -201,12 +202,12 @@ class CrewRuns:
                         again: State[None] = Scheduled(name="AwaitingRetry", message=_STUCK)
                         await client.set_flow_run_state(run, again, force=True)
                     waits = state.type in _WAITING
-                    found = CrewsAtWork(found.waiting + waits, found.running + (not waits))
+                    found = WorkersAtWork(found.waiting + waits, found.running + (not waits))
             return found
         return None
 
     async def end(self) -> None:
-        """Cancel what no worker has taken up: there is nothing left for it."""
+        """Cancel what no Prefect worker has taken up: there is nothing left for it."""
         with suppress(httpx.HTTPError, PrefectException, OSError):
             async with get_client() as client:
                 for run in self._runs:
@@ -220,5 +221,5 @@ class CrewRuns:
         return state.type == StateType.PENDING and since >= self._taken_up
 
 
-_STUCK = "a worker took it up and did not start it; it waits for a worker again"
+_STUCK = "a worker took it up and did not start it; it waits for a Prefect worker again"
 _DEPLOY = "deploy what is in `prefect.yaml` (docs/deployments.md); `callsheet up` does so by itself"

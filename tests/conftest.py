@@ -30,7 +30,7 @@ FIRST = (
     "tests/pipeline/test_next_release.py",
     "tests/pipeline/test_ways_on.py",
     "tests/board/test_plans.py",
-    "tests/crews/",
+    "tests/workers/",
     "tests/crash/",
     "tests/faults/test_waiting.py",
     "tests/faults/test_refusals.py",
@@ -39,7 +39,7 @@ FIRST = (
     "tests/up/",
 )
 #: Files that begin so wait for programs more than they keep a processor busy.
-WAITING = ("board", "contract", "crews", "faults", "pipeline", "receiver", "up")
+WAITING = ("board", "contract", "workers", "faults", "pipeline", "receiver", "up")
 
 
 def pytest_configure(config: pytest.Config) -> None:

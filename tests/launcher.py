@@ -102,15 +102,15 @@ IMPORTED = {
         "av.subtitles.stream",
         "pysubs2",
     ),
-    "crew": (
-        "tests.crews.one_crew",
+    "worker": (
+        "tests.workers.one_worker",
         "sqlalchemy.dialects.postgresql",
         "av.subtitles.stream",
         "psycopg",
         "pysubs2",
     ),
-    "crewed-run": (
-        "tests.crews.one_run",
+    "distributed-run": (
+        "tests.workers.one_run",
         "callsheet.tasks.campaign.manifest",
         "callsheet.tasks.campaign.report",
         "sqlalchemy.dialects.postgresql",
@@ -446,14 +446,14 @@ def _call(program: str, words: Sequence[str]) -> int:
         from callsheet.deployments.board.run_process import main as board_run
 
         return board_run(*words)
-    if program == "crew":
-        from tests.crews.one_crew import main as crew
+    if program == "worker":
+        from tests.workers.one_worker import main as worker
 
-        return crew(words)
-    if program == "crewed-run":
-        from tests.crews.one_run import main as crewed_run
+        return worker(words)
+    if program == "distributed-run":
+        from tests.workers.one_run import main as distributed_run
 
-        return crewed_run(words)
+        return distributed_run(words)
     from callsheet.deployments.cli import main as callsheet
 
     return callsheet(words) or 0

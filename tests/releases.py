@@ -61,9 +61,9 @@ class Release:
         return Launcher("release", self.folder)
 
     @cached_property
-    def crews(self) -> Launcher:
-        """Starts crews of it."""
-        return Launcher("crew", self.folder)
+    def workers(self) -> Launcher:
+        """Starts workers of it."""
+        return Launcher("worker", self.folder)
 
     def at(self, desk: Desk) -> Desk:
         """The same folder and settings, for somebody who has this release."""
@@ -88,8 +88,8 @@ def make_next(folder: Path) -> Release:
     for door in ("tasks", "flows", "deployments"):
         shutil.copytree(ROOT / door, folder / door, copy_function=_link)
     shutil.copytree(ROOT / "src", folder / "src", symlinks=True)
-    (folder / "tests" / "crews").mkdir(parents=True)
-    for file in ("tests/launcher.py", "tests/crews/one_crew.py"):
+    (folder / "tests" / "workers").mkdir(parents=True)
+    for file in ("tests/launcher.py", "tests/workers/one_worker.py"):
         _link(str(ROOT / file), str(folder / file))
     _change(folder, before=REVISION, revision=NEXT, works_with=REVISION, body=_EXPAND, more=_MOODS)
     return Release(folder)

@@ -148,3 +148,13 @@ def test_every_state_of_flow_runs_and_every_automation_is_in_its_page() -> None:
     endings = (ROOT / "flows" / "endings.py").read_text()
     names = re.findall(r'[3245]: "(\w+)"|NOT_APPROVED, ATTENDED = "(\w+)", "(\w+)"', endings)
     assert {name for found in names for name in found if name} <= states
+
+
+def test_every_recipe_names_files_that_have_its_example() -> None:
+    recipes = re.split(r"^## ", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)[1:]
+
+    assert len(recipes) == 8
+    for recipe in recipes:
+        (example,) = re.findall(r"^Example: `(.+)`\.$", recipe, re.MULTILINE)
+        for path in re.findall(r"^- `(.+?)`", recipe, re.MULTILINE):
+            assert example in (ROOT / path).read_text(), (example, path)

@@ -193,31 +193,31 @@ async def webhooks(settings: Settings) -> AsyncIterator[PlaceFinding]:
 
 #: Task runs that a server's recorder has to take at once, or a burst of them is lost.
 BATCH = 100
-#: The flows of `prefect.yaml` that crews and nights are.
-CREW, NIGHTLY = "crew", "nightly"
+#: The flows of `prefect.yaml` that workers and nights are.
+WORKER, NIGHTLY = "worker", "nightly"
 _DEPLOY = {
-    CREW: "`callsheet up`, or deploy what is in `prefect.yaml` (docs/deployments.md)",
+    WORKER: "`callsheet up`, or deploy what is in `prefect.yaml` (docs/deployments.md)",
     NIGHTLY: "`callsheet nights install`, unless this machine's own clock starts them",
 }
-_MISSING = {CREW: "`--workers` is refused", NIGHTLY: "no night starts by it"}
+_MISSING = {WORKER: "`--workers` is refused", NIGHTLY: "no night starts by it"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrefectStarts:
-    """What this place would have Prefect start: crews, where others reach its ledger; nights."""
+    """What this place would have Prefect start: workers, where others reach its ledger; nights."""
 
-    crews: bool = False
+    workers: bool = False
     nights: bool = False
 
 
 def wanted_of(settings: Settings, folder: Path) -> PrefectStarts:
     """Return what settings and `nights.toml` would have Prefect start, as far as they are read."""
-    crews = nights = False
+    workers = nights = False
     with suppress(CallsheetError):
-        crews = ledger_file(ledger_url(settings.ledger)) is None
+        workers = ledger_file(ledger_url(settings.ledger)) is None
     with suppress(CallsheetError, OSError):
         nights = bool(inboxes_of(settings, folder))
-    return PrefectStarts(crews=crews, nights=nights)
+    return PrefectStarts(workers=workers, nights=nights)
 
 
 def prefect(at: PrefectAddress | None, wanted: PrefectStarts) -> Iterator[PlaceFinding]:
@@ -261,8 +261,8 @@ def _recorder(at_once: int | None) -> Iterator[PlaceFinding]:
 
 
 def _carriers(at: PrefectAddress, wanted: PrefectStarts) -> Iterator[PlaceFinding]:
-    """Say whether the server has what is to start crews and nights, and a worker to carry it."""
-    flows = [flow for flow, is_so in ((CREW, wanted.crews), (NIGHTLY, wanted.nights)) if is_so]
+    """Say whether the server has what is to start workers and nights, and a worker to carry it."""
+    flows = [flow for flow, is_so in ((WORKER, wanted.workers), (NIGHTLY, wanted.nights)) if is_so]
     try:
         pools: set[str] = set()
         for flow in flows:
@@ -274,7 +274,7 @@ def _carriers(at: PrefectAddress, wanted: PrefectStarts) -> Iterator[PlaceFindin
         for pool in sorted(pools):
             yield _workers(at, pool)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        words = f"what it has of crews and nights is not to be had ({shorten(str(error))})"
+        words = f"what it has of workers and nights is not to be had ({shorten(str(error))})"
         yield note("prefect", words, "see `prefect deployment ls` and `prefect work-pool ls`")
 
 
@@ -286,7 +286,7 @@ def _deployments_of(at: PrefectAddress, flow: str) -> list[dict[str, Any]]:
 def _workers(at: PrefectAddress, pool: str) -> PlaceFinding:
     if count_workers(at, pool):
         return ok("prefect", f"the work pool {pool} has a worker that is up")
-    words = f"no worker of the work pool {pool} is up: crews and nights wait for one"
+    words = f"no worker of the work pool {pool} is up: workers and nights wait for one"
     return note(
         "prefect",
         words,

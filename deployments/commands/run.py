@@ -47,13 +47,13 @@ def main(args: Namespace) -> int:
 
 
 def _check_workers(args: Namespace, settings: Settings) -> None:
-    """Raise a CallsheetError for options that crews cannot be had with."""
+    """Raise a CallsheetError for options that workers cannot be had with."""
     from callsheet.deployments.up.up_file import sandbox_kept
     from callsheet.tasks.campaign.workers import check_workers
 
     if args.without_prefect:
         raise BadInput(
-            "--workers and --without-prefect do not go together: crews are flow runs of Prefect's; "
+            "--workers and --without-prefect do not go together: workers are Prefect flow runs; "
             "nothing was spent",
             remedy="leave one of them out",
         )

@@ -1,4 +1,5 @@
-"""`callsheet up`: Prefect, a worker, the deployments, the board and the receiver, until stopped.
+"""`callsheet up`: Prefect, a Prefect worker, the deployments, the board and the receiver, until
+stopped.
 
 What each part is stands in `deployments.up.programs`, which are wanted in `.wanted`, how they are
 kept up in `.supervisor`.

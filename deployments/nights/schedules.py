@@ -36,7 +36,7 @@ _HEAD = """\
 #   prefect --no-prompt deploy --all --prefect-file {file}
 #   python -P -m callsheet.deployments.prefect_worker --pool {pool}
 #
-# The worker needs the settings that a run needs (CALLSHEET_API_KEY, ...). A pause is in
+# The Prefect worker needs the settings that a run needs (CALLSHEET_API_KEY, ...). A pause is in
 # the ledger (`callsheet nights pause`), and no matter of what is deployed here.
 name: callsheet
 pull: []

@@ -95,7 +95,7 @@ def check_pool(at: PrefectAddress, there: Iterable[str], pool: str) -> None:
         if count_workers(at, other):
             raise ConfigurationError(
                 f"another environment has these deployments on the Prefect server at {at.url}: "
-                f"its work pool {other} has a worker, and {pool} would take its runs over",
+                f"its work pool {other} has a Prefect worker, and {pool} would take its runs over",
                 remedy="use a Prefect server for each environment, or share one pool and the same "
                 f"settings: CALLSHEET_PREFECT_POOL={other}; if that worker is yours, stop it and "
                 "wait 2 minutes",

@@ -112,7 +112,7 @@ class Parts:
     def _check_no_server(self) -> None:
         """Raise ConfigurationError where a sandbox would carry what another server schedules.
 
-        And that server's own workers would pay for what is scheduled with the sandbox.
+        And that server's own Prefect workers would pay for what is scheduled with the sandbox.
         """
         theirs = sorted({"deployments", "worker"} & self._wanted.parts)
         if theirs and (at := prefect_address()) is not None:

@@ -27,7 +27,7 @@ from callsheet.tasks.runtime.known_settings import Settings
 # Prefect's are Prefect's own commands, ours are the commands that a person would type.
 
 
-#: How often the worker asks for flow runs that are due, in seconds.
+#: How often the Prefect worker asks for flow runs that are due, in seconds.
 WORKER_ASKS = 3
 #: What of the environment is meant for another server than the one that is kept up.
 OF_ANOTHER_SERVER = ("PREFECT_API_", "PREFECT_SERVER_", "PREFECT_PROFILE")
@@ -94,7 +94,7 @@ class Surroundings:
         """Where Prefect keeps what it knows, what is scheduled among it.
 
         A sandbox has one of its own: a flow run that was to cost nothing is approved for good, and
-        the worker of the next `up` would have it paid for.
+        the Prefect worker of the next `up` would have it paid for.
         """
         return self.home / ("prefect-sandbox" if self.is_trial else "prefect")
 
@@ -191,7 +191,7 @@ def deployments(around: Surroundings) -> Program:
 
 
 def worker(around: Surroundings, at: PrefectAddress, *, needs: tuple[str, ...]) -> Program:
-    """Return the worker, which carries flow runs as processes of this machine."""
+    """Return the Prefect worker, which carries flow runs as processes of this machine."""
     # On a server that several use, it is told apart from that of another folder or environment.
     name = f"callsheet-{socket.gethostname()}-{around.environment}"
     start = ("-m", "callsheet.deployments.prefect_worker", "--pool", around.pool)
@@ -279,7 +279,7 @@ def _status(url: str, *, within: float) -> int | None:
 
 
 def _is_known(at: PrefectAddress, pool: str, name: str, since: float) -> bool:
-    """Whether the server has heard of the worker since it was started."""
+    """Whether the server has heard of the Prefect worker since it was started."""
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
     heard = {"last_heartbeat_time": {"after_": moment}}
     try:

@@ -244,7 +244,8 @@ def _how(status: int) -> str:
 # is there to end what it leaves.
 
 
-#: How long programs have to end in order, in seconds: a worker waits for its runs to let go.
+#: How long programs have to end in order, in seconds: a Prefect worker waits for its runs to let
+#: go.
 GRACE = 30.0
 #: How often logs are read, in seconds.
 READ = 0.3

@@ -2,7 +2,8 @@
 
     python -m callsheet.deployments.up.worker POOL -m MODULE ...
 
-A worker that is killed leaves flow runs as they were: Prefect would show them as pending or running
+A Prefect worker that is killed leaves flow runs as they were: Prefect would show them as pending
+or running
 for good, and what was approved on the board would wait for them. Whoever carries one on this
 server is on this machine, since nobody else reaches it: a flow run without a process is over.
 """
@@ -21,13 +22,13 @@ from callsheet.tasks.runtime.redact import visible
 #: In the environment of every process that carries a flow run.
 FLOW_RUN = "PREFECT__FLOW_RUN_ID"
 #: Deployments whose flow runs only carry out what the ledger has: they begin anew by themselves.
-TAKEN_UP = ("approved-plan", "carry-on", "crew")
+TAKEN_UP = ("approved-plan", "carry-on", "worker")
 #: Flow runs that are settled in one go.
 MOST = 200
 
 
 def main() -> None:
-    """Settle what the worker before has left, then become the worker."""
+    """Settle what the Prefect worker before has left, then become the worker."""
     at = prefect_address()
     assert at is not None, "whoever starts this says where the server is"
     pool, *words = sys.argv[1:]

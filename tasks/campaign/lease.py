@@ -19,7 +19,7 @@ from callsheet.tasks.campaign.recovery import recover, say_found, say_unknown
 from callsheet.tasks.campaign.report_files import report_stands
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.engine.context import Context
-from callsheet.tasks.engine.owner import is_dead, its_crews, name_of, this_process
+from callsheet.tasks.engine.owner import is_dead, its_workers, name_of, this_process
 from callsheet.tasks.ledger import leases
 from callsheet.tasks.ledger.accounts import Terms
 from callsheet.tasks.ledger.campaigns import (
@@ -88,7 +88,7 @@ async def hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> 
         wait=wait,
         on_wait=run.say_wait,
         on_lost=run.lose,
-        owner=its_crews(run.production_id) if run.production_id else None,
+        owner=its_workers(run.production_id) if run.production_id else None,
     )
     lease = await run.holding.enter_async_context(holding)
     if lease is None:

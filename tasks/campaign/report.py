@@ -26,7 +26,7 @@ from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
 
 if TYPE_CHECKING:
     # Whoever reads rows need not pay for the service's client.
-    from callsheet.tasks.campaign.workers import Crews
+    from callsheet.tasks.campaign.workers import Workers
     from callsheet.tasks.engine.context import Context
     from callsheet.tasks.engine.engine import Engine
 
@@ -44,7 +44,7 @@ async def outcome_of(
     at: Context,
     campaign: Campaign,
     states: Collection[State],
-    engine: Engine | Crews | None,
+    engine: Engine | Workers | None,
     *,
     charged_before: Decimal | None,
 ) -> RunOutcome:

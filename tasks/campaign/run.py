@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from callsheet.tasks.campaign.selection import Selection, parse_selection
 from callsheet.tasks.campaign.spent import telling_what_was_spent
 from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
-from callsheet.tasks.campaign.workers import Crews, CrewStarter
+from callsheet.tasks.campaign.workers import Workers, WorkerStarter
 from callsheet.tasks.engine.context import Context, connect
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.pages import Shard
@@ -79,13 +79,14 @@ class Run:
     #: Whether it makes the other rows where some may have been paid for before: what was approved
     #: was shown without them.
     leaves_refused: bool = False
-    #: What moves its rows: an engine here, or crews elsewhere.
-    engine: Engine | Crews | None = None
-    #: Finds what starts its crews, where it has any; without, its rows are carried here. Asked once
+    #: What moves its rows: an engine here, or workers elsewhere.
+    engine: Engine | Workers | None = None
+    #: Finds what starts its workers, where it has any; without, its rows are carried here. Asked
+    #: once
     #: the run has its campaign and something to do: until then another run may need its server.
-    find_starter: Callable[[], Awaitable[CrewStarter]] | None = None
-    starter: CrewStarter | None = None
-    #: What its crews carry.
+    find_starter: Callable[[], Awaitable[WorkerStarter]] | None = None
+    starter: WorkerStarter | None = None
+    #: What its workers carry.
     production_id: str = ""
     #: The rows that are carried, in as many parts as Prefect sees.
     shards: list[Shard] = field(default_factory=list)
@@ -148,10 +149,10 @@ class Run:
         if self.options.select:
             self.picked = frozenset(line.row for line in plan.lines)
 
-    async def meet_starter(self) -> CrewStarter | None:
-        """Return what starts its crews, None for a run without any.
+    async def meet_starter(self) -> WorkerStarter | None:
+        """Return what starts its workers, None for a run without any.
 
-        Raises ConfigurationError where no crew could be started.
+        Raises ConfigurationError where no worker could be started.
         """
         if self.starter is None and self.find_starter is not None:
             self.starter = await self.find_starter()

@@ -29,7 +29,7 @@ from callsheet.tasks.campaign.report import outcome_of, say_outcome, sums_of, un
 from callsheet.tasks.campaign.report_files import write_manifest, write_report
 from callsheet.tasks.campaign.run import Run, current_run
 from callsheet.tasks.campaign.values import Plan
-from callsheet.tasks.campaign.workers import Crews, CrewStarter
+from callsheet.tasks.campaign.workers import Workers, WorkerStarter
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.engine.pages import NAMED, Shard, Work
@@ -316,7 +316,7 @@ async def report_step(campaign: str) -> None:
     log.info("%s", say_outcome(outcome))
 
 
-# What is approved is made: an engine, or crews, at work on the rows of a run until each rests.
+# What is approved is made: an engine, or workers, at work on the rows of a run until each rests.
 #
 # Owns what goes on around them meanwhile: webhooks are followed, and progress is told.
 
@@ -341,21 +341,21 @@ async def production(run: Run) -> AsyncIterator[list[Shard]]:
     async with AsyncExitStack() as stack:
         stack.enter_context(search_of_new())
         stack.enter_context(span("produce"))
-        engine: Engine | Crews
+        engine: Engine | Workers
         starter = await run.meet_starter() if work else None
         if starter is None:
             engine = Engine(run.campaign, run.at, max_wait=run.time_left)
         else:
-            engine = _crews(run, run.campaign, work, starter)
+            engine = _workers(run, run.campaign, work, starter)
         run.engine = await stack.enter_async_context(engine)
         if run.lost:
             engine.stop(run.lost)
         run.shards = await _shards(run, work) if isinstance(engine, Engine) else engine.shards
         engine.progress.expects(len(work))
         await stack.enter_async_context(_following_hints(run, engine) if work else nullcontext())
-        # From here on rows may be paid for, here or by the crews.
+        # From here on rows may be paid for, here or by the workers.
         run.pays = bool(work)
-        if isinstance(engine, Crews):
+        if isinstance(engine, Workers):
             await engine.start()
         ticker = asyncio.create_task(_tell(run, engine), name="progress")
         try:
@@ -377,8 +377,8 @@ async def _work_of(run: Run) -> Work:
     return await run.at.ledger.read(read)
 
 
-def _crews(run: Run, campaign: Campaign, work: Work, starter: CrewStarter) -> Crews:
-    return Crews(
+def _workers(run: Run, campaign: Campaign, work: Work, starter: WorkerStarter) -> Workers:
+    return Workers(
         campaign,
         run.at,
         production_id=run.production_id,
@@ -397,7 +397,7 @@ async def _shards(run: Run, work: Work) -> list[Shard]:
     return work.shards(await run.at.ledger.read(partial(names_of_rows, numbers=work.ends())))
 
 
-def _following_hints(run: Run, engine: Engine | Crews) -> AbstractAsyncContextManager[None]:
+def _following_hints(run: Run, engine: Engine | Workers) -> AbstractAsyncContextManager[None]:
     """Follow webhooks while the engine works, where there is an address for them."""
     at, wait = run.at, run.options.wait
     if wait == "poll" or not (at.settings.webhook_url or at.settings.webhook_secret):
@@ -406,7 +406,7 @@ def _following_hints(run: Run, engine: Engine | Crews) -> AbstractAsyncContextMa
     return following_hints(who, engine, say=run.say, strict=wait == "webhook")
 
 
-async def _tell(run: Run, engine: Engine | Crews) -> None:
+async def _tell(run: Run, engine: Engine | Workers) -> None:
     while True:
         snapshot = engine.snapshot()
         for listener in run.listeners:

@@ -62,7 +62,7 @@ class RunOptions:
     saved_plan: bool = False
     #: Whether the service is a sandbox of our own, whose videos and credits are not real.
     sandbox: bool = False
-    #: How many crews carry it; None: it is carried here.
+    #: How many workers carry it; None: it is carried here.
     workers: int | None = None
     #: Options that were typed, for the commands that are suggested.
     typed: tuple[str, ...] = ()

@@ -43,7 +43,7 @@ from callsheet.tasks.runtime.retry import RetryPolicy, renewing
 from callsheet.tasks.webhooks import Subscriber
 from callsheet.tasks.webhooks.listener import hearing_hints
 
-# One crew: claims batches of a production and carries their rows, until nobody has any left.
+# One worker: claims batches of a production and carries their rows, until nobody has any left.
 #
 # Several of them carry one campaign, each on a machine of its own, and know of each other by the
 # ledger alone. Whatever ends one, its batches lapse or are let go of, and another takes them up. It
@@ -52,19 +52,19 @@ from callsheet.tasks.webhooks.listener import hearing_hints
 
 log = logging.getLogger("callsheet.campaign")
 
-#: How often a crew looks whether there is more to claim, or nothing left, in seconds.
+#: How often a worker looks whether there is more to claim, or nothing left, in seconds.
 LOOK = 1.0
 #: How often one that has room asks for more, in seconds.
 ROOM = 0.1
-#: Why a crew leaves whose run has ended.
+#: Why a worker leaves whose run has ended.
 OVER = "this distributed run has ended"
 #: A ledger that is away is tried again for so long, in seconds.
 AWAY = RetryPolicy(first=1.0, longest=15.0, seconds=900.0)
 
 
 @dataclass(kw_only=True)
-class CrewReport:
-    """What one crew did: batches it has ended, and where their rows rest; why it left early."""
+class WorkerReport:
+    """What one worker did: batches it has ended, and where their rows rest; why it left early."""
 
     batches: int = 0
     rows: Counter[State] = field(default_factory=Counter)
@@ -75,13 +75,13 @@ class CrewReport:
         return {"batches": self.batches, "rows": dict(self.rows), "left": self.left_because}
 
 
-class Crew:
-    """Crew `number` (from 1) of a production; `carry` it once."""
+class Worker:
+    """Worker `number` (from 1) of a production; `carry` it once."""
 
     def __init__(
         self, at: Context, production_id: str, number: int, *, sleep: Sleep = asyncio.sleep
     ) -> None:
-        self.report = CrewReport()
+        self.report = WorkerReport()
         self._at = at
         self._id = production_id
         self._number = number
@@ -95,12 +95,12 @@ class Crew:
             if self._engine is not None:
                 self._engine.stop(because)
 
-    async def carry(self) -> CrewReport:
-        """Carry batches until none is left, or the production or this crew is stopped.
+    async def carry(self) -> WorkerReport:
+        """Carry batches until none is left, or the production or this worker is stopped.
 
         A ledger that is away for a while is waited for. Raises BadInput for a production that the
         ledger does not know, ConfigurationError where it is for another service or store than
-        this crew's, and LedgerError where the ledger stays away.
+        this worker's, and LedgerError where the ledger stays away.
         """
         failures, waited = 0, 0.0
         while True:
@@ -116,7 +116,7 @@ class Crew:
                 waited = waited if failures > 1 else 0.0
                 if waited >= AWAY.seconds or self.report.left_because:
                     raise
-                log.warning("crew %d begins anew: %s", self._number, error)
+                log.warning("worker %d begins anew: %s", self._number, error)
                 pause = AWAY.pause(failures, lambda: 1.0)
                 waited += pause
                 await self._sleep(pause)
@@ -131,7 +131,7 @@ class Crew:
         claims = Claims(
             self._at.ledger,
             production,
-            crew=self._number,
+            worker=self._number,
             holder=uuid4().hex,
             lapse=self._at.settings.lease,
             on_lost=self._lose,
@@ -181,7 +181,7 @@ class Crew:
                 if engine.has_room(size):
                     batch = await claims.claim()
                 if batch is not None:
-                    crashpoint("crew: a batch is claimed")
+                    crashpoint("worker: a batch is claimed")
                     size = len(batch.numbers)
                     carrying = self._carry_batch(engine, claims, batch)
                     carried.add(asyncio.create_task(carrying, name=f"batch {batch.id}"))
@@ -244,12 +244,12 @@ class Crew:
             raise BadInput(f"the ledger has no production {self._id}; nothing was spent")
         if found.organisation != organisation_of(at.settings):
             raise ConfigurationError(
-                "this crew has another key or service than the run it is for; nothing was spent",
+                "this worker has another key or service than the run it is for; nothing was spent",
                 remedy="give its worker the same CALLSHEET_API_KEY and CALLSHEET_BASE_URL",
             )
         if found.store != at.store.address:
             raise ConfigurationError(
-                f"this crew would deliver to {at.store.address}, and the run it is for to "
+                f"this worker would deliver to {at.store.address}, and the run it is for to "
                 f"{found.store}; nothing was spent",
                 remedy="give its worker the same CALLSHEET_STORE",
             )
@@ -257,13 +257,13 @@ class Crew:
 
 
 def limited(at: Context, production: Production, claims: Claims) -> Context:
-    """Return what a crew works with: on the terms of its run, and for what it has claimed alone."""
+    """Return what a worker works with: the terms of its run, for the rows that it has claimed."""
     terms = Terms(**_terms(production), owner=production.owner, batches=claims.batches)
     return replace(at, terms=terms, in_charge=claims.holds)
 
 
 def terms_of(terms: Terms) -> dict[str, Any]:
-    """Return terms as they are kept for crews: amounts as text."""
+    """Return terms as they are kept for workers: amounts as text."""
     return {
         "day_budget": _text(terms.day_budget),
         "cost_center_budgets": {k: str(v) for k, v in terms.cost_center_budgets.items()},
@@ -286,16 +286,17 @@ def _text(amount: Decimal | None) -> str | None:
     return None if amount is None else str(amount)
 
 
-# What one crew has claimed of a production: its batches, their lease, and whether it still has it.
+# What one worker has claimed of a production: its batches, their lease, and whether it still has
+# it.
 #
-# The lease is renewed in a task of its own, however busy the crew is. A crew that has lost a batch
-# begins nothing more of any: its rows are somebody else's, and so may be its campaign.
+# The lease is renewed in a task of its own, however busy the worker is. A worker that has lost a
+# batch begins nothing more of any: its rows are somebody else's, and so may be its campaign.
 
 
 class Claims:
-    """The batches of one crew; `on_lost` hears once why it has lost some of them.
+    """The batches of one worker; `on_lost` hears once why it has lost some of them.
 
-    `holder` is an id of this start of the crew: one that is started again has claimed nothing.
+    `holder` is an id of this start of the worker: one that is started again has claimed nothing.
     """
 
     def __init__(
@@ -303,7 +304,7 @@ class Claims:
         ledger: Ledger,
         production: Production,
         *,
-        crew: int,
+        worker: int,
         holder: str,
         lapse: float,
         on_lost: Callable[[str], None],
@@ -315,7 +316,7 @@ class Claims:
         self.is_taken_over = False
         self._ledger = ledger
         self._production = production
-        self._crew = crew
+        self._worker = worker
         self._holder = holder
         self._lapse = lapse
         self._on_lost = on_lost
@@ -347,7 +348,7 @@ class Claims:
         change = partial(
             claim_batch,
             production=self._production,
-            crew=self._crew,
+            worker=self._worker,
             holder=self._holder,
             seconds=self._lapse,
         )
@@ -364,7 +365,7 @@ class Claims:
         self.batches.discard(batch.id)
 
     async def holds(self) -> bool:
-        """Whether the crew still has what it claimed: asks the ledger only after a silence."""
+        """Whether the worker still has what it claimed: asks the ledger only after a silence."""
         if self.lost is None and asyncio.get_running_loop().time() >= self._until:
             # This process was stopped, or its ledger was out of reach, until the lease lapsed.
             await self._renew()
@@ -383,7 +384,7 @@ class Claims:
             self.is_taken_over = True
             self._lose(f"campaign {self._production.campaign} was taken over by another run")
         elif lost := before & self.batches - renewed:
-            words = f"crew {self._crew} was silent for too long, and others have {len(lost)} of"
+            words = f"worker {self._worker} was silent for too long, and others have {len(lost)} of"
             self._lose(f"{words} its batches")
         else:
             self._until = asked + self._lapse

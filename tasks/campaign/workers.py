@@ -1,6 +1,6 @@
-"""The crews of one run: it has them started, watches over them in the ledger, and sends nothing.
+"""The workers of one run: it has them started, watches over them in the ledger, and sends nothing.
 
-Stands where the engine stands in a run that carries its rows itself. How crews are started is for
+Stands where the engine stands in a run that carries its rows itself. How workers are started is for
 whoever has machines: here they are numbers, and what has become of them is asked for.
 """
 
@@ -29,7 +29,7 @@ from callsheet.tasks.ledger.distributed_runs import (
     find_production,
     headway_of,
     rely_on_hints,
-    states_by_crew,
+    states_by_worker,
     stop_production,
 )
 from callsheet.tasks.ledger.values import UNDER_WAY, State
@@ -39,27 +39,27 @@ from callsheet.tasks.runtime.known_settings import Settings
 
 log = logging.getLogger("callsheet.run")
 
-#: Crews of one campaign at most.
+#: Workers of one campaign at most.
 MOST = 100
-#: Rows in a batch at most, and batches that a crew gets at least where there are enough rows.
+#: Rows in a batch at most, and batches that a worker gets at least where there are enough rows.
 BATCH, BATCHES = 200, 4
-#: How often the ledger is asked how far the crews are, in seconds.
+#: How often the ledger is asked how far the workers are, in seconds.
 LOOK = 1.0
 #: To count rows takes the longer, the more there are: it has so much of the time at most.
 COUNTING = 1 / 20
-#: How often whoever starts crews is asked what has become of them, in seconds.
+#: How often whoever starts workers is asked what has become of them, in seconds.
 ASK = 10.0
-#: How long crews may take to let go once they are told to, in seconds.
+#: How long workers may take to let go once they are told to, in seconds.
 LET_GO = 30.0
-#: Crews that are said to run and claim nothing for so long are gone, in seconds.
+#: Workers that are said to run and claim nothing for so long are gone, in seconds.
 GONE = 60.0
-#: How often in a row crews are started anew that did nothing.
+#: How often in a row workers are started anew that did nothing.
 ANEW = 3
-NO_CREWS = "the workers stopped with unfinished rows: see their flow runs"
+NO_WORKERS = "the workers stopped with unfinished rows: see their flow runs"
 
 
 def check_workers(count: int, settings: Settings) -> None:
-    """Raise ConfigurationError where a campaign cannot be carried by so many crews."""
+    """Raise ConfigurationError where a campaign cannot be carried by so many workers."""
     if not 1 <= count <= MOST:
         raise ConfigurationError(
             f"--workers takes a number from 1 to {MOST}, not {count}; nothing was spent"
@@ -73,32 +73,32 @@ def check_workers(count: int, settings: Settings) -> None:
         )
 
 
-#: Rows of each crew by state, and the campaign's figures.
+#: Rows of each worker by state, and the campaign's figures.
 _Counted = tuple[dict[int, Counter[State]], Tally]
 
 
-class CrewsAtWork(NamedTuple):
-    """How many crews wait for a machine, and how many are said to run."""
+class WorkersAtWork(NamedTuple):
+    """How many workers wait for a machine, and how many are said to run."""
 
     waiting: int
     running: int
 
 
-class CrewStarter(Protocol):
-    """Starts crews somewhere, and knows what has become of them."""
+class WorkerStarter(Protocol):
+    """Starts workers somewhere, and knows what has become of them."""
 
     async def start(self, production: str, number: int, turn: int) -> None:
-        """Start a crew; asked again for the same one, it is not started twice."""
+        """Start a worker; asked again for the same one, it is not started twice."""
 
-    async def at_work(self) -> CrewsAtWork | None:
-        """Return how many crews there are; None where nobody can tell now."""
+    async def at_work(self) -> WorkersAtWork | None:
+        """Return how many workers there are; None where nobody can tell now."""
 
     async def end(self) -> None:
         """End what has not begun; what runs ends by itself."""
 
 
-class Crews:
-    """The crews that carry one campaign: `async with`, `start`, then wait for each by its shard.
+class Workers:
+    """The workers that carry one campaign: `async with`, `start`, then wait for each by its shard.
 
     Between the two nothing is paid: whatever may keep a run from beginning is found out there.
     """
@@ -110,7 +110,7 @@ class Crews:
         *,
         production_id: str,
         count: int,
-        starter: CrewStarter,
+        starter: WorkerStarter,
         work: Work,
         whole: bool,
         max_wait: float | None = None,
@@ -120,7 +120,7 @@ class Crews:
         self.parked_because: str | None = None
         self.parked_until: datetime | None = None
         self.shards = [
-            Shard(Work(), (), label=f"crew {number} of {count}") for number in range(1, count + 1)
+            Shard(Work(), (), label=f"worker {number} of {count}") for number in range(1, count + 1)
         ]
         self._campaign = campaign
         self._at = at
@@ -132,7 +132,7 @@ class Crews:
         self._whole = whole
         self._max_wait = max_wait
         self._production: Production | None = None
-        self._headway = Headway(0, claimable=True, crews=0)
+        self._headway = Headway(0, claimable=True, workers=0)
         self._states: dict[int, Counter[State]] = {}
         #: When rows are counted next, in seconds of the loop.
         self._count_at = 0.0
@@ -143,8 +143,8 @@ class Crews:
         self._fault: BaseException | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def __aenter__(self) -> Crews:
-        assert self._at.terms.owner is not None, "whoever has crews has the campaign"
+    async def __aenter__(self) -> Workers:
+        assert self._at.terms.owner is not None, "whoever has workers has the campaign"
         tally = await self._at.ledger.read(partial(tally_of, campaign=self._campaign))
         started = asyncio.get_running_loop().time()
         self.progress = Progress(self._campaign.name, tally, started=started)
@@ -155,14 +155,14 @@ class Crews:
         numbers = None if self._whole else list(self._work.numbers)
         begin = partial(begin_production, production=self._production, numbers=numbers)
         await self._at.ledger.write(begin)
-        crashpoint("crews: the production is begun")
+        crashpoint("workers: the production is begun")
         if self._max_wait is not None:
             words = "the time given with --max-wait is up"
             asyncio.get_running_loop().call_later(self._max_wait, self.stop, words)
         return self
 
     async def start(self) -> None:
-        """Start the crews: from here on they pay. None is started where it is stopped already."""
+        """Start the workers: from here on they pay. None is started where it is stopped already."""
         if self._production is None:
             return
         if self.parked_because is not None:
@@ -173,16 +173,16 @@ class Crews:
         try:
             await self._start()
         except BaseException:
-            await self._write(partial(stop_production, production_id=self._id, because=NO_CREWS))
+            await self._write(partial(stop_production, production_id=self._id, because=NO_WORKERS))
             self._over.set()
             raise
-        self._spawn(self._watch(), name="crews")
+        self._spawn(self._watch(), name="workers")
 
     async def __aexit__(self, *_: object) -> None:
         if self._production is None:
             return
         if self._is_started and not self._over.is_set():
-            # Whoever leaves in the middle takes the crews along.
+            # Whoever leaves in the middle takes the workers along.
             self.stop("their run has ended")
             try:
                 async with asyncio.timeout(LET_GO):
@@ -196,7 +196,7 @@ class Crews:
         await self._starter.end()
 
     async def carry_shard(self, shard: Shard) -> Counter[State]:
-        """Wait until nothing is left for any crew; return where the rows of one of them rest."""
+        """Wait until nothing is left for any worker; return where the rows of one of them rest."""
         await self._over.wait()
         if self._fault is not None:
             raise self._fault
@@ -208,17 +208,17 @@ class Crews:
         return self.progress.snapshot(now, waits_for=self._waits_for())
 
     def stop(self, because: str) -> None:
-        """Have the crews begin nothing more; what is under way is let finish."""
+        """Have the workers begin nothing more; what is under way is let finish."""
         self._stop(because, self._at.clock())
 
     def hear(self, videos: Collection[str]) -> None:
-        """Crews hear of videos by themselves: what comes in is in the ledger."""
+        """Workers hear of videos by themselves: what comes in is in the ledger."""
 
     def sweep(self) -> None:
-        """Crews poll what webhooks have missed by themselves."""
+        """Workers poll what webhooks have missed by themselves."""
 
     def rely_on_hints(self, rely: bool) -> None:
-        """Tell the crews whether webhooks tell of videos."""
+        """Tell the workers whether webhooks tell of videos."""
         if self._production is not None:
             change = partial(rely_on_hints, production_id=self._id, rely=rely)
             self._spawn(self._write(change), name="hints")
@@ -232,13 +232,13 @@ class Crews:
         self._spawn(self._write(stop), name="stop")
 
     def _planned(self) -> Production:
-        assert self._at.terms.owner is not None, "whoever has crews has the campaign"
+        assert self._at.terms.owner is not None, "whoever has workers has the campaign"
         return Production(
             id=self._id,
             campaign_id=self._campaign.id,
             campaign=self._campaign.name,
             owner=self._at.terms.owner,
-            crews=self._count,
+            workers=self._count,
             batch_size=max(1, min(BATCH, len(self._work) // (self._count * BATCHES))),
             organisation=organisation_of(self._at.settings),
             store=self._at.store.address,
@@ -250,7 +250,7 @@ class Crews:
             await self._starter.start(self._id, number, self._turn)
 
     async def _watch(self) -> None:
-        """Follow the crews until nothing is left for them, or they have let go."""
+        """Follow the workers until nothing is left for them, or they have let go."""
         try:
             while not (await self._observe() and self._is_over()):
                 await self._start_anew()
@@ -266,7 +266,7 @@ class Crews:
         return self._stopped or not self._headway.claimable
 
     async def _observe(self) -> bool:
-        """Take the ledger's word on how far the crews are; one that is away is asked again."""
+        """Take the ledger's word on how far the workers are; one that is away is asked again."""
         production, campaign = self._planned(), self._campaign
 
         asked = asyncio.get_running_loop().time()
@@ -277,7 +277,7 @@ class Crews:
             headway = headway_of(connection, production)
             if headway.held and not is_due:
                 return now, headway, None
-            counted = states_by_crew(connection, production), tally_of(connection, campaign)
+            counted = states_by_worker(connection, production), tally_of(connection, campaign)
             return now, headway, counted
 
         try:
@@ -285,7 +285,7 @@ class Crews:
         except LedgerError as error:
             # Once is enough for whoever reads it: it is asked again every second.
             level = logging.DEBUG if self._ledger_away else logging.WARNING
-            log.log(level, "the ledger does not say how far the crews are: %s", error)
+            log.log(level, "the ledger does not say how far the workers are: %s", error)
             self._ledger_away = True
             return False
         self._ledger_away = False
@@ -305,7 +305,7 @@ class Crews:
         return sum(found[state] for found in self._states.values() for state in states)
 
     async def _start_anew(self) -> None:
-        """Start crews anew where rows are left and nobody has any: all of them have ended."""
+        """Start workers anew where rows are left and nobody has any: all of them have ended."""
         now, done = asyncio.get_running_loop().time(), self.progress.done
         if self._headway.held or self.parked_because is not None:
             self._idle_since, self._asked = now, now
@@ -319,17 +319,17 @@ class Crews:
         self._anew = 1 if done > self._done_by_then else self._anew + 1
         self._done_by_then = done
         if self._anew > ANEW:
-            self._stop(NO_CREWS, self._at.clock())
+            self._stop(NO_WORKERS, self._at.clock())
             return
         self._turn += 1
         self._idle_since = now
         try:
             await self._start()
         except CallsheetError as error:
-            log.warning("crews could not be started anew: %s", error)
+            log.warning("workers could not be started anew: %s", error)
 
     def _waits_for(self) -> str | None:
-        if self._production is None or self._over.is_set() or self._headway.crews:
+        if self._production is None or self._over.is_set() or self._headway.workers:
             return None
         return "no worker has claimed rows yet: is a Prefect worker of the work pool running?"
 
@@ -337,7 +337,7 @@ class Crews:
         try:
             await self._at.ledger.write(change)
         except LedgerError as error:
-            log.warning("crews could not be told: %s", error)
+            log.warning("workers could not be told: %s", error)
 
     def _spawn(self, what: Coroutine[Any, Any, None], *, name: str) -> None:
         task = asyncio.create_task(what, name=name)

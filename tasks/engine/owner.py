@@ -3,7 +3,7 @@
 An owner is `host:pid:started:place:count`. The place is the boot of the kernel and the namespace
 of process ids: containers that share a host name have the same numbers for other processes. Of an
 owner in another place, or where the kernel does not say, nothing is known: its lease has to lapse.
-Crews that carry a campaign together own it as `crews:production`, and none of them by itself.
+Workers that carry a campaign together own it as `workers:production`, and none of them by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 #: Begins the owner of a campaign that is carried by several.
-_CREWS = "crews"
+_WORKERS = "workers"
 
 
 def this_process() -> str:
@@ -26,15 +26,15 @@ def this_process() -> str:
     return f"{_host()}:{pid}:{_started(pid)}:{_place()}"
 
 
-def its_crews(production: str) -> str:
-    """Return what names a campaign's crews, of which nobody knows where they are."""
-    return f"{_CREWS}:{production}"
+def its_workers(production: str) -> str:
+    """Return what names a campaign's workers, of which nobody knows where they are."""
+    return f"{_WORKERS}:{production}"
 
 
 def name_of(owner: str | None) -> str:
     """Return an owner for people."""
-    if owner is not None and owner.startswith(f"{_CREWS}:"):
-        return "its crews"
+    if owner is not None and owner.startswith(f"{_WORKERS}:"):
+        return "its workers"
     host, _, rest = (owner or "").partition(":")
     return f"process {rest.partition(':')[0]} on {host}" if rest else "nobody any more"
 

@@ -4,8 +4,8 @@ Owns every statement that changes an account. The limits are in the statements, 
 processes can both pass one. Rows that share a commit share its statements: the first of them asks
 the database, what the others set aside is counted here, and all of it is written at the end, under
 the same limit. A commit that is to be certain keeps others out of an account from the moment it
-asks; any other leaves it to them until it writes, and learns then whether it still fits: all crews
-of a ledger change the account of the day. In millionths of a credit.
+asks; any other leaves it to them until it writes, and learns then whether it still fits: all
+workers of a ledger change the account of the day. In millionths of a credit.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Terms:
     run: str | None = None
     run_budget: Decimal | None = None
     at_limit: AtLimit = "stop"
-    #: The batches that a crew has: of other rows it begins none. None: nobody is asked.
+    #: The batches that a worker has: of other rows it begins none. None: nobody is asked.
     batches: Collection[int] | None = None
     #: Which row did not fit which account: changed by the ledger's one writer alone.
     full: dict[tuple[AccountKind, str], str] = field(default_factory=dict)

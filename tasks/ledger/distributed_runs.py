@@ -1,10 +1,11 @@
 """Who has which rows of a campaign that several machines carry: productions, batches, fencing.
 
-A run has its rows carried by crews: it names them as one production, and a crew claims them a
-batch at a time. A crew has one lease for all its batches (`leases`, worker:HOLDER). A batch's
-number is written into each of its rows and is their fencing token. A crew that claims rows of a
+A run has its rows carried by workers: it names them as one production, and a worker claims them a
+batch at a time. A worker has one lease for all its batches (`leases`, worker:HOLDER). A batch's
+number is written into each of its rows and is their fencing token. A worker that claims rows of a
 lease that has lapsed writes a new number into them, and an intent that names an old one is refused
-(`takes.open_take`). So a crew that was silent for too long pays for nothing, whatever it believes.
+(`takes.open_take`). So a worker that was silent for too long pays for nothing, whatever it
+believes.
 """
 
 from __future__ import annotations
@@ -43,25 +44,25 @@ from callsheet.tasks.runtime.errors import Parked
 #: what has become of it.
 _CLAIMED: tuple[Collection[State], ...] = (UNDER_WAY, frozenset[State]({"approved"}))
 _OPEN: tuple[State, ...] = ("approved", *sorted(UNDER_WAY))
-#: What is left is claimed in so many shares a crew, and so many rows are a share at least.
+#: What is left is claimed in so many shares a worker, and so many rows are a share at least.
 SHARES, SMALLEST = 2, 20
-#: The crew that rows are put down to which nobody has claimed yet.
+#: The worker that rows are put down to which nobody has claimed yet.
 NOBODY = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Production:
-    """What one run has crews carry; `terms` are those of `Terms`, as JSON."""
+    """What one run has workers carry; `terms` are those of `Terms`, as JSON."""
 
     id: str
     campaign_id: int
     campaign: str
-    #: Who must have the campaign's lease: the run, and its crews in its name.
+    #: Who must have the campaign's lease: the run, and its workers in its name.
     owner: str
-    crews: int
-    #: How many rows a crew claims at once; fewer near the end, so that all end together.
+    workers: int
+    #: How many rows a worker claims at once; fewer near the end, so that all end together.
     batch_size: int
-    #: The fingerprint of the service's key, and the store's address: a crew must have the same.
+    #: The fingerprint of the service's key, and the store's address: a worker must have the same.
     organisation: str
     store: str
     terms: dict[str, Any] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class Production:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedBatch:
-    """Rows that a crew has claimed: its fencing token, and their numbers in the order they go."""
+    """Rows that a worker has claimed: its fencing token, and their numbers in the order they go."""
 
     id: int
     numbers: tuple[int, ...]
@@ -82,19 +83,19 @@ class ClaimedBatch:
 
 @dataclass(frozen=True, slots=True)
 class Headway:
-    """How far crews are: batches that somebody has, rows that anybody may claim, crews at work."""
+    """How far workers are: claimed batches, rows free to claim, active workers."""
 
     held: int
     claimable: bool
-    crews: int
+    workers: int
 
 
 def begin_production(
     connection: Connection, production: Production, numbers: Iterable[int] | None = None
 ) -> int:
-    """Have crews carry a campaign's rows that are approved or under way; return how many.
+    """Have workers carry a campaign's rows that are approved or under way; return how many.
 
-    With `numbers` only those. Crews that had them until now have lost them. Raises Parked where
+    With `numbers` only those. Workers that had them until now have lost them. Raises Parked where
     the production's owner no longer has the campaign's lease.
     """
     if not owns(connection, production.campaign_id, production.owner):
@@ -129,6 +130,8 @@ def find_production(connection: Connection, production_id: str) -> Production | 
     if found is None:
         return None
     values = found._asdict()
+    # A result has the names of SQL.
+    values["workers"] = values.pop("crews")
     del values["begun_at"]
     return Production(**{**values, "terms": json.loads(values["terms"])})
 
@@ -137,7 +140,7 @@ def claim_batch(
     connection: Connection,
     production: Production,
     *,
-    crew: int,
+    worker: int,
     holder: str,
     seconds: float,
 ) -> ClaimedBatch | None:
@@ -165,7 +168,7 @@ def claim_batch(
         return None
     acquire(connection, worker_lease(holder), owner=holder, seconds=seconds)
     batch = _open_batch(
-        connection, production.id, crew, holder=holder, claimed_at=now, size=len(numbers)
+        connection, production.id, worker, holder=holder, claimed_at=now, size=len(numbers)
     )
     connection.execute(update(rows).where(rows.c.id.in_(numbers)).values(batch_id=batch))
     return ClaimedBatch(batch, tuple(numbers))
@@ -174,7 +177,7 @@ def claim_batch(
 def renew_batches(
     connection: Connection, production: Production, *, holder: str, seconds: float
 ) -> frozenset[int] | None:
-    """Renew what a crew has, and its campaign's lease; return the batches that it still has.
+    """Renew what a worker has, and its campaign's lease; return the batches that it still has.
 
     None where somebody else has the campaign: nothing more may be begun in it.
     """
@@ -198,7 +201,7 @@ def end_batch(connection: Connection, batch_id: int) -> bool:
 
 
 def free_batches(connection: Connection, production_id: str, *, holder: str) -> int:
-    """Let go of whatever a crew has: others may claim it. Return how many batches that were."""
+    """Let go of whatever a worker has: others may claim it. Return how many batches that were."""
     release(connection, worker_lease(holder), owner=holder)
     return _free(connection, *_held_by(production_id, holder), at=database_now(connection))
 
@@ -206,7 +209,7 @@ def free_batches(connection: Connection, production_id: str, *, holder: str) -> 
 def stop_production(
     connection: Connection, production_id: str, *, because: str, until: float | None = None
 ) -> None:
-    """Have crews begin nothing more; the first reason stands. `until` is when to come back."""
+    """Have workers begin nothing more; the first reason stands. `until` is when to come back."""
     connection.execute(
         update(productions)
         .where(productions.c.id == production_id, productions.c.stopped.is_(None))
@@ -215,7 +218,7 @@ def stop_production(
 
 
 def rely_on_hints(connection: Connection, production_id: str, *, rely: bool) -> None:
-    """Tell crews whether webhooks tell of videos."""
+    """Tell workers whether webhooks tell of videos."""
     this = productions.c.id == production_id
     connection.execute(update(productions).where(this).values(hinted=rely))
 
@@ -232,11 +235,11 @@ def end_production(connection: Connection, production_id: str) -> None:
 
 
 def headway_of(connection: Connection, production: Production) -> Headway:
-    """Return how far the crews of a production are."""
+    """Return how far the workers of a production are."""
     mine = batches.c.production_id == production.id
     held = (mine, batches.c.ended_at.is_(None), batches.c.freed_at.is_(None), live(_LEASE))
-    count, crews = connection.execute(
-        select(func.count(), func.count(batches.c.crew.distinct())).where(*held)
+    count, workers = connection.execute(
+        select(func.count(), func.count(batches.c.worker.distinct())).where(*held)
     ).one()
     # What has lapsed is free, whether somebody has said so or not.
     free = select(batches.c.id).where(
@@ -246,13 +249,13 @@ def headway_of(connection: Connection, production: Production) -> Headway:
         _first_in(_OPEN).is_not(None),
     )
     waiting = connection.execute(free.limit(1)).first()
-    return Headway(count, waiting is not None, crews)
+    return Headway(count, waiting is not None, workers)
 
 
 def left_held(connection: Connection) -> list[tuple[str, int]]:
-    """Return campaigns whose crews are gone, and how many rows each of those had not done.
+    """Return campaigns whose workers are gone, and how many rows each of those had not done.
 
-    The campaign's lease has lapsed: neither the run nor any crew renews it.
+    The campaign's lease has lapsed: neither the run nor any worker renews it.
     """
     query = (
         select(campaigns.c.name, func.count(rows.c.id))
@@ -271,17 +274,17 @@ def left_held(connection: Connection) -> list[tuple[str, int]]:
     return [(str(name), int(number)) for name, number in connection.execute(query)]
 
 
-def states_by_crew(connection: Connection, production: Production) -> dict[int, Counter[State]]:
-    """Return how many rows each crew has had last are in which state; `NOBODY`'s among them."""
+def states_by_worker(connection: Connection, production: Production) -> dict[int, Counter[State]]:
+    """Return how many rows each worker has had last are in which state; `NOBODY`'s among them."""
     query = (
-        select(batches.c.crew, rows.c.state, func.count())
+        select(batches.c.worker, rows.c.state, func.count())
         .join(rows, rows.c.batch_id == batches.c.id)
         .where(batches.c.production_id == production.id)
-        .group_by(batches.c.crew, rows.c.state)
+        .group_by(batches.c.worker, rows.c.state)
     )
     found: dict[int, Counter[State]] = {}
-    for crew, state, count in connection.execute(query):
-        found.setdefault(crew, Counter())[state] += count
+    for worker, state, count in connection.execute(query):
+        found.setdefault(worker, Counter())[state] += count
     return found
 
 
@@ -316,10 +319,10 @@ def _share(
 ) -> int:
     """Return how many rows of a freed batch to claim: the fewer are left, the fewer.
 
-    Were batches as large to the end, one crew would still have all of its last one to carry when
+    Were batches as large to the end, one worker would still have all of its last one to carry when
     the others have nothing left.
     """
-    shares = SHARES * production.crews
+    shares = SHARES * production.workers
     # What is more than full batches for everybody need not be counted.
     among = (
         select(rows.c.id)
@@ -361,7 +364,7 @@ def _first_in(states: Collection[State]) -> ScalarSelect[int]:
 
 #: The name of the lease on a batch, as the database computes it.
 _LEASE = name_in_sql(WORKER, batches.c.holder)
-_KEPT = ("id", "campaign_id", "owner", "crews", "batch_size", "organisation", "store", "hinted")
+_KEPT = ("id", "campaign_id", "owner", "workers", "batch_size", "organisation", "store", "hinted")
 
 
 def _held_by(production_id: str, holder: str) -> Sequence[Any]:
@@ -374,7 +377,7 @@ def _held_by(production_id: str, holder: str) -> Sequence[Any]:
 
 
 def _free_lapsed(connection: Connection, production_id: str, *, at: float) -> None:
-    """Free the batches of crews whose lease has lapsed."""
+    """Free the batches of workers whose lease has lapsed."""
     mine = (batches.c.production_id == production_id, *_STILL)
     lapsed = select(batches.c.id).where(*mine, not_(live(_LEASE))).limit(1)
     # Nearly always there are none: one statement says so.
@@ -385,9 +388,9 @@ def _free_lapsed(connection: Connection, production_id: str, *, at: float) -> No
 
 
 def _take_lapsed(connection: Connection, mine: Sequence[Any]) -> None:
-    """Take the lapsed leases of some batches from their crews.
+    """Take the lapsed leases of some batches from their workers.
 
-    A crew that renews its own in the same moment either keeps it and its batches, or learns that
+    A worker that renews its own in the same moment either keeps it and its batches, or learns that
     it has lost both.
     """
     named = leases.c.name.in_(select(_LEASE).where(*mine))
@@ -406,7 +409,7 @@ def _free(connection: Connection, *which: Any, at: float) -> int:
 def _open_batch(
     connection: Connection,
     production_id: str,
-    crew: int,
+    worker: int,
     *,
     holder: str,
     claimed_at: float,
@@ -416,7 +419,7 @@ def _open_batch(
     """Write a batch down, freed from the start where `freed_at` says when; return its number."""
     values = {
         "production_id": production_id,
-        "crew": crew,
+        "worker": worker,
         "holder": holder,
         "size": size,
         "claimed_at": claimed_at,

@@ -125,7 +125,8 @@ rows = Table(
     # The price that somebody agreed to: a newer quote above it is agreed to anew.
     Column("approved", BigInteger),
     Column("take_id", Id),
-    # The batch of a crew that has it, or had it last: a number that grows, so that of two who think
+    # The batch of a worker that has it, or had it last: a number that grows, so that of two who
+    # think
     # they have a row one is known to be wrong. No reference: a claim would wait for its batch.
     Column("batch_id", Id),
     UniqueConstraint("campaign_id", "row"),
@@ -134,7 +135,7 @@ rows = Table(
     # In the order of the sheet, page by page.
     Index(None, "campaign_id", "position", "id"),
 )
-#: Rows that crews carry, or have carried, in the order in which they are claimed: none where a
+#: Rows that workers carry, or have carried, in the order in which they are claimed: none where a
 #: campaign is carried by one process.
 Index(
     "ix_rows_claims",

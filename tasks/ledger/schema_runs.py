@@ -281,12 +281,12 @@ notices = Table(
 )
 
 
-# The ledger's tables of crews: what several machines carry together, and who has which rows.
+# The ledger's tables of workers: what several machines carry together, and who has which rows.
 #
 # The same database as `schema`. Moments are Unix seconds (UTC) by the database's own clock.
 
 
-# What one run has crews carry: its rows as they stood when it began to produce.
+# What one run has workers carry: its rows as they stood when it began to produce.
 productions = Table(
     "productions",
     metadata,
@@ -294,10 +294,10 @@ productions = Table(
     Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
     # Who must have the campaign's lease for anything to be begun.
     Column("owner", String(200), nullable=False),
-    Column("crews", Integer, nullable=False),
+    Column("crews", Integer, key="workers", nullable=False),
     # Rows that are claimed at once.
     Column("batch_size", Integer, nullable=False),
-    # Which service and which store it is for, so that a crew with other settings leaves it alone.
+    # Which service and which store it is for, so that a worker with other settings leaves it alone.
     Column("organisation", String(64), nullable=False),
     Column("store", Text, nullable=False),
     # On what terms credits are set aside, as JSON.
@@ -312,14 +312,14 @@ productions = Table(
     Index(None, "campaign_id"),
 )
 
-# Rows that a crew has claimed together. Its number is the fencing token of each of them.
+# Rows that a worker has claimed together. Its number is the fencing token of each of them.
 batches = Table(
     "batches",
     metadata,
     Column("id", Id, primary_key=True),
     Column("production_id", String(32), ForeignKey("productions.id"), nullable=False),
-    # Which of the crews, from 1; 0 for rows that nobody has claimed yet.
-    Column("crew", Integer, nullable=False),
+    # Which of the workers, from 1; 0 for rows that nobody has claimed yet.
+    Column("crew", Integer, key="worker", nullable=False),
     # The process, by an id of its own for each start; its lease (`worker:ID`) is for all it has.
     Column("holder", String(200), nullable=False),
     Column("size", Integer, nullable=False),

@@ -90,8 +90,8 @@ def open_take(
     """Record the intent to pay: `approved -> submitting`, frozen body, key, reservation.
 
     Returns the take, whose bytes may be sent once this is committed; None when the row had moved
-    on or when `terms.owner` no longer holds the campaign or its crew the row. A row that an account
-    does not cover, or that another ledger may have paid for, is `held` with the reason.
+    on or when `terms.owner` no longer holds the campaign or its worker the row. A row that an
+    account does not cover, or that another ledger may have paid for, is `held` with the reason.
     """
     terms = terms or Terms()
     # Held until the end of the transaction, so that what follows cannot be overtaken.

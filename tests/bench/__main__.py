@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.bench.big_videos import measure_big_videos
-from tests.bench.crews import measure_crews
 from tests.bench.figures import Figure, missing
 from tests.bench.hints import Renders, measure_hints
 from tests.bench.pairs import measure_pairs
@@ -37,6 +36,7 @@ from tests.bench.singles import (
 )
 from tests.bench.table import heading, text_tables
 from tests.bench.video import make_video
+from tests.bench.workers import measure_workers
 
 SCRIPTS = ("careful", "httpx", "aiohttp")
 ENGINES = ("dbos", "dagster", "prefect", "prefect50")
@@ -57,8 +57,8 @@ class Sizes:
     planned: int = LARGE_PLAN
     videos: int = 80
     video_mb: int = 20
-    crew_rows: int = 600
-    crew_turns: int = 3
+    worker_rows: int = 600
+    worker_turns: int = 3
     renders: Renders = field(default_factory=Renders)
 
 
@@ -73,8 +73,8 @@ QUICK = Sizes(
     ledger=50_000,
     planned=1000,
     videos=10,
-    crew_rows=150,
-    crew_turns=1,
+    worker_rows=150,
+    worker_turns=1,
     renders=Renders(4.0, 6.0),
 )
 
@@ -131,10 +131,12 @@ class Bench:
         """Measure videos of real size on their way to an S3 server."""
         return measure_big_videos(self.folder / "videos", self.sizes.videos, self.sizes.video_mb)
 
-    def crews(self) -> list[Figure]:
-        """Measure several crews of one campaign against one."""
-        sizes, place = self.sizes, self.folder / "crews"
-        return measure_crews(self.folder / "video.mp4", place, sizes.crew_rows, sizes.crew_turns)
+    def workers(self) -> list[Figure]:
+        """Measure several workers of one campaign against one."""
+        sizes, place = self.sizes, self.folder / "workers"
+        return measure_workers(
+            self.folder / "video.mp4", place, sizes.worker_rows, sizes.worker_turns
+        )
 
     def ledger(self) -> list[Figure]:
         """Measure commands on a large ledger."""
@@ -148,7 +150,7 @@ PARTS: dict[str, Callable[[Bench], list[Figure]]] = {
     "up": Bench.up,
     "plan": Bench.plan,
     "videos": Bench.videos,
-    "crews": Bench.crews,
+    "workers": Bench.workers,
     "ledger": Bench.ledger,
     "hints": Bench.hints,
 }

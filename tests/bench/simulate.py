@@ -1,10 +1,11 @@
-"""What limits crews that share a ledger: a model of them, with measured costs as its inputs.
+"""What limits workers that share a ledger: a model of them, with measured costs as its inputs.
 
 `python -m tests.bench.simulate` prints the table of docs/scale.md; `--into docs/scale.md` puts it
 there. Nothing is random: the same inputs give the same table. A row is four steps: intent,
-acceptance, settlement, delivery. Each is processor time of its crew, then a change that the crew's
+acceptance, settlement, delivery. Each is processor time of its worker, then a change that the
+worker's
 one writer commits in a group with whatever else waits. A commit that changes accounts locks the
-line of the day, which all crews of a ledger share.
+line of the day, which all workers of a ledger share.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from pathlib import Path
 
 from tests.bench.marked_page import put_between
 
-CREWS, KEYS = (1, 4, 16, 64), (1, 10, 100)
+WORKERS, KEYS = (1, 4, 16, 64), (1, 10, 100)
 #: Which of a row's four changes set credits aside or settle them.
 BOOKED = (0, 2)
 STEPS = 4
 GROUP = 256
-#: Simulated rows of each crew: enough that its beginning and end do not count.
+#: Simulated rows of each worker: enough that its beginning and end do not count.
 ROWS = 200
 HEAD = (
-    *("creates allowed", "keys", "ledgers", "crews", "rows/s", "10,000,000 rows", "busiest"),
+    *("creates allowed", "keys", "ledgers", "workers", "rows/s", "10,000,000 rows", "busiest"),
     "rows/s, lines locked for a whole commit",
 )
 #: Creates a second of a service that refuses none.
@@ -38,9 +39,9 @@ BEGIN, END = "<!-- simulated -->", "<!-- end of simulated -->"
 class Costs:
     """Costs in milliseconds, measured (docs/scale.md) but for those marked as assumed."""
 
-    #: Processor of a crew a row, and the processors that one has.
-    crew: float = 8.0
-    crew_cores: int = 2
+    #: Processor of a worker a row, and the processors that one has.
+    worker: float = 8.0
+    worker_cores: int = 2
     #: Processor of PostgreSQL a row, and the processors that it has (assumed).
     database: float = 1.8
     database_cores: int = 16
@@ -49,8 +50,8 @@ class Costs:
     trip: float = 0.5
     statements: float = 9.0
     sync: float = 2.0
-    #: Rows of a crew that are between two steps; creates a second that the service allows to a key
-    #: (assumed: its specification gives none).
+    #: Rows of a worker that are between two steps; creates a second that the service allows to a
+    #: key (assumed: its specification gives none).
     under_way: int = 48
     pace: float = 5.0
     #: Whether the line of the day is locked from the first intent of a commit to its end.
@@ -92,38 +93,38 @@ class Line:
 
 
 class Simulation:
-    """Crews that carry `ROWS` rows each, as many under way at once as they may."""
+    """Workers that carry `ROWS` rows each, as many under way at once as they may."""
 
-    def __init__(self, costs: Costs, *, crews: int, keys: int, ledgers: int = 1) -> None:
+    def __init__(self, costs: Costs, *, workers: int, keys: int, ledgers: int = 1) -> None:
         self._costs = costs
-        self._crews = crews
-        self._ledgers = min(ledgers, crews)
-        # A crew has one key; of more keys than crews, some wait until others are done.
-        self._keys = min(keys, crews)
+        self._workers = workers
+        self._ledgers = min(ledgers, workers)
+        # A worker has one key; of more keys than workers, some wait until others are done.
+        self._keys = min(keys, workers)
         self._events: list[tuple[float, int, Callable[[float], None]]] = []
         self._count = 0
-        self._processors = [Line(costs.crew_cores) for _ in range(crews)]
+        self._processors = [Line(costs.worker_cores) for _ in range(workers)]
         self._databases = [Line(costs.database_cores) for _ in range(self._ledgers)]
         self._days = [Line() for _ in range(self._ledgers)]
         self._paces = [Line() for _ in range(self._keys)]
-        self._pending: list[deque[int]] = [deque() for _ in range(crews)]
-        self._writing = [False] * crews
+        self._pending: list[deque[int]] = [deque() for _ in range(workers)]
+        self._writing = [False] * workers
         # As many rows of each key, whoever carries them.
-        self._left = [crews * ROWS // self._keys] * self._keys
+        self._left = [workers * ROWS // self._keys] * self._keys
         self._done = self._commits = 0
         self._end = 0.0
 
     def run(self) -> Found:
         """Return what was found once all rows are done."""
-        for crew in range(self._crews):
+        for worker in range(self._workers):
             for _ in range(self._costs.under_way):
-                self._begin(0.0, crew)
+                self._begin(0.0, worker)
         while self._events:
             self._end, _, happens = heapq.heappop(self._events)
             happens(self._end)
-        rows, end = self._crews * ROWS // self._keys * self._keys, self._end
+        rows, end = self._workers * ROWS // self._keys * self._keys, self._end
         waited = {
-            "the crews' processors": self._processors,
+            "the workers' processors": self._processors,
             "PostgreSQL's processors": self._databases,
             "the line of the day": self._days,
             "the service's pace": self._paces,
@@ -138,33 +139,33 @@ class Simulation:
         self._count += 1
         heapq.heappush(self._events, (moment, self._count, happens))
 
-    def _begin(self, now: float, crew: int) -> None:
+    def _begin(self, now: float, worker: int) -> None:
         """Begin a row once the key has a turn for it."""
-        key = crew % self._keys
+        key = worker % self._keys
         if not self._left[key]:
             return
         self._left[key] -= 1
         turn = self._paces[key].take(now, 1000 / self._costs.pace)
-        self._at(turn, lambda then: self._step(then, crew, 0))
+        self._at(turn, lambda then: self._step(then, worker, 0))
 
-    def _step(self, now: float, crew: int, step: int) -> None:
-        """Spend the crew's processor time of a step, then hand its change to the writer."""
-        lasts = self._costs.crew / STEPS
-        ready = self._processors[crew].take(now, lasts)
-        self._at(ready, lambda then: self._write(then, crew, step))
+    def _step(self, now: float, worker: int, step: int) -> None:
+        """Spend the worker's processor time of a step, then hand its change to the writer."""
+        lasts = self._costs.worker / STEPS
+        ready = self._processors[worker].take(now, lasts)
+        self._at(ready, lambda then: self._write(then, worker, step))
 
-    def _write(self, now: float, crew: int, step: int | None = None) -> None:
+    def _write(self, now: float, worker: int, step: int | None = None) -> None:
         """Commit what waits, all together, unless the writer is at it already."""
         if step is not None:
-            self._pending[crew].append(step)
-        if self._writing[crew] or not self._pending[crew]:
+            self._pending[worker].append(step)
+        if self._writing[worker] or not self._pending[worker]:
             return
-        self._writing[crew] = True
-        pending = self._pending[crew]
+        self._writing[worker] = True
+        pending = self._pending[worker]
         group = [pending.popleft() for _ in range(min(GROUP, len(pending)))]
         costs, size = self._costs, len(group)
-        day = self._days[crew % self._ledgers]
-        asked = self._databases[crew % self._ledgers].take(now, size * costs.database / STEPS)
+        day = self._days[worker % self._ledgers]
+        asked = self._databases[worker % self._ledgers].take(now, size * costs.database / STEPS)
         ready = max(asked, now + size * costs.statements / STEPS * costs.trip)
         booked = any(step in BOOKED for step in group)
         # The day's line and the campaign's, then the commit.
@@ -172,24 +173,24 @@ class Simulation:
         if booked and costs.early:
             done = day.take(now, ready - now + tail)
         elif booked:
-            self._at(ready, lambda then: self._commit(day.take(then, tail), crew, group))
+            self._at(ready, lambda then: self._commit(day.take(then, tail), worker, group))
             return
         else:
             done = ready + tail
-        self._commit(done, crew, group)
+        self._commit(done, worker, group)
 
-    def _commit(self, done: float, crew: int, group: list[int]) -> None:
-        self._at(done, lambda then: self._committed(then, crew, group))
+    def _commit(self, done: float, worker: int, group: list[int]) -> None:
+        self._at(done, lambda then: self._committed(then, worker, group))
 
-    def _committed(self, now: float, crew: int, group: list[int]) -> None:
+    def _committed(self, now: float, worker: int, group: list[int]) -> None:
         self._commits += 1
-        self._writing[crew] = False
+        self._writing[worker] = False
         for step in group:
             if step + 1 < STEPS:
-                self._step(now, crew, step + 1)
+                self._step(now, worker, step + 1)
             else:
-                self._begin(now, crew)
-        self._write(now, crew)
+                self._begin(now, worker)
+        self._write(now, worker)
 
 
 #: What the service allows, how many keys, how many ledgers.
@@ -200,18 +201,18 @@ CASES = (
 
 
 def lines(costs: Costs) -> Iterator[tuple[str, ...]]:
-    """Yield the lines of the table: what is found in each case for each number of crews."""
+    """Yield the lines of the table: what is found in each case for each number of workers."""
     for allowed, keys, ledgers in CASES:
         case = costs if allowed != "no limit" else replace(costs, pace=UNLIMITED)
-        for crews in CREWS:
-            many = {"crews": crews, "keys": keys, "ledgers": ledgers}
+        for workers in WORKERS:
+            many = {"workers": workers, "keys": keys, "ledgers": ledgers}
             found = Simulation(case, **many).run()
             early = Simulation(replace(case, early=True), **many).run()
             yield (
                 allowed,
                 "any" if allowed == "no limit" else str(keys),
                 str(ledgers),
-                str(crews),
+                str(workers),
                 f"{found.rate:,.0f}",
                 f"{1e7 / found.rate / 3600:,.1f} h",
                 f"{found.limit}, {found.busy[found.limit]:.0%}",

@@ -13,7 +13,7 @@ from tests.cluster.findings import Findings
 from tests.cluster.machines import Cluster, Machine, takes_so_many
 from tests.cluster.stage import WITHIN, Stage, wait_until
 
-#: How long a crew may take to let go once its machine is told to stop, in seconds.
+#: How long a worker may take to let go once its machine is told to stop, in seconds.
 LET_GO = 20.0
 #: How long PostgreSQL is away, and how long nothing may be paid after a run was cancelled.
 AWAY, QUIET = 3.0, 5.0
@@ -43,7 +43,7 @@ def many_machines(cluster: Cluster, findings: Findings, rows: int) -> None:
     wait_until(lambda: dies.flow_run() is not None, while_=runs)
     stage.until_delivered(0.15, runs)
     zombie = dies.flow_run()
-    findings.must("a machine dies in the middle of a crew", zombie is not None and runs())
+    findings.must("a machine dies in the middle of a worker", zombie is not None and runs())
     dies.die()
     stage.until_delivered(0.3, runs)
     _stop_machine(stage, stops, runs)
@@ -74,12 +74,12 @@ def _stop_machine(stage: Stage, machine: Machine, runs: Callable[[], bool]) -> N
     seconds = time.monotonic() - began
     findings = stage.findings
     findings.must(
-        "a machine is told to stop: its crew lets go",
+        "a machine is told to stop: its worker lets go",
         carried is not None and seconds <= LET_GO and runs(),
         f"within {seconds:.1f} s",
     )
     status = machine.process.wait(60)
-    named = {run["id"]: run["state_name"] for run in stage.crews()}
+    named = {run["id"]: run["state_name"] for run in stage.workers()}
     findings.must(
         "its worker ends well, its flow run waits for another",
         status == 0 and named.get(carried or "") in ("Parked", "Running", "Completed"),
@@ -109,11 +109,11 @@ def _must_be_delivered(stage: Stage, status: int) -> None:
 
 
 def _must_be_over(stage: Stage, zombie: str | None) -> None:
-    """Hold every flow run of the crews to be over; Prefect learns by itself of a dead machine's."""
+    """Expect every flow run of the workers to end; Prefect notices dead machines on its own."""
 
     def left() -> dict[str, str]:
-        states = {run["id"]: run["state_name"] for run in stage.crews()}
-        over = {run["id"] for run in stage.crews() if run["state_type"] in OVER}
+        states = {run["id"]: run["state_name"] for run in stage.workers()}
+        over = {run["id"] for run in stage.workers() if run["state_type"] in OVER}
         return {run: name for run, name in states.items() if run not in over}
 
     with suppress(TimeoutError):
@@ -123,14 +123,14 @@ def _must_be_over(stage: Stage, zombie: str | None) -> None:
     began = time.monotonic()
     with suppress(TimeoutError):
         wait_until(lambda: not left(), within=NOTICED)
-    found = Counter(run["state_name"] for run in stage.crews())
+    found = Counter(run["state_name"] for run in stage.workers())
     words = ", ".join(f"{count} {name}" for name, count in found.items())
     seconds = f"{time.monotonic() - began:.0f} s later"
-    findings.must("no flow run of a crew stays running", not left(), f"{words}, {seconds}")
+    findings.must("no flow run of a worker stays running", not left(), f"{words}, {seconds}")
 
 
 def cancelled(cluster: Cluster, findings: Findings, rows: int) -> None:
-    """A run that is itself a flow run is cancelled on Prefect's page while crews are at work."""
+    """A run that is itself a flow run is cancelled on Prefect's page while workers are at work."""
     rows = max(150, rows // 5)
     cluster.start_machines(4)
     findings.scene = f"{rows:,} rows by the deployment `campaign`, cancelled in the middle"
@@ -158,10 +158,10 @@ def cancelled(cluster: Cluster, findings: Findings, rows: int) -> None:
         state["type"] == "CANCELLED",
         f"{state['name']} after {time.monotonic() - began:.0f} s: {state['message']}",
     )
-    wait_until(lambda: all(one["state_type"] in OVER for one in stage.crews()), within=60)
+    wait_until(lambda: all(one["state_type"] in OVER for one in stage.workers()), within=60)
     takes_so_many(cluster.service)
-    named = Counter(one["state_name"] for one in stage.crews())
-    findings.must("so have its crews ended", True, _words(named))
+    named = Counter(one["state_name"] for one in stage.workers())
+    findings.must("so have its workers ended", True, _words(named))
     paid = stage.charged().total()
     time.sleep(QUIET)
     found = stage.charged().total()
@@ -174,7 +174,7 @@ def cancelled(cluster: Cluster, findings: Findings, rows: int) -> None:
 
 
 def parent_killed(cluster: Cluster, findings: Findings, rows: int) -> None:
-    """A command is killed while its two crews are at work; typed again, it finds all delivered."""
+    """A command is killed while its two workers are active; run again, it finds all delivered."""
     rows = max(150, rows // 5)
     cluster.start_machines(4)
     findings.scene = f"{rows:,} rows whose command is killed in the middle, then typed again"
@@ -185,10 +185,10 @@ def parent_killed(cluster: Cluster, findings: Findings, rows: int) -> None:
     process.kill()
     process.wait()
     wait_until(lambda: stage.states()["delivered"] == rows)
-    findings.must("its crews deliver all the same", True, _words(stage.states()))
-    wait_until(lambda: all(one["state_type"] in OVER for one in stage.crews()), within=120)
+    findings.must("its workers deliver all the same", True, _words(stage.states()))
+    wait_until(lambda: all(one["state_type"] in OVER for one in stage.workers()), within=120)
     findings.must(
-        "and end", stage.held() == 0, _words(Counter(o["state_name"] for o in stage.crews()))
+        "and end", stage.held() == 0, _words(Counter(o["state_name"] for o in stage.workers()))
     )
     stage.must_be_paid_once(rows)
     status = stage.start_run(2).wait(WITHIN)

@@ -71,15 +71,15 @@ class Stage:
         """Wait until so much of it is delivered, while the run lasts."""
         wait_until(lambda: self.states()["delivered"] >= part * self.rows, while_=run)
 
-    def crews(self) -> list[dict[str, Any]]:
-        """Return the flow runs of its last production's crews."""
+    def workers(self) -> list[dict[str, Any]]:
+        """Return the flow runs of its last production's workers."""
         found = self.cluster.query(
             "SELECT productions.id FROM productions JOIN campaigns ON campaigns.id = campaign_id"
             " WHERE name = %s ORDER BY begun_at DESC",
             self.name,
         )
         last = found[0][0]
-        runs = self.cluster.prefect.flow_runs("crew")
+        runs = self.cluster.prefect.flow_runs("worker")
         return [run for run in runs if run["parameters"]["production"] == last]
 
     def held(self) -> int:

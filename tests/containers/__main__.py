@@ -2,7 +2,7 @@
 
 Builds every stage of the Dockerfile in a clean root of Debian's packages, then runs the demo of
 compose.yaml in it, each service as compose.yaml says it (no root, nothing to write to, no
-capability), and makes videos: by a command, by crews and by a worker.
+capability), and makes videos: by a command, by workers and by a worker.
 Needs root on Linux, debootstrap, PostgreSQL's server and a few minutes; where it
 has not got them it says so and does nothing.
 """
@@ -59,7 +59,7 @@ def _try(work: Path, image: Path) -> None:
     script = ROOT / "deployments" / "container" / "make_secrets.py"
     subprocess.run([sys.executable, script, "--demo", work / "secrets"], check=True)
     (work / "sheets").mkdir()
-    for name in ("by-hand", "by-crews", "by-worker"):
+    for name in ("by-hand", "by-workers", "by-worker"):
         (work / "sheets" / f"{name}.csv").write_text(_sheet(name))
     shutil.chown(work / "sheets", 10001, 10001)
     engine = Engine(image, work, DEMO, "demo")
@@ -94,8 +94,8 @@ def _look_around(engine: Engine) -> None:
 
 
 def _make_videos(engine: Engine) -> None:
-    """By a command in a container, by two crews that workers carry, and by a deployment."""
-    for name, more in (("by-hand", []), ("by-crews", ["--workers", "2"])):
+    """By a command in a container, by two workers in Prefect workers, and by a deployment."""
+    for name, more in (("by-hand", []), ("by-workers", ["--workers", "2"])):
         words = ("callsheet", "run", f"sheets/{name}.csv", "--yes", "--json", *more)
         told = json.loads(engine.call("board", *words).splitlines()[0])
         assert told["rows"]["delivered"] == told["rows"]["total"] == VIDEOS, told
@@ -114,7 +114,7 @@ def _make_videos(engine: Engine) -> None:
 
 
 def _approve_on_the_board(engine: Engine) -> None:
-    """Hand a sheet in, approve its price, and have a worker carry it."""
+    """Hand a sheet in, approve its price, and have a Prefect worker carry it."""
     token = re.findall(r"shown this once: (\S+)", engine.containers["invite"].said)[-1]
     board = httpx.Client(
         base_url=f"http://{engine.address_of('board')}:8788/api/v1",

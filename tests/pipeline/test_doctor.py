@@ -390,7 +390,7 @@ def test_a_ledger_that_is_huge_is_to_be_made_smaller(tmp_path: Path) -> None:
     assert (word.verdict, word.remedy) == ("note", "`callsheet ledger vacuum --forget-events 400d`")
 
 
-async def test_a_ledger_on_postgres_that_is_newer_or_that_crews_have_left(tmp_path: Path) -> None:
+async def test_a_ledger_on_postgres_that_is_newer_or_that_workers_have_left(tmp_path: Path) -> None:
     with postgres_server() as server:
         address = server.new_database()
         async with await open_ledger(address) as opened:
@@ -400,13 +400,13 @@ async def test_a_ledger_on_postgres_that_is_newer_or_that_crews_have_left(tmp_pa
                 await stage.approve(row)
             await stage.write(acquire_lease, stage.campaign, owner=OWNER, seconds=LAPSED)
             production = await begin(stage)
-            held = {"production": production, "crew": 1, "holder": "a machine that is gone"}
+            held = {"production": production, "worker": 1, "holder": "a machine that is gone"}
             await stage.write(claim_batch, **held, seconds=LAPSED)
             left = [*ledger(address)]
             await opened.write(lambda one: one.exec_driver_sql(NEWER))
         (newer,) = ledger(address)
 
-    (word,) = [one for one in left if "crews that are gone" in one.words]
+    (word,) = [one for one in left if "workers that are gone" in one.words]
     assert (word.verdict, f"2 rows of {stage.campaign.name}" in word.words) == ("note", True)
     assert "`callsheet run SHEET`" in word.remedy
     assert (newer.verdict, "9999, which is newer" in newer.words) == ("wrong", True)
@@ -415,7 +415,7 @@ async def test_a_ledger_on_postgres_that_is_newer_or_that_crews_have_left(tmp_pa
 NEWER = "UPDATE callsheet_version SET version_num = '9999'"
 RECORDER = {"server": {"services": {"task_run_recorder": {"read_batch_size": 1}}}}
 IDLE, AT_WORK = [{"status": "OFFLINE"}], [{"status": "OFFLINE"}, {"status": "ONLINE"}]
-DEPLOYED = [{"name": "crew", "work_pool_name": "callsheet"}]
+DEPLOYED = [{"name": "worker", "work_pool_name": "callsheet"}]
 
 
 @contextmanager
@@ -449,7 +449,7 @@ WORKERS = "work_pools/callsheet/workers/filter"
         ({**WELL, "admin/version": "2.20.9"}, "wrong", "the server is Prefect 2.20.9", "major"),
         ({**WELL, "deployments/filter": []}, "note", "no night starts by it", "nights install"),
         ({**WELL, WORKERS: IDLE}, "note", "no worker of the work pool callsheet", "prefect_worker"),
-        ({**WELL, WORKERS: AT_WORK}, "ok", "has a worker that is up", ""),
+        ({**WELL, WORKERS: AT_WORK}, "ok", "has a Prefect worker that is up", ""),
         (WELL, "note", "no worker of the work pool callsheet", "callsheet up"),
         ({"health": True, "flows/count": 1}, "note", "is not to be had", "prefect deployment ls"),
     ],

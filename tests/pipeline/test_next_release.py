@@ -17,11 +17,11 @@ import pytest
 
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.ledger.schema import REVISION
-from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
 from tests.launcher import imports_of
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 from tests.releases import LATER, NEXT, Release, make_later, make_next
+from tests.workers.stand import Processes, run_with
 
 RUN = ("--yes", "--json", "--without-prefect", "--wait", "poll")
 #: How long a render takes while a ledger is upgraded, in seconds.
@@ -206,13 +206,13 @@ def test_what_takes_away_waits_for_runs_and_then_shuts_this_release_out(
 
 
 class Mixed(Processes):
-    """Crews of which the second is of the next release, and begins first."""
+    """Workers of which the second is of the next release, and begins first."""
 
     next_one: Release
 
     async def start(self, production: str, number: int, turn: int) -> None:
-        if (2, 0) not in self.crews:
-            self.crews[2, 0] = self.next_one.crews.start(
+        if (2, 0) not in self.workers:
+            self.workers[2, 0] = self.next_one.workers.start(
                 [production, "2"],
                 cwd=self.folder,
                 env={**self.environ, "PYTHONPATH": imports_of(self.next_one.folder)},
@@ -223,12 +223,12 @@ class Mixed(Processes):
         await super().start(production, number, turn)
 
 
-async def test_a_crew_of_the_next_release_upgrades_and_takes_up_what_another_leaves(
+async def test_a_worker_of_the_next_release_upgrades_and_takes_up_what_another_leaves(
     desk_on_postgres: Desk, service: Sandbox, slow: None, next_one: Release
 ) -> None:
     desk = desk_on_postgres
     desk.environ["CALLSHEET_LEASE"] = "5s"
-    sheet = str(desk.folder / desk.sheet("crewed.csv", simple_sheet(8, title="Crewed")))
+    sheet = str(desk.folder / desk.sheet("distributed.csv", simple_sheet(8, title="Distributed")))
     processes = Mixed(desk.folder, desk.environment())
     processes.next_one = next_one
 
@@ -244,4 +244,4 @@ async def test_a_crew_of_the_next_release_upgrades_and_takes_up_what_another_lea
     assert outcome.exit_status == 0, outcome
     said = processes.ended()
     assert (said[1, 0] is not None, bool(said[2, 0]["rows"]["delivered"])) == (True, True), said
-    assert_each_once(desk, service, "crewed", 8)
+    assert_each_once(desk, service, "distributed", 8)

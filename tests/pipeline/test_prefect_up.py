@@ -21,8 +21,8 @@ from callsheet.deployments.servers import PrefectServer
 from callsheet.deployments.up.deploy import deployments_in, make_pool
 from callsheet.deployments.up.programs import PREFECT_FILE
 from callsheet.deployments.up.worker import FLOW_RUN, settle_flow_runs
-from callsheet.flows.workers import CrewRuns
-from callsheet.tasks.campaign.workers import CrewsAtWork
+from callsheet.flows.workers import WorkerRuns
+from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.errors import ConfigurationError
 from tests.containers.test_chart import JOBS
 from tests.containers.test_jobs import SAID, template
@@ -181,28 +181,28 @@ def ask(client: httpx.Client, path: str, **what: object) -> httpx.Response:
     return client.post(path, json=what).raise_for_status()
 
 
-async def test_a_crew_that_its_worker_never_started_waits_for_another_worker(
+async def test_a_worker_that_its_worker_never_started_waits_for_another_worker(
     server: PrefectServer,
 ) -> None:
-    pool = f"crews-{uuid.uuid4()}"
+    pool = f"workers-{uuid.uuid4()}"
     with (
         httpx.Client(base_url=f"{server.url}/", timeout=30) as client,
         temporary_settings({PREFECT_API_URL: server.url}),
     ):
         make(client, "work_pools/", name=pool, type="process")
-        flow = make(client, "flows/", name="crew")
-        deployed = make(client, "deployments/", name="crew", flow_id=flow, work_pool_name=pool)
+        flow = make(client, "flows/", name="worker")
+        deployed = make(client, "deployments/", name="worker", flow_id=flow, work_pool_name=pool)
         try:
-            patient, runs = CrewRuns(None), CrewRuns(None, taken_up=0.0)
+            patient, runs = WorkerRuns(None), WorkerRuns(None, taken_up=0.0)
             for one in (patient, runs):
                 await one.start(pool, 1, 0)
             asked = {"flow_runs": {"deployment_id": {"any_": [deployed]}}}
             (run,) = ask(client, "flow_runs/filter", **asked).json()
             ask(client, f"flow_runs/{run['id']}/set_state", state={"type": "PENDING"}, force=True)
 
-            assert await patient.at_work() == CrewsAtWork(1, 0)
+            assert await patient.at_work() == WorkersAtWork(1, 0)
             assert state_of(client, run["id"]) == "Pending"
-            assert await runs.at_work() == CrewsAtWork(1, 0)
+            assert await runs.at_work() == WorkersAtWork(1, 0)
             assert state_of(client, run["id"]) == "AwaitingRetry"
             await runs.end()
             assert state_of(client, run["id"]) == "Cancelled"

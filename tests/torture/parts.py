@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tests.torture.at_once import at_once
 from tests.torture.crashes import crashes
-from tests.torture.crewed import crewed
+from tests.torture.distributed import distributed
 from tests.torture.points import ELSEWHERE, named, unvisited
 from tests.torture.restores import restores
 from tests.torture.result import Result, Violation
@@ -103,9 +103,9 @@ def two_at_once(options: Options) -> Iterator[Result]:
     )
 
 
-def several_crews(options: Options) -> Iterator[Result]:
-    """Kill crews that carry a campaign together, and the run that they are for."""
-    yield crewed(every=8 * options.every, workers=options.workers)
+def several_workers(options: Options) -> Iterator[Result]:
+    """Kill workers that carry a campaign together, and the run that they are for."""
+    yield distributed(every=8 * options.every, workers=options.workers)
 
 
 def restored_backups(options: Options) -> Iterator[Result]:
@@ -184,7 +184,7 @@ PARTS: Mapping[str, Part] = {
     "verbs": verbs,
     "by-hand": by_hand,
     "at-once": two_at_once,
-    "crews": several_crews,
+    "workers": several_workers,
     "restores": restored_backups,
     "faults": faults,
     "pipeline": pipeline,

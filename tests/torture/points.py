@@ -13,7 +13,9 @@ from tests.torture.trial import Trial
 #: of a night by `python -m tests.pipeline.night_kills`.
 BOARD = "tests/board/test_killed.py::"
 KILLED_BOARD = BOARD + "test_a_board_that_is_killed_leaves_one_run_and_one_charge_a_row"
-KILLED_CREW = "tests/crews/test_crews.py::test_a_killed_crew_and_a_killed_run_cost_nothing_but_time"
+KILLED_WORKER = (
+    "tests/workers/test_workers.py::test_a_killed_worker_and_a_killed_run_cost_nothing_but_time"
+)
 KILLED_RUN = BOARD + "test_a_killed_run_is_carried_on_and_no_row_is_charged_twice"
 TOLD = "tests/unit/notices/test_telling.py::test_whoever_dies_leaves_it_to_the_next"
 BACKUP = "tests/unit/ledger/test_backup.py::"
@@ -30,8 +32,8 @@ ELSEWHERE = {
     "board: before a run is started": KILLED_BOARD,
     "board: after a run is started": KILLED_BOARD,
     "run: what was approved is in the rows": KILLED_RUN,
-    "crews: the production is begun": KILLED_CREW,
-    "crew: a batch is claimed": KILLED_CREW,
+    "workers: the production is begun": KILLED_WORKER,
+    "worker: a batch is claimed": KILLED_WORKER,
     "ledger: before a backup has its name": BACKED_UP,
     "ledger: before a backup is put in its place": REPLACED,
     "ledger: before what is there is locked": REPLACED,

@@ -57,11 +57,11 @@ RECONCILE = Scenario(
 )
 #: Two processes carry the same campaign at the same moment, and both are killed.
 AT_ONCE = Scenario(name="at-once", sheets=((TOOL, SCRIPT, VTT, DEAR, CLIP),), ledger="postgres")
-#: Carried by two crews, of which one is killed, or the run that they are for.
-CREWED = Scenario(
-    name="crews",
+#: Carried by two workers, of which one is killed, or the run that they are for.
+DISTRIBUTED = Scenario(
+    name="workers",
     sheets=((TOOL, SCRIPT, VTT, DEAR, CLIP), (TOOL, SCRIPT, VTT, DEAR, CLIP)),
     ledger="postgres",
 )
 
-VERBS = (CANCEL, RECONCILE, AT_ONCE, CREWED)
+VERBS = (CANCEL, RECONCILE, AT_ONCE, DISTRIBUTED)

@@ -132,9 +132,9 @@ def test_the_page_has_what_the_simulation_finds() -> None:
     )
 
 
-def test_crews_that_wait_for_one_line_are_no_quicker_for_being_more() -> None:
+def test_workers_that_wait_for_one_line_are_no_quicker_for_being_more() -> None:
     costs = simulate.Costs(pace=simulate.UNLIMITED, early=True, sync=20)
-    found = {n: simulate.Simulation(costs, crews=n, keys=1).run() for n in (1, 4, 16)}
+    found = {n: simulate.Simulation(costs, workers=n, keys=1).run() for n in (1, 4, 16)}
 
     assert found[16].rate < 1.5 * found[4].rate
     assert found[16].limit == "the line of the day"

@@ -47,7 +47,7 @@ def _flows() -> dict[str, Flow[Any, Any]]:
 
 FLOWS = _flows()
 #: What each flow cannot do without, of the type that it is.
-NEEDED: dict[str, Any] = {"at_most": 1, "crew": 1}
+NEEDED: dict[str, Any] = {"at_most": 1, "worker": 1}
 
 
 @pytest.mark.parametrize("name", FLOWS)

@@ -20,7 +20,7 @@ TEMPLATES = sorted((FOLDER / "work-pools").glob("*.json"))
 #: What people start, what starts by itself, and what has to be there for the board.
 EXPECTED = {
     "campaign", "plan", "approve", "approved-plan", "retake", "cancel", "carry-on", "reconcile",
-    "nightly", "crew",
+    "nightly", "worker",
 }  # fmt: skip
 
 

@@ -30,19 +30,19 @@ for count in range(100_000):
     time.sleep(0.01)
 """
 #: Lets go when it is told to; says how far it is.
-CREW = """
+FLOW_RUN = """
 import signal, sys, time
 def end(*_):
     counted = open(sys.argv[1] + ".counts").read()
     time.sleep(0.5)
     same = counted == open(sys.argv[1] + ".counts").read()
-    open(sys.argv[1], "a").write(f"let go, and the worker stood still: {same}")
+    open(sys.argv[1], "a").write(f"let go, and the Prefect worker stood still: {same}")
     sys.exit(0)
 signal.signal(signal.SIGTERM, end)
 open(sys.argv[1], "w").write("at work; ")
 time.sleep(600)
 """
-DEAF = CREW.replace(
+DEAF = FLOW_RUN.replace(
     "signal.signal(signal.SIGTERM, end)", "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 )
 
@@ -52,8 +52,8 @@ def note(tmp_path: Path) -> Path:
     return tmp_path / "note"
 
 
-def start(crew: str, note: Path) -> Worker:
-    worker = Worker([crew, str(note)], command=[sys.executable, "-c", WORKER])
+def start(flow_run: str, note: Path) -> Worker:
+    worker = Worker([flow_run, str(note)], command=[sys.executable, "-c", WORKER])
     wait_until(lambda: note.exists() and note.read_text() != "")
     return worker
 
@@ -66,12 +66,12 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def test_its_flow_runs_let_go_before_it_ends(note: Path) -> None:
-    worker = start(CREW, note)
+    worker = start(FLOW_RUN, note)
     assert worker.status is None
 
     assert worker.stop() == 0
 
-    assert note.read_text() == "at work; let go, and the worker stood still: True"
+    assert note.read_text() == "at work; let go, and the Prefect worker stood still: True"
     assert worker.status == 0
 
 
@@ -94,10 +94,10 @@ def test_a_signal_ends_the_program_as_a_whole(note: Path, number: signal.Signals
         from callsheet.deployments.prefect_worker import main
         sys.exit(main(sys.argv[1:], command={command!r}))
     """
-    program = subprocess.Popen([sys.executable, "-c", text, CREW, str(note)])
+    program = subprocess.Popen([sys.executable, "-c", text, FLOW_RUN, str(note)])
     wait_until(lambda: note.exists() and note.read_text() != "")
 
     program.send_signal(number)
 
     assert program.wait(60) == 0
-    assert note.read_text() == "at work; let go, and the worker stood still: True"
+    assert note.read_text() == "at work; let go, and the Prefect worker stood still: True"

@@ -36,7 +36,7 @@ def test_runs_use_its_server_and_nothing_outlives_it(desk: Desk) -> None:
         (run,) = ask(ready["prefect_api"], "flow_runs/filter", mine)
         assert run["state_type"] == "COMPLETED"
         there = up.started()
-        # The worker is held by a program of ours.
+        # The Prefect worker is held by a program of ours.
         assert len(there) == 7, [one.cmdline() for one in there]
 
         up.kill()
@@ -59,7 +59,7 @@ def test_what_is_scheduled_with_a_sandbox_waits_for_a_sandbox(desk: Desk, tmp_pa
     with sandbox(tmp_path / "service that costs") as costs:
         real = Desk(desk.folder, {**desk.environ, **costs.environ})
         with up_at(real, "--prefect-port", "0", trial=False) as up:
-            # Its worker has asked for what is due.
+            # Its Prefect worker has asked for what is due.
             assert approved_runs(up.ready()["prefect_api"]) == []
         assert costs.charges() == []
 

@@ -137,7 +137,8 @@ def test_what_was_approved_is_made_and_paid_once_whatever_is_killed(desk: Desk) 
         board = Board(up.ready())
         board.approve("late", 3)
         until(lambda: board.states("late").get("rendering"))
-        # It carries its flow runs no more; they go on, and another worker leaves them alone.
+        # It carries its flow runs no more; they go on, and another Prefect worker leaves them
+        # alone.
         kill(up, "worker")
         until(lambda: board.states("late").get("delivered") == 3)
         board.approve("later", 3)

@@ -108,10 +108,10 @@ def test_a_row_that_is_none_leaves_the_others(odd: Any):
 
 
 def test_what_a_later_release_adds_is_kept():
-    found = read_manifest(as_file(rows=[{**ROW, "review": "keep"}], crew=2))
+    found = read_manifest(as_file(rows=[{**ROW, "review": "keep"}], worker=2))
 
     assert found is not None
-    assert json.loads(found.as_bytes())["crew"] == 2
+    assert json.loads(found.as_bytes())["worker"] == 2
     assert json.loads(found.as_bytes())["rows"][0]["review"] == "keep"
 
 

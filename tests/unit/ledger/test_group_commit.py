@@ -372,10 +372,10 @@ async def opened(stage: Stage, terms: Terms) -> list[bool]:
     ]
 
 
-async def test_crews_leave_accounts_to_each_other_until_their_commits_are_about_to_end(
+async def test_workers_leave_accounts_to_each_other_until_their_commits_are_about_to_end(
     ledger: Ledger,
 ):
-    """PostgreSQL would have all crews of a ledger wait for the day's account otherwise."""
+    """PostgreSQL would have all workers of a ledger wait for the day's account otherwise."""
     stage = await Stage.set(ledger, *map(brief, "abcd"), budget=100)
     for row in "abcd":
         await stage.approve(row)

@@ -102,8 +102,8 @@ async def test_several_who_renew_it_in_one_name_all_have_it(
     ledger: Ledger, made_address: str
 ) -> None:
     async with await open_ledger(made_address) as other:
-        found = await asyncio.gather(*(take(one, "crews:1") for one in [ledger, other] * 20))
-    assert {(lease.owner, lease.token) for lease in found} == {("crews:1", 1)}
+        found = await asyncio.gather(*(take(one, "workers:1") for one in [ledger, other] * 20))
+    assert {(lease.owner, lease.token) for lease in found} == {("workers:1", 1)}
 
 
 async def test_a_campaign_is_at_work_as_long_as_its_lease_lives(ledger: Ledger) -> None:

@@ -84,19 +84,19 @@ async def test_who_is_at_work_begins_nothing_after_an_upgrade_past_it(made_addre
     assert found == before
 
 
-async def test_a_crew_renews_nothing_after_an_upgrade_past_it(ledger: Ledger) -> None:
+async def test_a_worker_renews_nothing_after_an_upgrade_past_it(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief())
     await stage.write(acquire_lease, stage.campaign, owner=OWNER)
-    crew = {"production": await begin(stage), "holder": "one", "seconds": 9.0}
+    worker = {"production": await begin(stage), "holder": "one", "seconds": 9.0}
     with_next = NOTED.format("9002", "'9001'", "'9002'")
     await ledger.write(lambda connection: connection.exec_driver_sql(with_next))
     try:
         with pytest.raises(LedgerNewer):
-            await stage.write(renew_batches, **crew)
+            await stage.write(renew_batches, **worker)
     finally:
         as_it_was = NOTED.format(REVISION, f"'{REVISION}'", f"'{REVISION}'")
         await ledger.write(lambda connection: connection.exec_driver_sql(as_it_was))
-    assert await stage.write(renew_batches, **crew) == frozenset()
+    assert await stage.write(renew_batches, **worker) == frozenset()
 
 
 async def test_a_step_that_takes_away_waits_for_runs(ledger_address: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Crews claim rows of a production: nobody pays for what somebody else has claimed since."""
+"""Workers claim rows of a production: nobody pays for what somebody else has claimed since."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from callsheet.tasks.ledger.distributed_runs import (
     headway_of,
     rely_on_hints,
     renew_batches,
-    states_by_crew,
+    states_by_worker,
     stop_production,
 )
 from callsheet.tasks.ledger.leases import find, worker_lease
@@ -37,7 +37,7 @@ from tests.leasing import acquire_lease, let_lapse, take_over
 
 #: Long enough for every test, and lapsed from the start.
 LONG, LAPSED = 600.0, -1.0
-OWNER = "crews:1"
+OWNER = "workers:1"
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ async def begin(stage: Stage, name: str = "1", size: int = 2, **own: object) -> 
         campaign_id=stage.campaign.id,
         campaign=stage.campaign.name,
         owner=OWNER,
-        crews=2,
+        workers=2,
         batch_size=size,
         organisation="o",
         store="s",
@@ -71,7 +71,7 @@ async def claim(
     stage: Stage, production: Production, who: str, *, seconds: float = LONG
 ) -> ClaimedBatch | None:
     return await stage.write(
-        claim_batch, production=production, crew=1, holder=who, seconds=seconds
+        claim_batch, production=production, worker=1, holder=who, seconds=seconds
     )
 
 
@@ -83,7 +83,7 @@ async def claimed(stage: Stage, production: Production, who: str) -> list[str]:
 
 
 async def intends(stage: Stage, row: str, batches: set[int]) -> bool:
-    """Whether a crew that thinks it has these batches may pay for a row."""
+    """Whether a worker that thinks it has these batches may pay for a row."""
     found = await stage.row(row)
     key = key_of(found)
     terms = Terms(owner=OWNER, batches=batches)
@@ -120,7 +120,7 @@ async def test_who_claims_at_the_same_moment_gets_other_rows(stage: Stage, made_
 
     async def one(name: str) -> list[int]:
         async with await open_ledger(made_address) as ledger:
-            change = partial(claim_batch, production=production, crew=1, seconds=LONG)
+            change = partial(claim_batch, production=production, worker=1, seconds=LONG)
             found = [await ledger.write(partial(change, holder=name)) for _ in range(3)]
         return [number for batch in found if batch for number in batch.numbers]
 
@@ -166,7 +166,7 @@ async def test_a_batch_that_lapsed_is_somebody_elses_and_its_old_number_pays_for
     assert await intends(stage, "a", {theirs.id})
 
 
-async def test_a_row_that_nobody_has_claimed_is_not_paid_for_by_a_crew(stage: Stage):
+async def test_a_row_that_nobody_has_claimed_is_not_paid_for_by_a_worker(stage: Stage):
     production = await begin(stage)
     mine = await claim(stage, production, "one")
     assert mine is not None
@@ -212,7 +212,7 @@ async def test_a_production_that_is_stopped_or_over_gives_nothing_away(stage: St
     assert await claimed(stage, other, "one") == []
 
 
-async def test_whoever_has_the_campaign_now_ends_what_crews_of_before_may_do(stage: Stage):
+async def test_whoever_has_the_campaign_now_ends_what_workers_of_before_may_do(stage: Stage):
     production = await begin(stage)
     mine = await claim(stage, production, "one")
     assert mine is not None
@@ -248,7 +248,7 @@ async def test_the_lease_of_a_worker_is_for_all_its_batches(stage: Stage):
     assert await stage.ledger.read(partial(find, name=worker_lease("two"))) is None
 
 
-async def test_crews_renew_their_campaign_in_the_name_of_their_run(stage: Stage):
+async def test_workers_renew_their_campaign_in_the_name_of_their_run(stage: Stage):
     production = await begin(stage)
     before = (await stage.account()).lease
     await stage.write(renew_batches, production=production, holder="one", seconds=LONG)
@@ -264,16 +264,16 @@ async def test_headway_says_what_is_held_and_what_is_left(stage: Stage):
     async def headway() -> Headway:
         return await stage.ledger.read(partial(headway_of, production=production))
 
-    assert await headway() == Headway(0, claimable=True, crews=0)
+    assert await headway() == Headway(0, claimable=True, workers=0)
     first = await claim(stage, production, "one")
     second = await claim(stage, production, "two")
     assert first is not None
     assert second is not None
-    assert await headway() == Headway(2, claimable=False, crews=1)
+    assert await headway() == Headway(2, claimable=False, workers=1)
     await stage.write(end_batch, first.id)
     await stage.write(free_batches, production.id, holder="two")
-    assert await headway() == Headway(0, claimable=True, crews=0)
-    states = await stage.ledger.read(partial(states_by_crew, production=production))
+    assert await headway() == Headway(0, claimable=True, workers=0)
+    states = await stage.ledger.read(partial(states_by_worker, production=production))
     assert states == {1: {"approved": 5}}
     # What is ended and could go on is for another run.
     assert await claimed(stage, production, "two") == ["d", "e"]
@@ -283,10 +283,10 @@ async def test_a_lapsed_batch_counts_as_left_before_anybody_claims_it(stage: Sta
     production = await begin(stage, size=5)
     assert await claim(stage, production, "one", seconds=LAPSED) is not None
     found = await stage.ledger.read(partial(headway_of, production=production))
-    assert found == Headway(0, claimable=True, crews=0)
+    assert found == Headway(0, claimable=True, workers=0)
 
 
-async def test_crews_learn_whether_webhooks_tell_of_videos(stage: Stage):
+async def test_workers_learn_whether_webhooks_tell_of_videos(stage: Stage):
     production = await begin(stage)
     await stage.write(rely_on_hints, production.id, rely=True)
     found = await stage.ledger.read(partial(find_production, production_id=production.id))
@@ -302,7 +302,7 @@ async def test_crews_learn_whether_webhooks_tell_of_videos(stage: Stage):
         (4, "sqlite:////var/ledger.db", "SQLite is a file on one"),
     ],
 )
-def test_what_crews_need_is_said(count: int, ledger_address: str, words: str):
+def test_what_workers_need_is_said(count: int, ledger_address: str, words: str):
     from callsheet.tasks.runtime.settings import load_settings
 
     settings = load_settings(environ={"CALLSHEET_LEDGER": ledger_address})

@@ -1,4 +1,4 @@
-"""Webhooks where several carry a campaign: each crew hears of its videos, and nobody waits for
+"""Webhooks where several carry a campaign: each worker hears of its videos, and nobody waits for
 less.
 
 The receiver is a process of its own, as beside a campaign that several machines carry.
@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.runtime.errors import ConfigurationError
-from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.workers.stand import Processes, run_with
 
 #: A render takes so long, in seconds: longer than it takes to come to the first look without one.
 RENDER = 3.0
@@ -52,7 +52,7 @@ def desk(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
     return Desk(tmp_path, {**service.environ, **environ})
 
 
-async def test_crews_look_once_at_each_video_that_they_hear_of(
+async def test_workers_look_once_at_each_video_that_they_hear_of(
     desk: Desk, service: Sandbox
 ) -> None:
     sheet = str(desk.folder / desk.sheet("heard.csv", simple_sheet(6)))
@@ -75,7 +75,7 @@ async def test_crews_look_once_at_each_video_that_they_hear_of(
     assert service.calls()["get"] == 6
 
 
-async def test_a_run_that_insists_on_webhooks_has_no_crew_pay_before_it_knows_of_them(
+async def test_a_run_that_insists_on_webhooks_has_no_worker_pay_before_it_knows_of_them(
     desk: Desk, service: Sandbox
 ) -> None:
     desk.environ["CALLSHEET_WEBHOOK_URL"] = "http://127.0.0.1:9/hooks"

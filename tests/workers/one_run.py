@@ -1,4 +1,4 @@
-"""`one_run(SHEET, COUNT, BUDGET)`: a run with crews, whoever starts those.
+"""`one_run(SHEET, COUNT, BUDGET)`: a run with workers, whoever starts those.
 
 What it has started is said on its output, a line each: `start PRODUCTION NUMBER TURN`. Its outcome
 is the last line. Settings are those of its environment.
@@ -15,19 +15,19 @@ from decimal import Decimal
 from callsheet.flows.pipeline import PLAIN, run_pipeline
 from callsheet.tasks.campaign.run import open_run
 from callsheet.tasks.campaign.values import Plan, RunOptions
-from callsheet.tasks.campaign.workers import CrewsAtWork
+from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.settings import load_settings
 
 
 class Asking:
-    """Asks whoever reads its output to start crews, and knows nothing more of them."""
+    """Asks whoever reads its output to start workers, and knows nothing more of them."""
 
     async def start(self, production: str, number: int, turn: int) -> None:
         print(f"start {production} {number} {turn}", flush=True)
 
-    async def at_work(self) -> CrewsAtWork | None:
-        return CrewsAtWork(0, 0)
+    async def at_work(self) -> WorkersAtWork | None:
+        return WorkersAtWork(0, 0)
 
     async def end(self) -> None:
         pass
@@ -42,7 +42,7 @@ async def yes(_: Plan) -> str:
 
 
 async def run(sheet: str, count: int, budget: str) -> int:
-    """Run a sheet with so many crews; print the outcome and return its exit status."""
+    """Run a sheet with so many workers; print the outcome and return its exit status."""
     options = RunOptions(sheet=sheet, workers=count, wait="poll", budget=Decimal(budget))
     try:
         async with open_run(options, load_settings(), yes) as one:

@@ -1,4 +1,4 @@
-"""What one crew has claimed: it is told when it has lost it, and whose videos it may make."""
+"""What one worker has claimed: it is told when it has lost it, and whose videos it may make."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.campaign.worker import Claims, Crew, limited, terms_of
+from callsheet.tasks.campaign.worker import Claims, Worker, limited, terms_of
 from callsheet.tasks.engine.context import Context, connect, organisation_of
 from callsheet.tasks.ledger.accounts import Terms
 from callsheet.tasks.ledger.distributed_runs import (
@@ -28,7 +28,7 @@ from callsheet.tasks.runtime.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease, take_over
 
-OWNER = "crews:1"
+OWNER = "workers:1"
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ async def begin(stage: Stage, **own: str) -> Production:
         campaign_id=stage.campaign.id,
         campaign=stage.campaign.name,
         owner=OWNER,
-        crews=2,
+        workers=2,
         batch_size=1,
         terms=terms_of(Terms()),
         **values,
@@ -59,7 +59,7 @@ async def begin(stage: Stage, **own: str) -> Production:
 
 
 def claims_of(ledger: Ledger, production: Production, lapse: float, heard: list[str]) -> Claims:
-    return Claims(ledger, production, crew=1, holder="one", lapse=lapse, on_lost=heard.append)
+    return Claims(ledger, production, worker=1, holder="one", lapse=lapse, on_lost=heard.append)
 
 
 async def test_it_keeps_what_it_renews_and_lets_go_of_the_rest(stage: Stage):
@@ -79,11 +79,11 @@ async def test_one_that_was_silent_for_too_long_is_told_that_others_have_its_row
     production, heard = await begin(stage), list[str]()
     claims = claims_of(stage.ledger, production, -1.0, heard)
     assert await claims.claim() is not None
-    other = partial(claim_batch, production=production, crew=2, holder="two", seconds=60.0)
+    other = partial(claim_batch, production=production, worker=2, holder="two", seconds=60.0)
     assert await stage.write(other) is not None
 
     assert not await claims.holds()
-    assert heard == ["crew 1 was silent for too long, and others have 1 of its batches"]
+    assert heard == ["worker 1 was silent for too long, and others have 1 of its batches"]
     assert not claims.is_taken_over
 
 
@@ -120,7 +120,7 @@ TERMS = Terms(
 )
 
 
-async def test_a_crew_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_claimed_alone(
+async def test_a_worker_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_claimed_alone(
     stage: Stage, at: Context
 ):
     production = replace(await begin(stage), terms=json.loads(json.dumps(terms_of(TERMS))))
@@ -138,22 +138,22 @@ async def test_a_crew_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_cla
     assert await claims.claim() is not None
     assert not await intends("b")
     assert await intends("a")
-    other = partial(claim_batch, production=production, crew=2, holder="two", seconds=60.0)
+    other = partial(claim_batch, production=production, worker=2, holder="two", seconds=60.0)
     assert await stage.write(other) is not None
     assert not await mine.in_charge()
 
 
-async def test_a_crew_makes_no_videos_for_another_key_or_store(stage: Stage, at: Context):
+async def test_a_worker_makes_no_videos_for_another_key_or_store(stage: Stage, at: Context):
     store = at.store.address
     with pytest.raises(BadInput, match="no production 1; nothing was spent"):
-        await Crew(at, "1", 1).carry()
+        await Worker(at, "1", 1).carry()
 
     await begin(stage, store=store)
     with pytest.raises(ConfigurationError, match="another key or service"):
-        await Crew(at, "1", 1).carry()
+        await Worker(at, "1", 1).carry()
 
 
-async def test_a_crew_delivers_to_no_other_store(stage: Stage, at: Context):
+async def test_a_worker_delivers_to_no_other_store(stage: Stage, at: Context):
     await begin(stage, organisation=organisation_of(at.settings))
     with pytest.raises(ConfigurationError, match="would deliver to"):
-        await Crew(at, "1", 1).carry()
+        await Worker(at, "1", 1).carry()

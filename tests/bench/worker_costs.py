@@ -1,7 +1,7 @@
-"""`python -m tests.bench.crew_costs ROWS CREWS...`: what crews ask of their ledger, a row.
+"""`python -m tests.bench.worker_costs ROWS WORKERS...`: what workers ask of their ledger, a row.
 
 Runs campaigns on the stub and a PostgreSQL server with full durability, and prints a line of JSON
-for each number of crews: statements, commits, how much happens while lines are locked that others
+for each number of workers: statements, commits, how much happens while lines are locked that others
 change as well, processor time, write-ahead log, and bytes of tables. Counts hold on a busy machine,
 seconds do not.
 """
@@ -22,8 +22,8 @@ import psycopg
 
 from tests.bench.programs import desk_at, stub
 from tests.bench.video import make_video
-from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
+from tests.workers.stand import Processes, run_with
 
 _SPAN = "SELECT max(at) - min(at) FROM events WHERE new IN ('submitting', 'delivered')"
 _BYTES = (
@@ -35,12 +35,12 @@ _LINES = "SELECT relname, n_tup_ins, n_tup_upd, n_tup_hot_upd FROM pg_stat_user_
 
 @dataclass
 class _Counted(Processes):
-    """Starts crews that count."""
+    """Starts workers that count."""
 
     async def start(self, production: str, number: int, turn: int) -> None:
-        if (number, turn) not in self.crews:
-            self.crews[number, turn] = subprocess.Popen(  # noqa: ASYNC220
-                [sys.executable, "-m", "tests.bench.counted_crew", production, str(number)],
+        if (number, turn) not in self.workers:
+            self.workers[number, turn] = subprocess.Popen(  # noqa: ASYNC220
+                [sys.executable, "-m", "tests.bench.counted_worker", production, str(number)],
                 cwd=self.folder,
                 env=dict(self.environ),
                 stdout=subprocess.PIPE,
@@ -49,8 +49,8 @@ class _Counted(Processes):
             )
 
 
-def costs_of(server: PostgresServer, folder: Path, rows: int, crews: int) -> dict[str, Any]:
-    """Carry a campaign by so many crews; return what was counted, divided by its rows."""
+def costs_of(server: PostgresServer, folder: Path, rows: int, workers: int) -> dict[str, Any]:
+    """Carry a campaign by so many workers; return what was counted, divided by its rows."""
     with stub(make_video(folder / "video.mp4")) as address:
         desk = desk_at(address, rows, folder)
         ledger = desk.environ["CALLSHEET_LEDGER"] = server.new_database()
@@ -59,15 +59,15 @@ def costs_of(server: PostgresServer, folder: Path, rows: int, crews: int) -> dic
         with psycopg.connect(ledger, autocommit=True) as asking:
             postmaster = _postmaster(asking)
             log, busy = _log(asking), _processor(postmaster)
-            outcome = asyncio.run(run_with(processes, str(folder / "bench.csv"), crews))
+            outcome = asyncio.run(run_with(processes, str(folder / "bench.csv"), workers))
             assert outcome.exit_status == 0, outcome
             found = [
                 json.loads(one.communicate()[0].splitlines()[-1])
-                for one in processes.crews.values()
+                for one in processes.workers.values()
             ]
             summed = {name: sum(one[name] for one in found) / rows for name in found[0]}
             return {
-                "crews": crews,
+                "workers": workers,
                 "rows": rows,
                 "rows_per_second": rows / float(_one(asking, _SPAN)),
                 **{name: round(value, 4) for name, value in summed.items()},
@@ -103,17 +103,17 @@ def _processor(process: psutil.Process) -> float:
 
 
 def main() -> None:
-    """Print what was found, a line for each number of crews."""
+    """Print what was found, a line for each number of workers."""
     rows, *counts = map(int, sys.argv[1:])
     with postgres_server() as server, tempfile.TemporaryDirectory() as folder:
         with psycopg.connect(server.address, autocommit=True) as asking:
             for setting in ("fsync", "full_page_writes", "synchronous_commit"):
                 asking.execute(f"ALTER SYSTEM SET {setting} = on")  # type: ignore[call-overload]
             asking.execute("SELECT pg_reload_conf()")
-        for crews in counts:
-            place = Path(folder) / str(crews)
+        for workers in counts:
+            place = Path(folder) / str(workers)
             place.mkdir()
-            print(json.dumps(costs_of(server, place, rows, crews)), flush=True)
+            print(json.dumps(costs_of(server, place, rows, workers)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Two crews carry one campaign, and one of them is killed, or the run that they are for.
+"""Two workers carry one campaign, and one of them is killed, or the run that they are for.
 
 What is killed is chosen by the visits of an undisturbed campaign: every n-th of each process. A
-crew that is killed leaves its batches to lapse, and the other one takes them up; a run that is
-killed is run again, when its crews are done or gone.
+worker that is killed leaves its batches to lapse, and the other one takes them up; a run that is
+killed is run again, when its workers are done or gone.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from tests.torture.hook import ANY, Hook, visits
 from tests.torture.result import NONE_YET, Result
 from tests.torture.stand import Stand, stand
 from tests.torture.trial import KILLED, Attempt, Kill, Trial
-from tests.torture.verbs import CREWED
+from tests.torture.verbs import DISTRIBUTED
 
-#: The run, and its two crews.
+#: The run, and its two workers.
 WHO = ("run", "1", "2")
 #: How long a batch of somebody who gives no sign of life is theirs.
 LEASE = "1s"
 
 
-def crewed(*, every: int, workers: int) -> Result:
+def distributed(*, every: int, workers: int) -> Result:
     """Kill each of the three at every `every`-th of its visits."""
     began = time.monotonic()
-    result = Result(CREWED.name, Counter(NONE_YET))
+    result = Result(DISTRIBUTED.name, Counter(NONE_YET))
     kills = [(who, every, part, workers) for who in WHO for part in range(workers)]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for found in pool.map(_carry, kills):
@@ -50,21 +50,23 @@ def _carry(order: tuple[str, int, int, int]) -> list[tuple[str, Trial]]:
     who, every, part, parts = order
     with (
         tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder,
-        stand(Path(folder), CREWED) as here,
+        stand(Path(folder), DISTRIBUTED) as here,
     ):
-        undisturbed = Crewed(here).carry()
+        undisturbed = Distributed(here).carry()
         count = len(undisturbed.traces[0][0]) if who == "run" else _visits_of(undisturbed, who)
         places = range(1 + part * every, count + 1, every * parts)
-        trials = [(f"{who} at its visit {nth}", Crewed(here, who, nth).carry()) for nth in places]
+        trials = [
+            (f"{who} at its visit {nth}", Distributed(here, who, nth).carry()) for nth in places
+        ]
         return [("undisturbed", undisturbed), *trials]
 
 
-def _visits_of(trial: Trial, crew: str) -> int:
-    return len(trial.traces[0][WHO.index(crew)])
+def _visits_of(trial: Trial, worker: str) -> int:
+    return len(trial.traces[0][WHO.index(worker)])
 
 
-class Crewed(Attempt):
-    """A campaign that a run has two crews carry; one of the three, or each `crew`, ends at its
+class Distributed(Attempt):
+    """A campaign that a run has two workers carry; one of the three, or each `worker`, ends at its
     `nth` visit of a point."""
 
     def __init__(self, here: Stand, who: str = "", nth: int = 0, point: str = ANY) -> None:
@@ -76,38 +78,38 @@ class Crewed(Attempt):
         self._calls = 0
 
     def _call(self, words: list[str], step: int, kill: Kill | None) -> Finished:
-        """Run a sheet with crews, which are started as the run asks for them."""
+        """Run a sheet with workers, which are started as the run asks for them."""
         self._calls += 1
         budget = words[words.index("--budget") + 1]
-        run = self._start("crewed-run", [words[1], "2", budget], "run")
-        crews: list[Process] = []
+        run = self._start("distributed-run", [words[1], "2", budget], "run")
+        workers: list[Process] = []
         assert run.stdout is not None
         said: list[str] = []
-        starting = threading.Thread(target=self._start_crews, args=(run.stdout, crews, said))
+        starting = threading.Thread(target=self._start_workers, args=(run.stdout, workers, said))
         starting.start()
         errors = run.stderr.read() if run.stderr else ""
         status = run.wait(300)
         starting.join(60)
-        ends = [self._end(crew) for crew in crews]
+        ends = [self._end(worker) for worker in workers]
         names = [name for name in WHO if self._trace(name).exists()]
         self.traces[step] += [visits(self._trace(name)) for name in names]
         for one in ends:
             self.kills += one.status == KILLED
             if one.status not in (0, KILLED) or "Traceback" in one.out + one.err:
-                self.findings.append(f"a crew ended with {one.status}: {one.err[-300:]}")
+                self.findings.append(f"a worker ended with {one.status}: {one.err[-300:]}")
         if "Traceback" in errors:
             self.findings.append(f"the run broke: {errors[-300:]}")
         out = said[-1] if said else ""
         self.said += "".join([errors, *said, *(one.out + one.err for one in ends)])
         return Finished(status, out, errors)
 
-    def _start_crews(self, asked: IO[str], crews: list[Process], said: list[str]) -> None:
+    def _start_workers(self, asked: IO[str], workers: list[Process], said: list[str]) -> None:
         for line in asked:
             if not line.startswith("start "):
                 said.append(line)
                 continue
             _, production, number, turn = line.split()
-            crews.append(self._start("crew", [production, number], number, turn=turn))
+            workers.append(self._start("worker", [production, number], number, turn=turn))
 
     def _start(self, program: str, words: Sequence[str], who: str, turn: str = "0") -> Process:
         killed = self._calls == 1 and turn == "0" and self.who in (who, program)

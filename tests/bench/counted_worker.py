@@ -1,6 +1,6 @@
-"""`python -m tests.bench.counted_crew PRODUCTION NUMBER`: a crew that counts what it asks for.
+"""`python -m tests.bench.counted_worker PRODUCTION NUMBER`: a worker that counts what it asks for.
 
-Prints a line of JSON at its end. Knows nothing of crews: it listens to SQLAlchemy.
+Prints a line of JSON at its end. Knows nothing of workers: it listens to SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 from sqlalchemy import Engine, Pool, event
 
-from tests.crews import one_crew
+from tests.workers import one_worker
 
-#: What changes a line that all crews of a ledger, or of a campaign, change as well.
+#: What changes a line that all workers of a ledger, or of a campaign, change as well.
 SHARED = ("UPDATE accounts", "UPDATE campaigns")
 
 
@@ -83,7 +83,7 @@ class Counting:
 def main() -> int:
     """Carry, then print what was counted."""
     counting = Counting()
-    status = one_crew.main(sys.argv[1:])
+    status = one_worker.main(sys.argv[1:])
     used = resource.getrusage(resource.RUSAGE_SELF)
     counting.counted.processor = used.ru_utime + used.ru_stime
     print(json.dumps(asdict(counting.counted)))

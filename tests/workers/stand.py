@@ -1,4 +1,4 @@
-"""Crews as processes of this machine, started without Prefect, and a run that has them."""
+"""Workers as processes of this machine, started without Prefect, and a run that has them."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from typing import Any
 from callsheet.flows.pipeline import PLAIN, run_pipeline
 from callsheet.tasks.campaign.run import Run, open_run
 from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
-from callsheet.tasks.campaign.workers import CrewsAtWork
+from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.settings import load_settings
 from tests.launcher import Process, launcher
 
 
 @dataclass
 class Processes:
-    """Starts a process for each crew; `environ` is what each of them reads its settings from."""
+    """Starts a process for each worker; `environ` is what each of them reads its settings from."""
 
     folder: Path
     environ: Mapping[str, str]
-    crews: dict[tuple[int, int], Process] = field(default_factory=dict)
+    workers: dict[tuple[int, int], Process] = field(default_factory=dict)
 
     async def find(self) -> Processes:
         return self
 
     async def start(self, production: str, number: int, turn: int) -> None:
-        if (number, turn) not in self.crews:
-            self.crews[number, turn] = launcher("crew").start(
+        if (number, turn) not in self.workers:
+            self.workers[number, turn] = launcher("worker").start(
                 [production, str(number)],
                 cwd=self.folder,
                 env=self.environ,
@@ -42,20 +42,20 @@ class Processes:
                 stderr=subprocess.PIPE,
             )
 
-    async def at_work(self) -> CrewsAtWork | None:
-        return CrewsAtWork(0, sum(one.poll() is None for one in self.crews.values()))
+    async def at_work(self) -> WorkersAtWork | None:
+        return WorkersAtWork(0, sum(one.poll() is None for one in self.workers.values()))
 
     async def end(self) -> None:
         pass
 
     def signal(self, number: int, what: signal.Signals) -> None:
-        """Send a signal to the first start of a crew."""
-        os.kill(self.crews[number, 0].pid, what)
+        """Send a signal to the first start of a worker."""
+        os.kill(self.workers[number, 0].pid, what)
 
     def ended(self) -> dict[tuple[int, int], dict[str, Any] | None]:
-        """Wait for every crew; return what each said, None for one that could not."""
+        """Wait for every worker; return what each said, None for one that could not."""
         said = {}
-        for name, process in self.crews.items():
+        for name, process in self.workers.items():
             out, err = process.communicate(timeout=60)
             assert "Traceback" not in err, err
             said[name] = json.loads(out) if process.returncode == 0 else None
@@ -74,7 +74,7 @@ async def run_with(
     meddle: Callable[[Run], Any] | None = None,
     **options: Any,
 ) -> RunOutcome:
-    """Run a sheet with so many crews; `meddle` is called with the run once it produces."""
+    """Run a sheet with so many workers; `meddle` is called with the run once it produces."""
     settings = load_settings(environ=processes.environ, folder=processes.folder)
     asked = RunOptions(sheet=sheet, workers=count, **{"wait": "poll", **options})
     async with open_run(asked, settings, yes) as run:

@@ -16,14 +16,14 @@ import pytest
 
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.ledger.accounts import AtLimit
-from callsheet.tasks.ledger.distributed_runs import find_production, states_by_crew
+from callsheet.tasks.ledger.distributed_runs import find_production, states_by_worker
 from callsheet.tasks.runtime.errors import CallsheetError
-from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Finished, Sandbox, sandbox, simple_sheet
-from tests.torture.crewed import Crewed
+from tests.torture.distributed import Distributed
 from tests.torture.stand import stand
-from tests.torture.verbs import CREWED
+from tests.torture.verbs import DISTRIBUTED
+from tests.workers.stand import Processes, run_with
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def assert_each_once(desk: Desk, service: Sandbox, campaign: str, rows: int) -> 
     assert service.charged(keys) == dict.fromkeys(keys, 1)
 
 
-async def test_crews_share_a_campaign(desk: Desk, processes: Processes, service: Sandbox):
+async def test_workers_share_a_campaign(desk: Desk, processes: Processes, service: Sandbox):
     sheet = str(desk.folder / desk.sheet("shared.csv", simple_sheet(12)))
 
     outcome = await run_with(processes, sheet, 3)
@@ -80,10 +80,10 @@ async def test_crews_share_a_campaign(desk: Desk, processes: Processes, service:
         pytest.param("day", "fit", marks=pytest.mark.slow),
     ],
 )
-async def test_no_limit_is_passed_by_crews_that_stop_each_for_itself(
+async def test_no_limit_is_passed_by_workers_that_stop_each_for_itself(
     desk: Desk, service: Sandbox, limit: str, at_limit: AtLimit
 ) -> None:
-    """Of 8 videos for 15 credits each 5 fit, however many crews come to the limit at once."""
+    """Of 8 videos for 15 credits each 5 fit, however many workers come to the limit at once."""
     name = f"limit-{limit}-{at_limit}"
     if limit == "day":
         desk.environ["CALLSHEET_DAY_BUDGET"] = "80"
@@ -101,18 +101,18 @@ async def test_no_limit_is_passed_by_crews_that_stop_each_for_itself(
     assert sum(service.charged(keys).values()) == 5
 
 
-async def until_it_has_some(run: Run, crew: int) -> None:
+async def until_it_has_some(run: Run, worker: int) -> None:
     while True:
         await asyncio.sleep(0.05)
         found = await run.at.ledger.read(partial(find_production, production_id=run.production_id))
-        if found and (await run.at.ledger.read(partial(states_by_crew, production=found))).get(
-            crew
+        if found and (await run.at.ledger.read(partial(states_by_worker, production=found))).get(
+            worker
         ):
             return
 
 
 @pytest.mark.parametrize("what", [signal.SIGKILL, signal.SIGTERM])
-async def test_what_a_crew_leaves_is_taken_up(
+async def test_what_a_worker_leaves_is_taken_up(
     desk: Desk, processes: Processes, service: Sandbox, what: signal.Signals
 ):
     name = f"left-{what.name.lower()}"
@@ -219,12 +219,12 @@ def test_a_run_with_workers_and_without_prefect_spends_nothing(desk: Desk, servi
     assert not [one for one in service.charges() if "Alone" in str(one["title"])]
 
 
-def test_a_killed_crew_and_a_killed_run_cost_nothing_but_time(tmp_path: Path):
-    with stand(tmp_path, CREWED) as here:
+def test_a_killed_worker_and_a_killed_run_cost_nothing_but_time(tmp_path: Path):
+    with stand(tmp_path, DISTRIBUTED) as here:
         for who, point in (
-            ("run", "crews: the production is begun"),
-            ("crew", "crew: a batch is claimed"),
+            ("run", "workers: the production is begun"),
+            ("worker", "worker: a batch is claimed"),
         ):
-            trial = Crewed(here, who, 1, point).carry()
+            trial = Distributed(here, who, 1, point).carry()
             assert trial.kills >= 1, (who, point)
             assert trial.findings == [], (who, point, trial.said)

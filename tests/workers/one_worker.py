@@ -1,4 +1,4 @@
-"""`python -m tests.crews.one_crew PRODUCTION NUMBER`: a crew as a process, without Prefect.
+"""`python -m tests.workers.one_worker PRODUCTION NUMBER`: a worker as a process, without Prefect.
 
 Settings are those of its environment; SIGTERM has it leave, as a flow run does.
 """
@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from callsheet.tasks.campaign.worker import Crew
+from callsheet.tasks.campaign.worker import Worker
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.runtime.settings import load_settings
 
@@ -19,10 +19,10 @@ from callsheet.tasks.runtime.settings import load_settings
 async def carry(production: str, number: int) -> None:
     """Carry batches until none is left, and print what was done."""
     async with connect(load_settings()) as at:
-        crew = Crew(at, production, number)
+        worker = Worker(at, production, number)
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, crew.leave, "its worker was stopped")
-        print(json.dumps((await crew.carry()).as_json()))
+        loop.add_signal_handler(signal.SIGTERM, worker.leave, "its worker was stopped")
+        print(json.dumps((await worker.carry()).as_json()))
 
 
 def main(words: Sequence[str]) -> int:
