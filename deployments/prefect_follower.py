@@ -95,8 +95,12 @@ class Showing:
         try:
             point_at(server, verbose=self._first.verbose)
             flow, logs, tags = [
-                await asyncio.to_thread(importlib.import_module, f"callsheet.flows.{name}")
-                for name in ("campaign", "prefect_logs", "shown.tags")
+                await asyncio.to_thread(importlib.import_module, name)
+                for name in (
+                    "callsheet.flows.campaign",
+                    "callsheet.flows.flow_runs",
+                    "callsheet.flows.shown.run_log",
+                )
             ]
             while True:
                 if await asyncio.to_thread(server.is_up):

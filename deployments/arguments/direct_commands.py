@@ -115,7 +115,7 @@ def webhooks(command: ArgumentParser) -> None:
     verbs = _Verbs(command)
     verbs.add("ensure", "make or mend the one that runs learn of videos by, and try it out")
     verbs.add("rotate", "replace that one by one with a new secret; no delivery is lost")
-    verbs.add("status", "what is heard of it, and what needs a person")
+    verbs.add("status", "show what arrives, and what needs attention")
     verbs.add("list", "the subscriptions of the organisation")
     create = verbs.add("create", "subscribe; the secret is shown once and never again")
     create.add_argument("url", metavar="URL", help="a public https address")

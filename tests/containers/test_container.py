@@ -50,7 +50,7 @@ ANSWERS = {
     "well": ("board", 200, b"", None),
     "a worker that no longer asks": ("worker", 503, b"", "answers 503"),
     "a receiver": ("receiver", 200, RECEIVER, None),
-    "another program in its place": ("receiver", 200, b"<html>", "somebody else answers"),
+    "another program in its place": ("receiver", 200, b"<html>", "another program answers"),
 }
 
 

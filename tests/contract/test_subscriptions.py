@@ -244,7 +244,7 @@ async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(her
 
     assert not down.heard
     assert not down.enabled
-    assert "disabled until a ping is heard" in str(down.trouble)
+    assert "disabled until a ping arrives" in str(down.trouble)
     assert (up.heard, up.enabled, up.made, up.trouble) == (True, True, False, None)
     assert up.webhook_id == first.webhook_id
     assert len(up.missed) == 10

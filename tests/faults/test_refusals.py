@@ -147,7 +147,7 @@ def test_a_row_whose_price_cannot_be_asked_is_held_and_the_others_are_made(
     assert ended.status == 3
     assert ended.json["rows"] == {"total": 3, "delivered": 2, "held": 1}
     [held] = [row for row in map(production.row, (1, 2, 3)) if row["state"] == "held"]
-    assert "it has no price" in held["reason"]
+    assert "no price" in held["reason"]
     assert "500" in held["reason"]
     assert "nothing was spent on it; run again" in held["reason"]
     production.service.clear_faults()

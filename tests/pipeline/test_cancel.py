@@ -80,7 +80,7 @@ def test_a_sandbox_is_not_asked_to_cancel_what_a_service_makes(
     ended = desk.call("cancel", name, "--yes", "--json")
 
     assert (tried.status, left) == (4, {"r001": "rendering"})
-    assert "is made with a real service" in tried.err
+    assert "was made with the real service" in tried.err
     assert (ended.status, ended.json["credits"]) == (0, {"released": 15})
     assert bought(slow, desk, name) == []
 

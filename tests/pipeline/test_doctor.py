@@ -302,7 +302,7 @@ BROKEN: Mapping[str, tuple[Callable[[Here, Sandbox], None], str, str, str, str]]
     ),
     "an address for webhooks that is none": (
         a_setting("WEBHOOK_URL", "https://nobody.invalid/hooks"),
-        "webhooks", "note", "nobody answers", "callsheet receive",
+        "webhooks", "note", "no answer at", "callsheet receive",
     ),
     **{
         f"a ledger that was {how}, and a store with videos": (

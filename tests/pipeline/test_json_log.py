@@ -66,7 +66,7 @@ def test_a_program_that_reads_is_not_asked(json_here: Here, name: str) -> None:
     done = json_here.call("run", f"{name}.csv", "--without-prefect")
 
     assert done.status == 4
-    assert any("there is nobody to ask" in line["message"] for line in lines(done.err))
+    assert any("there is no terminal to ask at" in line["message"] for line in lines(done.err))
 
 
 def test_a_night_is_named(json_here: Here, name: str) -> None:

@@ -124,4 +124,4 @@ def test_a_check_names_the_campaign_that_a_run_goes_on_with(desk: Desk, name: st
 
     assert checked.json["campaign"] == desk.call("plan", sheet, "--json").json["campaign"]
     assert checked.json["campaign"] == f"{name}-autumn"
-    assert "as which it was run before" in checked.err
+    assert "as in its last run" in checked.err

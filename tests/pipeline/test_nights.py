@@ -123,7 +123,7 @@ def test_a_folder_that_nobody_listed_becomes_an_inbox_that_asks(here: Here) -> N
         (("pause", "until", "2020-01-01"), "2020-01-01 has passed"),
         (("pause", "until", "soon"), "neither a date nor a duration"),
         (("pause", "winter"), "winter is not an inbox"),
-        (("test",), "there is nobody to tell"),
+        (("test",), "there is no one to notify"),
         (("list", "--nights", "gone.toml"), "gone.toml cannot be read"),
     ],
 )

@@ -145,7 +145,7 @@ def test_a_run_that_is_begun_anew_has_the_budget_of_one_run(told: Told) -> None:
 def test_a_price_of_a_sandbox_is_not_approved_for_videos_that_cost(told: Told) -> None:
     tried = told.ends[15]
     assert (tried["state"], tried["type"]) == ("Refused", "FAILED")
-    assert "is made with a real service" in tried["data"]
+    assert "was made with the real service" in tried["data"]
     assert told.desk.rows(told.name)["r002"] == told.before["r002"]
 
 

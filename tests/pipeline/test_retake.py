@@ -97,7 +97,7 @@ def test_a_killed_retake_is_carried_on_and_paid_once(
     assert ended.status == 0, ended.err
     assert {row["row"]: row["words"][:9] for row in ended.json["rows"]} == {
         "r001": "approved ",
-        "r002": "not taken",
+        "r002": "not retak",
     }
     assert [desk.rows(name)[row]["take"] for row in ("r001", "r002")] == [2, 1]
     made = keys(desk, name, "r001")

@@ -28,10 +28,10 @@ def test_a_misspelt_field_is_refused_by_every_command_before_it_is_paid_for(
         f'{name}.csv:2 row "a", column fields.prodct is not a field of product-launch; '
         "did you mean fields.product?"
     )
-    assert (first.status, "nothing is known yet" in " ".join(first.json["notes"])) == (0, True)
+    assert (first.status, "is not here yet" in " ".join(first.json["notes"])) == (0, True)
     assert [one.status for one in (plan, run, check)] == [2, 2, 2]
     assert [one.json["problems"] for one in (plan, run, check)] == [[problem]] * 3
-    assert "as the service told them on" in check.json["notes"][0]
+    assert "the service's list of tools of" in check.json["notes"][0]
     assert len(service.charges()) == before
 
 
@@ -46,7 +46,7 @@ def test_the_example_of_a_tool_is_a_sheet_without_a_problem(here: Here, tool: st
 
     assert [one.status for one in said] == [0, 0]
     assert [one.json["advice"] for one in said] == [[], []]
-    assert all("as the service told them on" in one.json["notes"][0] for one in said)
+    assert all("the service's list of tools of" in one.json["notes"][0] for one in said)
 
 
 def test_the_tools_are_listed_as_the_service_tells_them(here: Here) -> None:

@@ -79,7 +79,7 @@ def test_a_secret_may_go_to_a_file_of_its_owner_alone(here: Here) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert secret not in made.out + made.err
     assert again.status == 2
-    assert "left alone" in again.err
+    assert "was not changed" in again.err
     assert file.read_text().strip() == secret
     assert refused.status == 2
     assert not (here.folder / "other").exists()
@@ -131,7 +131,7 @@ def test_a_lost_answer_says_that_a_secret_may_be_lost(here: Here) -> None:
 
     assert lost.status == 3
     assert lost.json["exit"] == 3
-    assert "whose secret nobody knows" in lost.json["error"]
+    assert "whose secret is lost" in lost.json["error"]
     assert "callsheet webhooks list" in lost.err
     assert len(heard) == 1, "it is sent once"
     assert heard[0].startswith(b"POST /api/v1/webhooks ")

@@ -105,7 +105,7 @@ def test_a_night_that_fails_as_a_whole_is_an_alarm(
 
     found = listener.take()
     assert [path for path, _ in found] == ["/ping/start", "/ping/fail", "/hook"]
-    assert found[-1][1].startswith(f"{name}: the night failed")
+    assert found[-1][1].startswith(f"{name}: the nightly run failed")
 
 
 def test_a_sample_goes_to_every_address_and_shows_none(here: Here, listener: Listener) -> None:

@@ -91,11 +91,11 @@ def test_the_picture_on_a_terminal(snapshot: Snapshot, width: int, lines: list[s
 
 LINES = [
     (LARGE, "4,215 of 10,000 rows; 4,985 approved, 800 rendering, 4,200 delivered, 3 held, "
-            "12 failed; 60,000 of 120,000 credits charged or set aside; 1,240 rows/min; "
+            "12 failed; 60,000 of 120,000 credits reserved or charged; 1,240 rows/min; "
             "1,236 videos/min; 12 MB/s; done 11:32, in 4m 41s; after 3m 25s"),
-    (SMALL, "0 of 1 row; 1 submitting; 12 credits charged or set aside; after 0s"),
+    (SMALL, "0 of 1 row; 1 submitting; 12 credits reserved or charged; after 0s"),
     (replace(SMALL, waits_for="the service has not answered since 08:00:00 UTC"),
-     "0 of 1 row; 1 submitting; 12 credits charged or set aside; after 0s; "
+     "0 of 1 row; 1 submitting; 12 credits reserved or charged; after 0s; "
      "the service has not answered since 08:00:00 UTC"),
 ]  # fmt: skip
 

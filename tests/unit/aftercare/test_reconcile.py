@@ -143,7 +143,7 @@ async def settled(stage: Stage, *changes, sandbox: bool = False) -> list[bool]:
 async def test_another_service_changes_nothing(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(), budget=100)
     row = await stage.delivered()
-    with pytest.raises(SpendRefused, match="made with a real service"):
+    with pytest.raises(SpendRefused, match="made with the real service"):
         await settled(stage, Book(row, row.take, Decimal(0)), sandbox=True)
     assert (await stage.account()).charged == 12
 

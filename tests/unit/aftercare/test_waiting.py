@@ -91,7 +91,7 @@ async def test_a_campaign_that_was_cancelled_meanwhile_is_not_approved(stage: St
         await stage.write(ask_to_cancel, stage.campaign, only=None, at=NOW)
         await stage.quote("c")
 
-    with pytest.raises(SpendRefused, match="cancelled in the meantime"):
+    with pytest.raises(SpendRefused, match="cancelled meanwhile"):
         await approved(stage, meanwhile)
 
 

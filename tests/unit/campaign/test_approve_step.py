@@ -73,7 +73,7 @@ CHANGES = {
     edited: "b: the row was edited",
     dearer: "b: 12 credits then, 14 credits now",
     one_row_cancelled: "b: it is cancelled now",
-    cancelled: "cancelled in the meantime",
+    cancelled: "cancelled meanwhile",
     taken_over: "another run took over campaign spring",
     taken_and_left: "another run took over campaign spring",
     another_sheet: "campaign spring was given another sheet",

@@ -179,7 +179,7 @@ async def test_a_service_that_does_not_tell_it_is_in_nobodys_way(compare, servic
     assert words in none
     assert unknown.advice == ()
     for [old] in olds:
-        assert "as the service told them on 20 November 2026; now it did not: " in old
+        assert "tools of 20 November 2026; the service did not answer now: " in old
         assert words in old
 
 
@@ -253,6 +253,6 @@ async def test_offline_without_a_ledger_nothing_is_known_and_none_is_made(settin
     said = [[str(note) for note in (await offline(WRONG, at)).notes] for at in (none, damaged)]
 
     assert [len(notes) for notes in said] == [1, 1]
-    assert "nothing is known yet" in said[0][0]
+    assert "is not here yet" in said[0][0]
     assert "is damaged or is not a ledger" in said[1][0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.db"]

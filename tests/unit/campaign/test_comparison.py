@@ -96,8 +96,7 @@ def test_what_the_service_does_not_list_is_a_problem(text: str, problem: str) ->
         ),
         (
             "id,tool,fields.rounds\na,quiz,3",
-            's.csv:2 row "a", column tool: "quiz" asks for fields.subject, '
-            "which the row does not have",
+            's.csv:2 row "a", column tool: "quiz" asks for fields.subject, which the row lacks',
         ),
         (
             "id,tool,fields.subject,fields.rounds\na,quiz,Tea,12",

@@ -193,7 +193,7 @@ async def test_a_sheet_goes_on_as_the_campaign_that_it_was_last_run_as(ledger: L
     found = sheet(*ROWS, campaign="final", place="/a/final.csv", named_after_file=True)
     named = await name_campaign(ledger, found, OPTIONS)
     assert named.campaign == "spring"
-    assert "goes on with campaign spring" in str(named.notes[0])
+    assert "continues campaign spring" in str(named.notes[0])
     for other, options in [
         (replace(found, named_after_file=False), OPTIONS),
         (found, replace(OPTIONS, new_campaign=True)),

@@ -219,7 +219,7 @@ async def test_another_take_is_of_what_was_shown_or_of_nothing(
     stage = await with_videos(ledger, 1)
     plan = await ready(ledger, "p1", again={**await shown(stage, "row-1"), **changed})
     if changed:
-        with pytest.raises(MovedOn, match="moved on in the meantime"):
+        with pytest.raises(MovedOn, match="moved on meanwhile"):
             await approved(ledger, plan)
         assert (await stage.row("row-1")).state == "delivered"
     else:
@@ -232,7 +232,7 @@ async def test_what_was_kept_since_it_was_shown_is_not_taken_again(ledger: Ledge
     line = await shown(stage, "row-1")
     plan = await ready(ledger, "p1", again=line)
     await stage.write(review, line["take_id"], "keep", by="Rita", at=NOW)
-    with pytest.raises(MovedOn, match="moved on in the meantime"):
+    with pytest.raises(MovedOn, match="moved on meanwhile"):
         await approved(ledger, plan)
     assert (await stage.row("row-1")).state == "delivered"
 

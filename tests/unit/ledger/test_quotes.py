@@ -170,9 +170,9 @@ async def test_a_row_on_hold_is_judged_by_its_new_price(
 
 async def test_a_row_on_hold_without_a_price_gets_the_new_reason(ledger: Ledger):
     stage = await held(ledger)
-    await stage.write(hold_unpaid, await stage.row(), "it has no price", at=NOW)
+    await stage.write(hold_unpaid, await stage.row(), "no price", at=NOW)
     row = await stage.row()
-    assert (row.state, row.reason) == ("held", "it has no price")
+    assert (row.state, row.reason) == ("held", "no price")
 
 
 @pytest.mark.parametrize(

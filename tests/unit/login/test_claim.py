@@ -169,7 +169,7 @@ async def test_a_claim_that_is_over_says_so(log_in, server, answer, code):
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("anonymous_not_enabled", "e-mail address"),
+        ("anonymous_not_enabled", "email address"),
         ("issuer_not_enabled", "identity of another issuer"),
         ("unsupported_grant_type", "CALLSHEET_CLAIM_GRANT"),
     ],

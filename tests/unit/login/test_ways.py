@@ -17,7 +17,7 @@ from callsheet.tasks.service.login import fitting_way
         ({}, "win32", True, "browser", "display"),
         ({}, "linux", True, "device", "no display"),
         ({"DISPLAY": ""}, "linux", True, "device", "no display"),
-        ({"DISPLAY": ":0"}, "linux", False, "device", "nobody sits"),
+        ({"DISPLAY": ":0"}, "linux", False, "device", "no terminal"),
         ({"DISPLAY": ":0", "SSH_CONNECTION": "a b"}, "linux", True, "device", "SSH"),
         ({"SSH_TTY": "/dev/pts/0"}, "darwin", True, "device", "SSH"),
     ],
