@@ -247,9 +247,9 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "callsheet_night_ended_timestamp_seconds", "gauge", ("inbox",),
-        "when the sweep of an inbox ended last",
+        "when the scan of an inbox ended last",
     ),
-    Metric("callsheet_night_exit_status", "gauge", ("inbox",), "the exit status of that sweep"),
+    Metric("callsheet_night_exit_status", "gauge", ("inbox",), "the exit status of that scan"),
     Metric("callsheet_ledger_bytes", "gauge", (), "the size of the ledger"),
     Metric(
         "callsheet_ledger_backup_timestamp_seconds", "gauge", (),

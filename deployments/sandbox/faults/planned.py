@@ -282,7 +282,7 @@ WEBHOOK: Mapping[str, FaultKind] = {
     "late": FaultKind("it is sent late", {"seconds": 60.0}),
     "forged": FaultKind("a copy signed with another secret is sent first"),
     "replayed": FaultKind("the same body is sent again under a new event id"),
-    "reserialized": FaultKind("its body is written anew after it was signed"),
+    "reserialized": FaultKind("its body is written again after it was signed"),
     "unsigned": FaultKind("it is sent without a signature"),
 }
 
