@@ -7,15 +7,17 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request
-from fastapi.sse import EventSourceResponse, ServerSentEvent
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from starlette.responses import StreamingResponse
 
-from callsheet.deployments.board.board import TheBoard, TheCampaign, Viewer
+from callsheet.deployments.board.board import Board, TheBoard, TheCampaign, Viewer
 from callsheet.deployments.board.limits import OneStream
 from callsheet.deployments.board.problem_details import Moment, ProblemDetails
 from callsheet.deployments.board.row_filters import AskedRows, rows_in
 from callsheet.deployments.board.services.videos import events_as_they_come
 from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.ledger.row_history import ShownEvent, ShownTake, whole_row
 from callsheet.tasks.ledger.row_pages import MOST, PAGE, Sort, count_shown, shown_rows
@@ -273,6 +275,8 @@ events_router = APIRouter(prefix="/campaigns/{campaign}", tags=["events"])
 
 #: A stream ends after so many seconds, and whoever asks again says who they are again.
 LONGEST = 600.0
+#: After so many seconds without an event a comment is sent, so that a dead connection is seen.
+QUIET = 15.0
 
 
 def begin_of(
@@ -291,22 +295,49 @@ def begin_of(
     return int(named)
 
 
-@events_router.get("/events", response_class=EventSourceResponse)
+#: What the description of the interface says of a stream.
+_KIND = "text/event-stream"
+_MEMBERS = {
+    "data": {"type": "string"},
+    "event": {"type": "string"},
+    "id": {"type": "string"},
+    "retry": {"type": "integer", "minimum": 0},
+}
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"content": {_KIND: {"itemSchema": {"type": "object", "properties": _MEMBERS}}}}
+}
+
+
+@events_router.get("/events", response_class=StreamingResponse, responses=_STREAM)
 async def follow_events(
     board: TheBoard,
     person: Viewer,
     one: OneStream,
     known: TheCampaign,
     begin: Annotated[int | None, Depends(begin_of)],
-) -> AsyncIterator[ServerSentEvent]:
-    """Tell every event of the campaign once and in order, those of before first; `id` is its own.
+) -> StreamingResponse:
+    """Send every event of the campaign once and in order, earlier ones first; `id` is its own.
 
-    With the last one as Last-Event-ID it goes on exactly behind that.
+    With the last one as Last-Event-ID it continues exactly after that.
     """
-    ends = board.clock() + LONGEST
-    yield ServerSentEvent(comment=f"events of {known.name}")
+    # If the route itself yields, FastAPI hands each event from one task to another, and a stream
+    # that ends meanwhile fails with an exception group.
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_messages(board, known, begin), media_type=_KIND, headers=headers)
+
+
+async def _messages(board: Board, known: Campaign, begin: int | None) -> AsyncIterator[bytes]:
+    ends, sent = board.clock() + LONGEST, board.clock()
+    yield format_sse_event(comment=f"events of {known.name}")
     async for several in events_as_they_come(board, known.id, after=begin):
         for event in several:
-            yield ServerSentEvent(raw_data=event_line(event).model_dump_json(), id=str(event.id))
-        if board.clock() > ends:
+            text = event_line(event).model_dump_json()
+            yield format_sse_event(data_str=text, id=str(event.id))
+        now = board.clock()
+        if now > ends:
             return
+        if several:
+            sent = now
+        elif now - sent >= QUIET:
+            sent = now
+            yield KEEPALIVE_COMMENT
