@@ -160,7 +160,7 @@ log = logging.getLogger("callsheet.run")
 PAUSE = 60.0
 LOOK = "check the new plan and approve it"
 LOOK_HERE = "have a plan made with the service that is to make its videos, and approve that"
-OVERTAKEN = "another sheet of the campaign was run since; nothing more of this one is begun"
+OVERTAKEN = "another sheet of the campaign has run since; this run starts nothing more"
 
 #: What goes along with a run while it lasts: signals, progress.
 Watch = Callable[[Run], AbstractAsyncContextManager[object]]

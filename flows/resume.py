@@ -92,7 +92,7 @@ async def _carry(run: str, profile: str | None) -> State[Any]:
     place = f"prefect:{flow_run.id}"
     end = await carry_out(run, settings, AS_TASKS, place=place, watch=_watch)
     if end is None:
-        return attended("somebody else carries it, or it is over")
+        return attended("another process is running it, or it has finished")
     if end.outcome is not None and end.exit_status in (0, 3, 5):
         # What is parked is taken up again by the board.
         return ending(end.outcome, settings)

@@ -76,7 +76,8 @@ def _load(client: httpx.Client, path: Path, block: str | None) -> str:
     """Have the server know an automation as the file has it; say what was done."""
     automation = read(path, block)
     if automation is None:
-        return f"{path.stem}: left out, it tells somebody: name whom with --notify TYPE/NAME"
+        words = "skipped, because it sends notifications: name a recipient with"
+        return f"{path.stem}: {words} --notify TYPE/NAME"
     named = {"automations": {"name": {"any_": [automation["name"]]}}}
     known = client.post("automations/filter", json=named).raise_for_status().json()
     if known:

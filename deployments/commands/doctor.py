@@ -199,7 +199,7 @@ _DEPLOY = {
     WORKER: "`callsheet up`, or deploy what is in `prefect.yaml` (docs/deployments.md)",
     NIGHTLY: "`callsheet nights install`, unless this machine's own clock starts them",
 }
-_MISSING = {WORKER: "`--workers` is refused", NIGHTLY: "no night starts by it"}
+_MISSING = {WORKER: "`--workers` is refused", NIGHTLY: "Prefect starts no nightly runs"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,7 +274,7 @@ def _carriers(at: PrefectAddress, wanted: PrefectStarts) -> Iterator[PlaceFindin
         for pool in sorted(pools):
             yield _workers(at, pool)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        words = f"what it has of workers and nights is not to be had ({shorten(str(error))})"
+        words = f"its deployments and work pools could not be read ({shorten(str(error))})"
         yield note("prefect", words, "see `prefect deployment ls` and `prefect work-pool ls`")
 
 
@@ -285,8 +285,10 @@ def _deployments_of(at: PrefectAddress, flow: str) -> list[dict[str, Any]]:
 
 def _workers(at: PrefectAddress, pool: str) -> PlaceFinding:
     if count_workers(at, pool):
-        return ok("prefect", f"the work pool {pool} has a worker that is up")
-    words = f"no worker of the work pool {pool} is up: workers and nights wait for one"
+        return ok("prefect", f"the work pool {pool} has a Prefect worker that is up")
+    words = (
+        f"no Prefect worker of the work pool {pool} is up: workers and nightly runs wait for one"
+    )
     return note(
         "prefect",
         words,

@@ -46,7 +46,7 @@ def _typed(args: Namespace, inbox: Inbox) -> Inbox:
     asked = None if per_night is None else "auto"
     if args.per_sheet and asked is None and (args.plan_only or inbox.approval == "plan-only"):
         raise BadInput(
-            "--per-sheet limits what is approved unasked, and nothing is; nothing was spent",
+            "--per-sheet limits automatic approval, which is off; nothing was spent",
             remedy="give --approve-up-to N too",
         )
     return with_terms(
@@ -159,7 +159,7 @@ def _show(report: NightReport, console: Console) -> None:
     if report.sheets:
         console.print(shown)
     for name in report.waiting:
-        say(f"{name} is still being written, or was left: the next sweep takes it up")
+        say(f"{name} is still being written or was not reached; the next nightly run picks it up")
     several = count(len(report.sheets), "sheet")
     console.print(plain(f"{several}, charged {in_credits(report.charged)}"))
 

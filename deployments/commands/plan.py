@@ -57,7 +57,7 @@ def _main(args: Namespace) -> int:
         if args.output:
             save_plan(plan, Path(args.output))
             carry = _run_of(args, plan, "--plan", args.output)
-            say(f"saved; `{carry}` does what it says, or nothing")
+            say(f"saved; `{carry}` runs exactly this plan, or stops without spending")
         check_budget(plan, part=f"`{_run_of(args, plan, '--at-limit', 'fit')}`")
     except SpendRefused as refusal:
         refusal.document = document

@@ -145,7 +145,7 @@ def _charged(args: Namespace, take: Take) -> Decimal:
 
 def _done(changed: bool, row: CampaignRow) -> None:
     if not changed:
-        raise BadInput(f"{row.row} has moved on meanwhile; look at it again")
+        raise BadInput(f"{row.row} changed meanwhile; check it again")
 
 
 _COLUMNS = ("call", "operation", "whose", "sent", "what is known")

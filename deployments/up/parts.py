@@ -118,7 +118,7 @@ class Parts:
         if theirs and (at := prefect_address()) is not None:
             leave = " ".join(f"--without {part}" for part in theirs)
             raise ConfigurationError(
-                f"{' and '.join(theirs)} of a sandbox do not go with the Prefect server at "
+                f"{' and '.join(theirs)} of a sandbox cannot use the Prefect server at "
                 f"{at.url}, whose flow runs may cost; nothing was started",
                 remedy="without `--without prefect` the sandbox has a server of its own; or add "
                 f"`{leave}`",

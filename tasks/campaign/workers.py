@@ -69,7 +69,7 @@ def check_workers(count: int, settings: Settings) -> None:
             "--workers needs a ledger that several machines can reach, and SQLite is a file on "
             "one; nothing was spent",
             remedy="set CALLSHEET_LEDGER to a PostgreSQL database "
-            "(postgresql://user:password@host/database), or carry the campaign here alone",
+            "(postgresql://user:password@host/database), or leave out --workers N",
         )
 
 

@@ -143,7 +143,7 @@ def read_private(path: Path) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(
             f"{path} cannot be read: {_reason(error)}",
-            remedy="mend or delete it, then ask for a new secret (`callsheet login`, "
+            remedy="fix or delete it, then ask for a new secret (`callsheet login`, "
             "`callsheet webhooks ensure`)",
         ) from None
 

@@ -33,7 +33,7 @@ from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
 
 #: What is said of a night whose sweep ended without a word, once a later one begins.
-LEFT = "its sweep ended without a word"
+LEFT = "it stopped without reporting a result"
 #: Under this name all inboxes are paused.
 EVERY_INBOX = "*"
 

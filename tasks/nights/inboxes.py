@@ -71,7 +71,7 @@ class Inbox:
         """Return it; raise ConfigurationError where it would spend without a limit."""
         if self.approval == "auto" and self.per_night is None:
             raise ConfigurationError(
-                f"inbox {self.name} is to spend without asking, and nothing says how much a night",
+                f"inbox {self.name} approves automatically but has no limit per night",
                 remedy='give per_night, or --approve-up-to N; or approval = "plan-only"',
             )
         return self

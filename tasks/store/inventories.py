@@ -152,7 +152,7 @@ class BucketInventory:
         objects = S3Objects(self._calls, _UNTRIED)
         seen = await objects.head(key)
         if seen is None:
-            raise StoreError(f"{self._root}{key} is gone by now; look again")
+            raise StoreError(f"{self._root}{key} no longer exists; list again")
         copied = await objects.head(aside)
         if copied is not None and copied.bytes != seen.bytes:
             message = f"{self._root}{aside} already exists; {self._root}{key} was left alone"

@@ -447,11 +447,21 @@ WORKERS = "work_pools/callsheet/workers/filter"
     [
         ({**WELL, "admin/settings": RECORDER}, "note", "reads 1 task runs at a time", "toml"),
         ({**WELL, "admin/version": "2.20.9"}, "wrong", "the server is Prefect 2.20.9", "major"),
-        ({**WELL, "deployments/filter": []}, "note", "no night starts by it", "nights install"),
-        ({**WELL, WORKERS: IDLE}, "note", "no worker of the work pool callsheet", "prefect_worker"),
+        (
+            {**WELL, "deployments/filter": []},
+            "note",
+            "Prefect starts no nightly runs",
+            "nights install",
+        ),
+        (
+            {**WELL, WORKERS: IDLE},
+            "note",
+            "no Prefect worker of the work pool callsheet",
+            "prefect_worker",
+        ),
         ({**WELL, WORKERS: AT_WORK}, "ok", "has a Prefect worker that is up", ""),
-        (WELL, "note", "no worker of the work pool callsheet", "callsheet up"),
-        ({"health": True, "flows/count": 1}, "note", "is not to be had", "prefect deployment ls"),
+        (WELL, "note", "no Prefect worker of the work pool callsheet", "callsheet up"),
+        ({"health": True, "flows/count": 1}, "note", "could not be read", "prefect deployment ls"),
     ],
 )
 def test_a_prefect_server_that_will_not_do_is_said(

@@ -302,7 +302,7 @@ async def test_a_file_that_cannot_be_read_does_not_stop_the_others(nights: Night
 
 
 def test_an_inbox_that_spends_has_a_limit() -> None:
-    with pytest.raises(BadInput, match="nothing says how much a night"):
+    with pytest.raises(BadInput, match="has no limit per night"):
         Inbox(name="a", place="/a", approval="auto").check()
 
 

@@ -147,7 +147,7 @@ def test_a_sandbox_carries_nothing_that_another_server_schedules(desk: Desk) -> 
     refused = desk.call("up", "--sandbox", "--without", "prefect", "--without", "receiver")
 
     assert refused.status == 2
-    assert "deployments and worker of a sandbox do not go with the Prefect server" in refused.err
+    assert "deployments and worker of a sandbox cannot use the Prefect server" in refused.err
     assert "nothing was started" in refused.err
     assert "`--without deployments --without worker`" in refused.err
     assert not (desk.folder / ".callsheet" / "up" / "sandbox.log").exists()

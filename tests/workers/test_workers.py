@@ -214,7 +214,7 @@ def test_a_run_with_workers_and_without_prefect_spends_nothing(desk: Desk, servi
     refused = desk.call("run", sheet, "--workers", "2", "--yes", "--json")
 
     assert refused.status == 2, refused
-    assert "needs a Prefect server that workers are at" in refused.err
+    assert "needs a Prefect server with Prefect workers" in refused.err
     assert {row["state"] for row in desk.rows("alone").values()} == {"planned"}
     assert not [one for one in service.charges() if "Alone" in str(one["title"])]
 

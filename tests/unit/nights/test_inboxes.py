@@ -76,7 +76,7 @@ def test_what_is_no_inbox_is_named_with_those_that_are(folder: Path) -> None:
     ("text", "words"),
     [
         ("[inbox.a]\n", "inbox.a says no place"),
-        ('[inbox.a]\nplace = "x"\napproval = "auto"\n', "nothing says how much a night"),
+        ('[inbox.a]\nplace = "x"\napproval = "auto"\n', "has no limit per night"),
         ('[inbox.a]\nplace = "x"\napproval = "yes"\n', 'inbox.a.approval is "plan-only" or "auto"'),
         ('[inbox.a]\nplace = "x"\nper_nihgt = 1\n', "did you mean per_night"),
         ('[inbox.a]\nplace = "x"\nper_night = "a lot"\n', "is not an amount of credits"),
