@@ -156,11 +156,6 @@ def words_of_approval(plan: KeptPlan) -> str:
     return f"approved by {plan.approved_by} on the board, plan {plan.id}"
 
 
-def as_credits(document: Mapping[str, Any], name: str) -> Decimal | None:
-    """Return one of the amounts of a plan's document."""
-    return parse_credits(document["credits"][name])
-
-
 def spending_rows(document: Mapping[str, Any]) -> list[str]:
     """Return the rows that a plan pays for."""
     return [line["row"] for line in paid_lines(document)]

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, delete, func, select, update
 
@@ -22,7 +22,6 @@ PlanKind = Literal["run", "retake"]
 PlanState = Literal["quoting", "ready", "approved", "void", "expired"]
 #: How long a plan stays once it has expired, so that links to it lead on, in seconds.
 KEPT = 30 * 86400.0
-PLAN_STATES: tuple[PlanState, ...] = get_args(PlanState)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -49,11 +49,6 @@ def end_tracing() -> None:
     _tracer = None
 
 
-def is_tracing() -> bool:
-    """Whether spans are made."""
-    return _tracer is not None
-
-
 def span(name: str, facts: Callable[[], Facts] | None = None) -> AbstractContextManager[None]:
     """Return what makes a span of what is done within; its `facts` are asked for at the end."""
     return _NOTHING if _tracer is None else _span(_tracer, name, facts)
