@@ -1,4 +1,4 @@
-"""Links for people from outside: what they open, what they do not, and when they end."""
+"""Guest links: what they open, what they do not, and when they end."""
 
 from __future__ import annotations
 

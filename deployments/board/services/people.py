@@ -37,7 +37,7 @@ from callsheet.tasks.ledger.sessions import (
 )
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 
-# Who may come in: invite, revoke, and the ways in that an invitation has.
+# People with access: invite, revoke, and the ways in that an invitation has.
 
 
 #: How long a one-time login of an invitation waits, in seconds: somebody may be on leave.
@@ -122,7 +122,7 @@ def _role(role: str) -> Role:
     return found
 
 
-# Links for people from outside: no account, the videos of one campaign, some rights, an end.
+# Guest links: no account, the videos of one campaign, some rights, an end.
 
 
 #: How long a link lasts at most, in seconds.
