@@ -34,7 +34,7 @@ from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import redact, say
 
-#: How long the command waits for Prefect to have all of the run, in seconds.
+#: How long the command waits at its end before it says so, in seconds.
 WAIT = 1.5
 #: Without a terminal, what ends with the command (a container, a job) may end the follower: where
 #: a server already exists, which takes moments, it is waited for so long.
@@ -163,10 +163,11 @@ class PrefectBeside:
         self._tell(end)
 
     async def _leave(self, run: Run, follower: Follower) -> None:
-        """Tell it that this was all, and wait a moment for Prefect to have it."""
+        """Tell it that this was all; wait for Prefect only where the follower may not go on."""
         follower.close()
-        is_brief = at_terminal() or prefect_of(self._home) is None or run.outcome is None
-        if await follower.ends_within(WAIT) or is_brief:
+        await follower.is_told_within(WAIT)
+        goes_on = at_terminal() or prefect_of(self._home) is None or run.outcome is None
+        if goes_on or await follower.ends_within(WAIT):
             return
         say("waiting until Prefect shows this run; Ctrl-C leaves it")
         try:
@@ -244,14 +245,18 @@ class Follower:
         """Tell it that there is no more to come."""
         self._messages.put(None)
 
-    async def ends_within(self, seconds: float) -> bool:
-        """Wait until it has ended, so long at most; return whether it has.
+    async def is_told_within(self, seconds: float) -> bool:
+        """Wait until everything is on its way to it, so long at most; return whether it is."""
+        return await self._within(seconds, lambda: not self._telling.is_alive())
 
-        Whatever it was told has reached it by then.
-        """
+    async def ends_within(self, seconds: float) -> bool:
+        """Wait until it has ended, so long at most; return whether it has."""
+        return await self._within(seconds, lambda: self._process.poll() is not None)
+
+    async def _within(self, seconds: float, is_so: Callable[[], bool]) -> bool:
         # Not in a thread: the event loop would wait for that, even after Ctrl-C.
         for _ in range(round(seconds / LOOK)):
-            if not self._telling.is_alive() and self._process.poll() is not None:
+            if is_so():
                 return True
             await asyncio.sleep(LOOK)
         return False
