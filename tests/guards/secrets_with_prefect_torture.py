@@ -33,6 +33,7 @@ def test_a_run_with_prefect_keeps_its_secrets(tmp_path: Path) -> None:
             )
         )
         assert len({strike["on"] for strike in service.strikes()}) == 3
+        desk.wait_for_prefect()
 
     secrets = [service.ready["api_key"], *service.ready["keys"].values()]
     searched = {"what was said": said.encode()}
