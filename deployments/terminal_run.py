@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from callsheet.deployments.commands.check import show_sheet
-from callsheet.deployments.commands.options import budget_of, typed_in, words_of
+from callsheet.deployments.commands.options import typed_in
 from callsheet.deployments.prefect_run import PrefectBeside
 from callsheet.deployments.process import stopping
 from callsheet.deployments.progress import ProgressView
@@ -27,10 +27,11 @@ from callsheet.deployments.terminal import (
     say_moment,
 )
 from callsheet.flows.pipeline import PLAIN, noted, run_pipeline
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
 from callsheet.tasks.campaign.report import say_outcome
 from callsheet.tasks.campaign.run import Run, open_run, refuse_hidden, say_hidden
-from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
@@ -40,11 +41,10 @@ from callsheet.tasks.webhooks.listener import check_address
 
 
 async def run_here(
-    args: Namespace, settings: Settings, prefect: PrefectBeside | None, *, max_wait: float | None
+    args: Namespace, options: RunOptions, settings: Settings, prefect: PrefectBeside | None
 ) -> int:
     """Carry a campaign from its sheet to its report; return the exit status."""
     console = console_for(args)
-    options = _options(args, max_wait)
     approval = partial(_approve, args, console, settings.quote_tolerance)
     async with open_run(options, settings, approval) as run, AsyncExitStack() as hearing:
         run.hidden_wanted = partial(_hidden_wanted, args)
@@ -68,27 +68,6 @@ async def run_here(
     if args.json:
         print_json(outcome.as_json())
     return outcome.exit_status
-
-
-def _options(args: Namespace, max_wait: float | None) -> RunOptions:
-    return RunOptions(
-        sheet=args.sheet,
-        campaign=args.campaign,
-        budget=budget_of(args),
-        select=args.select,
-        max_wait=max_wait,
-        delimiter=args.delimiter,
-        worksheet=args.worksheet,
-        hidden_rows=args.hidden_rows,
-        pay_again=args.pay_again,
-        run_budget=budget_of(args, "run_budget"),
-        at_limit=args.at_limit,
-        if_running=args.if_running,
-        wait=args.wait,
-        sandbox=args.sandbox,
-        workers=args.workers,
-        **words_of(args),
-    )
 
 
 def _show(run: Run, console: Console, plan: Plan) -> None:

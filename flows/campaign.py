@@ -6,7 +6,6 @@ it is. Prefect's records are not a ledger and are never read back.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -19,14 +18,15 @@ from prefect.runtime import flow_run
 from callsheet.flows.consent import Consent
 from callsheet.flows.endings import end, ended, interruptible, not_approved
 from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_prefect_logs
-from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson, amount_of
+from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
 from callsheet.flows.pipeline import follow, run_pipeline
 from callsheet.flows.shown import publish_report, showing
 from callsheet.flows.workers import worker_runs
 from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import said_in
 from callsheet.tasks.campaign.run import Run, no_approval, open_run, run_at_hand
-from callsheet.tasks.campaign.values import RunOptions, RunOutcome
+from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.campaign.workers import check_workers
 from callsheet.tasks.ledger.accounts import AtLimit
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, tally_of
@@ -34,8 +34,8 @@ from callsheet.tasks.runtime.errors import BadInput, NotApproved
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
-from callsheet.tasks.sheet import HiddenRows
-from callsheet.tasks.values.amounts import as_number, parse_duration
+from callsheet.tasks.values.amounts import as_number
+from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.webhooks.listener import check_address
 
 
@@ -99,29 +99,10 @@ async def run_campaign(
             `prefect_needs_person` says; what ends failed raises in a flow that calls this one.
         profile: settings from a TOML profile.
     """
-    options = RunOptions(
-        sheet=sheet,
-        campaign=campaign,
-        budget=amount_of(budget),
-        select=select,
-        run_budget=amount_of(run_budget),
-        # However often Prefect begins it anew.
-        run_id=flow_run.id,
-        at_limit=at_limit,
-        if_running=if_running,
-        wait=wait,
-        delimiter=delimiter,
-        worksheet=worksheet,
-        hidden_rows=hidden_rows,
-        new_campaign=new_campaign,
-        same_campaign=same_campaign,
-        retire=retire,
-        pay_again=pay_again,
-        workers=workers,
-        saved_plan=plan is not None,
-    )
+    # However often Prefect begins it anew, its own budget is counted by the id of its run.
+    options = RunOptions.of(locals(), run_id=flow_run.id, saved_plan=plan is not None)
     saved = None if plan is None else Path(plan)
-    running = _run(options, approve, saved, max_wait, needs_person, profile)
+    running = _run(options, approve, saved, needs_person, profile)
     # A flow may return a state; whoever calls it gets its data.
     return cast(CampaignResult, await ended(running))
 
@@ -130,7 +111,6 @@ async def _run(
     options: RunOptions,
     approve: Approve,
     saved: Path | None,
-    max_wait: str | None,
     needs_person: NeedsPerson | None,
     profile: str | None,
 ) -> State[Any]:
@@ -143,7 +123,7 @@ async def _run(
     if needs_person is not None:
         settings = settings.model_copy(update={"prefect_needs_person": needs_person})
     if already is None:
-        options = _whole(options, saved, max_wait, settings)
+        options = _whole(options, saved, settings)
     async with open_run(options, settings, no_approval) as run:
         if run.followed is None:
             suggest_for(profile, flow=True)
@@ -162,10 +142,8 @@ async def _run(
     return await end(outcome, settings)
 
 
-def _whole(
-    options: RunOptions, saved: Path | None, max_wait: str | None, settings: Settings
-) -> RunOptions:
-    """Return the options with what has to be read first.
+def _whole(options: RunOptions, saved: Path | None, settings: Settings) -> RunOptions:
+    """Return the options with what was said when the plan was saved.
 
     Raises BadInput where that fails, ConfigurationError for options that the settings rule out.
     """
@@ -174,12 +152,7 @@ def _whole(
     if options.workers is not None:
         check_workers(options.workers, settings)
     said = [] if saved is None else said_in(saved)
-    return replace(
-        options,
-        max_wait=None if max_wait is None else parse_duration(max_wait),
-        new_campaign=options.new_campaign or "new_campaign" in said,
-        same_campaign=options.same_campaign or "same_campaign" in said,
-    )
+    return options.but(**dict.fromkeys(said, True))
 
 
 async def unapproved(run: Run) -> dict[str, Any]:
@@ -204,12 +177,11 @@ async def run_of(
     """
     set_up_prefect_logs()
     suggest_for(profile, flow=True)
-    wait = None if max_wait is None else parse_duration(max_wait)
-    options = RunOptions(sheet=campaign, max_wait=wait)
+    options = RunOptions.of({"sheet": campaign, "max_wait": max_wait})
     async with open_run(options, load_settings(profile=profile), no_approval) as run:
         found = await run.at.ledger.read(partial(find_campaign, name=campaign))
         if found is None:
             raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
         # Before a price is asked for: one of a sandbox is not to be approved.
-        check_same_money(found, run.options)
+        check_same_money(found, sandbox=run.options.sandbox)
         yield run, found

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.match import name_campaign
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_holds, check_money
 from callsheet.tasks.campaign.run import Run, Taken, no_approval, open_run
 from callsheet.tasks.campaign.steps import (
@@ -26,7 +27,6 @@ from callsheet.tasks.campaign.steps import (
     report_step,
 )
 from callsheet.tasks.campaign.stored_plans import (
-    PlanTerms,
     check_stands,
     check_still_stands,
     paid_lines,
@@ -34,7 +34,7 @@ from callsheet.tasks.campaign.stored_plans import (
     words_of_approval,
 )
 from callsheet.tasks.campaign.uploads import parse_kept
-from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.engine.owner import is_dead
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
@@ -234,7 +234,7 @@ def _renewing(
 def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
     """Return the end of a run whose plan a sandbox has priced where videos cost, or the reverse."""
     try:
-        check_money(PlanTerms.read(plan.terms).sandbox, settings.sandbox, look=LOOK_HERE)
+        check_money(RunOptions.of(plan.terms).sandbox, settings.sandbox, look=LOOK_HERE)
     except SpendRefused as error:
         return RunEnd(exit_status=4, words=_say(error))
     return None
@@ -261,7 +261,7 @@ class _Carrier:
         self.lost: str | None = None
         self._open: Run | None = None
         self._plan = plan
-        self._terms = PlanTerms.read(plan.terms)
+        self._options = RunOptions.of(plan.terms)
         self._watch = watch
         self._clock = clock
 
@@ -309,8 +309,8 @@ class _Carrier:
         assert self._plan.sheet_id is not None
         kept = await self._ledger.read(partial(find_sheet, sheet_id=self._plan.sheet_id))
         assert kept is not None, "a plan of a sheet has one"
-        read = partial(parse_kept, self._settings, kept, self._terms.sheet_options(self._settings))
-        sheet, options = await asyncio.to_thread(read), self._terms.options(kept)
+        read = partial(parse_kept, self._settings, kept, self._options.reading(self._settings))
+        sheet, options = await asyncio.to_thread(read), self._options.of_sheet(kept.place)
         async with open_run(options, self._settings, self._approval) as run:
             run.sheet = await name_campaign(run.at.ledger, sheet, options)
             run.also_approves = partial(check_still_stands, plan_id=self._plan.id)
@@ -332,7 +332,7 @@ class _Carrier:
     async def _carry_rows(self, names: Sequence[str]) -> RunOutcome:
         """Carry rows that are approved or under way, as the ledger has them: pays for no other."""
         found = await self._campaign()
-        options = RunOptions(sheet=found.sheet or found.name, sandbox=self._terms.sandbox)
+        options = RunOptions(sheet=found.sheet or found.name, sandbox=self._options.sandbox)
         async with open_run(options, self._settings, no_approval) as run:
             await run.at.store.check()
             async with self._opened(run):

@@ -1,7 +1,6 @@
 """Plans and approvals as Prefect flows: what a run would cost, and approval of what waits."""
 
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -19,17 +18,18 @@ from callsheet.flows.shown import publish_plan, publish_report, showing
 from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
 from callsheet.tasks.aftercare.retake import begun_rows, has_approved
 from callsheet.tasks.campaign.lease import carry_only
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
 from callsheet.tasks.campaign.report import sums_of
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.stored_plans import plan_from
-from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
-from callsheet.tasks.sheet import HiddenRows, SheetOptions
 from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
+from callsheet.tasks.values.briefs import HiddenRows
 
 # What a run of a sheet would do and cost, as a Prefect flow: it spends nothing and writes nothing.
 #
@@ -71,18 +71,7 @@ async def plan_campaign(
         retire: retire rows that left the sheet, however many.
         profile: settings from a TOML profile.
     """
-    options = RunOptions(
-        sheet=sheet,
-        campaign=campaign,
-        budget=amount_of(budget),
-        select=select,
-        delimiter=delimiter,
-        worksheet=worksheet,
-        hidden_rows=hidden_rows,
-        new_campaign=new_campaign,
-        same_campaign=same_campaign,
-        retire=retire,
-    )
+    options = RunOptions.of(locals())
     # A flow may return a state; whoever calls it gets its data.
     return cast(PlanResult, await ended(_plan(options, profile)))
 
@@ -91,16 +80,8 @@ async def _plan(options: RunOptions, profile: str | None) -> State[Any]:
     set_up_prefect_logs()
     suggest_for(profile, flow=True)
     settings = load_settings(profile=profile, sheet=options.sheet)
-    options = replace(options, sandbox=settings.sandbox)
-    reading = SheetOptions(
-        campaign=options.campaign,
-        budget=options.budget,
-        delimiter=options.delimiter,
-        worksheet=options.worksheet,
-        hidden_rows=options.hidden_rows or settings.hidden_rows,
-        name_template=settings.names,
-    )
-    _, plan, match = await plan_from(options.sheet, reading, options, settings)
+    options = options.but(sandbox=settings.sandbox)
+    _, plan, match = await plan_from(options, settings)
     await publish_plan(plan)
     if match.refusal is not None:
         raise match.refusal

@@ -13,9 +13,10 @@ from typing import Any
 from callsheet.flows.pipeline import Steps, carry, prepare
 from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.match import name_campaign
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.report import exit_status
 from callsheet.tasks.campaign.run import Run, no_approval, open_run
-from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, states_of
 from callsheet.tasks.ledger.ledger import Ledger
@@ -213,7 +214,7 @@ class SheetRun:
             return options
         chosen = partial(canary_of, campaign=sheet.campaign, rows=rows)
         self.canary = await at.ledger.read(chosen)
-        return options if self.canary is None else replace(options, select=self.canary)
+        return options if self.canary is None else options.but(select=self.canary)
 
     async def find(self) -> Campaign | None:
         if self.campaign is None:

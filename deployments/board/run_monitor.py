@@ -23,7 +23,8 @@ from callsheet.deployments.board.services.sheets import kept_sheet, parsed
 from callsheet.deployments.prefect_deployment import FlowRuns
 from callsheet.tasks.aftercare.approval import retake_document, rows_named
 from callsheet.tasks.aftercare.retake import offers
-from callsheet.tasks.campaign.stored_plans import PlanTerms, plan_with_prices, run_document
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.stored_plans import plan_with_prices, run_document
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.engine.owner import is_dead
 from callsheet.tasks.ledger.campaigns import find_campaign
@@ -127,7 +128,7 @@ class Attendant:
         if run.place is not None and not await self._is_gone(run, run.place):
             return False
         plan = await self._board.read(partial(find_plan, plan_id=run.plan_id))
-        if plan is None or PlanTerms.read(plan.terms).sandbox != self._board.sandbox:
+        if plan is None or RunOptions.of(plan.terms).sandbox != self._board.sandbox:
             # Approved with other money: it waits for a board that has that.
             self._others.add(run.id)
             return False
@@ -263,27 +264,27 @@ async def quote_plan(board: Board, plan_id: str) -> None:
 
 async def _run(board: Board, plan: KeptPlan) -> dict[str, Any]:
     assert plan.sheet_id is not None
-    terms = PlanTerms.read(plan.terms)
+    options = RunOptions.of(plan.terms)
     kept = await kept_sheet(board, plan.sheet_id)
-    sheet = await parsed(board, kept, terms)
+    sheet = await parsed(board, kept, options)
     price = partial(plan_with_prices, settings=board.settings, clock=board.clock)
-    return run_document(await price(board.ledger, sheet, terms.options(kept)))
+    return run_document(await price(board.ledger, sheet, options.of_sheet(kept.place)))
 
 
 async def _retake(board: Board, plan: KeptPlan) -> dict[str, Any]:
-    terms = PlanTerms.read(plan.terms)
+    options = RunOptions.of(plan.terms)
     campaign = await board.read(partial(find_campaign, name=plan.campaign))
     if campaign is None:
         raise CallsheetError(f"there is no campaign {plan.campaign} any more")
-    rows = await board.read(partial(rows_named, campaign=campaign, names=terms.rows or ()))
+    rows = await board.read(partial(rows_named, campaign=campaign, names=options.rows or ()))
     kept = await board.read(partial(kept_rows, campaign_id=campaign.id))
-    kept = frozenset() if terms.even_kept else kept
+    kept = frozenset() if options.even_kept else kept
     fit = [r for r in rows if r.state in RETAKEABLE and r.enabled and r.id not in kept]
     if not fit:
         raise CallsheetError("none of these rows can be taken again any more")
     async with connect(board.settings, clock=board.clock) as at:
         document = retake_document(campaign, await offers(at, campaign, fit))
-    return document | {"because": terms.because}
+    return document | {"because": options.because}
 
 
 def _words(error: CallsheetError | ProblemDetails) -> str:

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from rich.console import Console
 
-from callsheet.deployments.commands.options import settings_of, sheet_options
+from callsheet.deployments.commands.options import options_of, settings_of
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.campaign.catalog import compared_offline
@@ -28,7 +28,7 @@ def main(args: Namespace) -> int:
 
 async def _check(args: Namespace, settings: Settings) -> Sheet:
     """Read the sheet, and compare it with what the ledger knows: its campaign, what is offered."""
-    sheet = await read_sheet(args.sheet, sheet_options(args, settings))
+    sheet = await read_sheet(args.sheet, options_of(args).reading(settings))
     sheet = await named_offline(sheet, settings, new_campaign=args.new_campaign)
     return await compared_offline(sheet, settings)
 

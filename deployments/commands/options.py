@@ -16,12 +16,12 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import log_as
 from callsheet.tasks.runtime.redact import redact, say, unsigned
 from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.values.amounts import parse_credits
+from callsheet.tasks.values.amounts import as_number, parse_credits
 from callsheet.tasks.values.briefs import origin_of
 
 if TYPE_CHECKING:
     # Only commands that are given a sheet pay for reading one.
-    from callsheet.tasks.sheet import SheetOptions
+    from callsheet.tasks.campaign.options import RunOptions
 
 # What the options of a command mean: settings, sheet options, amounts.
 
@@ -79,34 +79,24 @@ def sandbox_for(args: Namespace) -> Iterator[None]:
         yield
 
 
-def sheet_options(args: Namespace, settings: Settings) -> SheetOptions:
-    """Return how the sheet is to be read."""
-    from callsheet.tasks.sheet import SheetOptions
+def options_of(args: Namespace) -> RunOptions:
+    """Return what a command asks of a run, and what somebody said when its plan was saved.
 
-    return SheetOptions(
-        campaign=args.campaign,
-        budget=budget_of(args),
-        delimiter=args.delimiter,
-        worksheet=args.worksheet,
-        hidden_rows=args.hidden_rows or settings.hidden_rows,
-        name_template=settings.names,
-    )
-
-
-def words_of(args: Namespace) -> dict[str, Any]:
-    """Return what somebody said of the sheet's campaign, now or with a saved plan: for RunOptions.
-
-    Raises BadInput when the plan cannot be read.
+    Raises BadInput for an amount, a duration or a plan that cannot be read.
     """
-    # `check` comes by here too, and speaks to no ledger.
-    from callsheet.tasks.campaign.plan import said_in
-    from callsheet.tasks.campaign.values import SAID
+    # `check` speaks to no ledger, and comes by here too.
+    from callsheet.tasks.campaign.options import RunOptions
 
     file = getattr(args, "plan", None)
-    saved = said_in(Path(file)) if file else []
-    said: dict[str, Any] = {w: getattr(args, w) or w in saved for w in SAID}
-    typed = tuple(typed_in(args))
-    return {**said, "retire": args.retire, "saved_plan": file is not None, "typed": typed}
+    said: dict[str, Any] = {}
+    if file is not None:
+        from callsheet.tasks.campaign.plan import said_in
+
+        said = dict.fromkeys(said_in(Path(file)), True)
+    given = {**vars(args), **said}
+    # An amount that cannot be read is called by the option that was typed.
+    given |= {name: budget_of(args, name) for name in ("budget", "run_budget")}
+    return RunOptions.of(given, saved_plan=file is not None, typed=tuple(typed_in(args)))
 
 
 def typed_in(args: Namespace) -> list[str]:
@@ -147,21 +137,16 @@ def budget_of(args: Namespace, option: str = "budget") -> Decimal | None:
 # Prefect's page then says what was asked for, and a run of these parameters asks for the same.
 
 
-#: Options that are parameters of the same name and value.
-_ALIKE = (
-    "select", "at_limit", "max_wait", "plan", "if_running", "wait", "worksheet", "delimiter",
-    "hidden_rows", "new_campaign", "same_campaign", "retire", "pay_again", "workers",
-    "profile",
-)  # fmt: skip
-
-
-def flow_parameters(args: Namespace) -> dict[str, Any]:
+def flow_parameters(args: Namespace, options: RunOptions) -> dict[str, Any]:
     """Return the parameters of the flow `campaign` for a run of the command line."""
-    amounts = {name: budget_of(args, name) for name in ("budget", "run_budget")}
+    given = vars(args)
+    # The flow learns from its settings whether the service is a sandbox.
+    alike = [name for name in type(options).model_fields if name in given and name != "sandbox"]
     return {
+        **{name: given[name] for name in (*alike, "plan", "profile")},
+        "budget": as_number(options.budget),
+        "run_budget": as_number(options.run_budget),
         # For the eyes alone: the run is open already, and what signs an address stays here.
         "sheet": redact(args.sheet),
         "approve": "yes" if args.yes or args.plan else "ask",
-        **{name: None if n is None else float(n) for name, n in amounts.items()},
-        **{name: getattr(args, name) for name in _ALIKE},
     }

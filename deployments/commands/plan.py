@@ -8,12 +8,10 @@ from pathlib import Path
 
 from callsheet.deployments.commands.check import show_findings
 from callsheet.deployments.commands.options import (
-    budget_of,
     ledger_note,
+    options_of,
     settings_for,
-    sheet_options,
     typed_in,
-    words_of,
 )
 from callsheet.deployments.process import run_command
 from callsheet.deployments.progress import ProgressView
@@ -22,7 +20,7 @@ from callsheet.deployments.terminal import console_for, print_json
 from callsheet.tasks.campaign.plan import plan_document, save_plan
 from callsheet.tasks.campaign.quotes import Tell, check_budget
 from callsheet.tasks.campaign.stored_plans import PricedPlan, plan_from
-from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.errors import CallsheetError, SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
@@ -73,11 +71,5 @@ def _run_of(args: Namespace, plan: Plan, *words: str) -> str:
 
 
 async def _plan(args: Namespace, settings: Settings, tell: Tell) -> PricedPlan:
-    options = RunOptions(
-        sheet=args.sheet,
-        budget=budget_of(args),
-        select=args.select,
-        sandbox=settings.sandbox,
-        **words_of(args),
-    )
-    return await plan_from(args.sheet, sheet_options(args, settings), options, settings, tell=tell)
+    options = options_of(args).but(sandbox=settings.sandbox)
+    return await plan_from(options, settings, tell=tell)

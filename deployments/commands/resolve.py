@@ -13,7 +13,6 @@ from callsheet.deployments.commands.reading import campaign_of, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, table
 from callsheet.tasks.campaign.match import check_same_money
-from callsheet.tasks.campaign.values import RunOptions
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.service_state import PaidCall, resolve_call, unsettled_calls
@@ -78,7 +77,7 @@ async def _resolve_row(args: Namespace) -> dict[str, Any]:
             )
         if args.adopt:
             sandbox = args.sandbox or settings_of(args).sandbox
-            check_same_money(campaign, RunOptions(sheet="", sandbox=sandbox))
+            check_same_money(campaign, sandbox=sandbox)
             words = await _adopt(args, ledger, row, row.take)
         else:
             words = await _give_up(args, ledger, row, row.take)

@@ -28,16 +28,17 @@ from callsheet.tasks.aftercare.explain import run_line, service_of
 from callsheet.tasks.aftercare.retake import Offer, approve_offers, count_videos, offers, plan_of
 from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.match import is_other_money
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget
 from callsheet.tasks.campaign.run import Run, no_approval, open_run
-from callsheet.tasks.campaign.values import RunOptions, RunOutcome
+from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.reviews import kept_rows
 from callsheet.tasks.ledger.takes import RETAKEABLE
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits, parse_duration
+from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
 
 #: State -> why a row is not taken again, and what `{run}` does instead.
 _WHY_NOT = {
@@ -85,11 +86,10 @@ async def _main(args: Namespace) -> dict[str, Any]:
     choice = await _choose(args)
     if not choice.again and not (args.run and choice.as_is):
         return _nothing(choice, console)
-    max_wait = None if args.max_wait is None else parse_duration(args.max_wait)
     settings = settings_of(args)
     sheet = choice.campaign.sheet or ""
-    options = RunOptions(sheet=sheet, max_wait=max_wait, sandbox=settings.sandbox)
-    if is_other_money(choice.campaign, options):
+    options = RunOptions(sheet=sheet, max_wait=args.max_wait, sandbox=settings.sandbox)
+    if is_other_money(choice.campaign, sandbox=settings.sandbox):
         raise _other_service(choice.campaign)
     async with open_run(options, settings, no_approval) as run:
         found = await offers(run.at, choice.campaign, choice.again)

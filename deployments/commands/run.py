@@ -9,18 +9,23 @@ from __future__ import annotations
 from argparse import Namespace
 from contextlib import ExitStack
 
-from callsheet.deployments.commands.options import flow_parameters, ledger_note, settings_of
+from callsheet.deployments.commands.options import (
+    flow_parameters,
+    ledger_note,
+    options_of,
+    settings_of,
+)
 from callsheet.deployments.new_ledger import prepare_ledger
 from callsheet.deployments.process import run_command
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say
-from callsheet.tasks.values.amounts import parse_duration
 
 
 def main(args: Namespace) -> int:
     """Run a campaign from its sheet; the exit status is the outcome's."""
-    max_wait = None if args.max_wait is None else parse_duration(args.max_wait)
+    # What cannot be read is said before anything is begun.
+    options = options_of(args)
     found = settings_of(args)
     if args.workers is not None:
         _check_workers(args, found)
@@ -42,8 +47,10 @@ def main(args: Namespace) -> int:
 
         prefect = None
         if not args.without_prefect:
-            prefect = PrefectBeside(found.home, asked=flow_parameters(args), verbose=args.verbose)
-        return run_command(run_here(args, settings, prefect, max_wait=max_wait))
+            prefect = PrefectBeside(
+                found.home, asked=flow_parameters(args, options), verbose=args.verbose
+            )
+        return run_command(run_here(args, options, settings, prefect))
 
 
 def _check_workers(args: Namespace, settings: Settings) -> None:

@@ -14,8 +14,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.retake import Offer, approve_once, approve_wanted
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import as_shown, check_wanted
-from callsheet.tasks.campaign.stored_plans import PlanTerms, paid_lines, words_of_approval
+from callsheet.tasks.campaign.stored_plans import paid_lines, words_of_approval
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import (
@@ -60,7 +61,7 @@ def approve_on_board(
     connection: Connection,
     plan: KeptPlan,
     *,
-    terms: PlanTerms,
+    options: RunOptions,
     run_id: str,
     person: int,
     at: float,
@@ -83,13 +84,13 @@ def approve_on_board(
         return already
     _check_others(connection, plan, at)
     _check_allowance(connection, plan, by=by, allowance=approver.allowance, at=at)
-    if not approve_plan(connection, plan.id, terms=terms.as_json(), by=by, at=at):
+    if not approve_plan(connection, plan.id, terms=options.kept(), by=by, at=at):
         raise MovedOn("the plan does not stand any more; nothing was approved or spent")
     if sheet is not None and find_campaign(connection, plan.campaign) is None:
         made = partial(ensure_campaign, sheet=sheet.address, sheet_digest=sheet.digest)
-        made(connection, plan.campaign, at=at, origin=sheet.origin, sandbox=terms.sandbox)
+        made(connection, plan.campaign, at=at, origin=sheet.origin, sandbox=options.sandbox)
     if plan.kind == "retake":
-        approve_takes(connection, plan.id, terms, at=at)
+        approve_takes(connection, plan.id, options, at=at)
     ask_run(connection, run_id, plan_id=plan.id, campaign=plan.campaign, by=by, at=at)
     assert plan.document is not None
     rows = len(paid_lines(plan.document))
@@ -223,7 +224,7 @@ def _said(review: Review | None) -> dict[str, Any] | None:
     return {name: getattr(review, name) for name in ("verdict", "reason", "note", "by")}
 
 
-def approve_takes(connection: Connection, plan_id: str, terms: PlanTerms, *, at: float) -> None:
+def approve_takes(connection: Connection, plan_id: str, options: RunOptions, *, at: float) -> None:
     """Approve what a plan has shown; raise MovedOn where some of it is not as it was."""
     plan = find_plan(connection, plan_id)
     assert plan is not None
@@ -236,7 +237,7 @@ def approve_takes(connection: Connection, plan_id: str, terms: PlanTerms, *, at:
     wanted = [Quoted(row, parse_credits(lines[row.row]["quoted"])) for row in found]
     moved = sorted(lines.keys() - {row.row for row in found})
     moved += [row.row for row in found if not is_as_shown(row, lines[row.row])]
-    if not terms.even_kept:
+    if not options.even_kept:
         kept = kept_rows(connection, campaign.id)
         moved += [row.row for row in found if row.id in kept]
     if moved:
@@ -247,10 +248,10 @@ def approve_takes(connection: Connection, plan_id: str, terms: PlanTerms, *, at:
         campaign,
         wanted,
         by=by,
-        because=terms.because,
-        budget=terms.budget,
+        because=options.because,
+        budget=options.budget,
         at=at,
-        even_kept=terms.even_kept,
+        even_kept=options.even_kept,
     )
 
 

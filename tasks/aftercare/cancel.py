@@ -18,7 +18,6 @@ from callsheet.tasks.campaign.lease import leased
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.report_files import write_report
 from callsheet.tasks.campaign.run import Run
-from callsheet.tasks.campaign.values import RunOptions
 from callsheet.tasks.engine.context import Context, organisation_of
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.policy.decision import unwanted
@@ -92,7 +91,7 @@ async def carry_out(at: Context, campaign: Campaign, only: Collection[str]) -> N
     Returns when every row is settled, or will not be for now. Raises SpendRefused where the
     service is another than made them: what that does not know would be taken for gone.
     """
-    check_same_money(campaign, RunOptions(sheet=campaign.sheet or "", sandbox=at.settings.sandbox))
+    check_same_money(campaign, sandbox=at.settings.sandbox)
     loop = asyncio.get_running_loop()
     until = loop.time() + PATIENCE
     while True:

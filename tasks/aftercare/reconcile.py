@@ -32,7 +32,6 @@ from callsheet.tasks.aftercare.differences import (
 )
 from callsheet.tasks.campaign.lease import leased
 from callsheet.tasks.campaign.match import check_same_money
-from callsheet.tasks.campaign.values import RunOptions
 from callsheet.tasks.engine.policy.decision import FAILED, RUNNING
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
 from callsheet.tasks.ledger.ledger import Ledger
@@ -190,7 +189,7 @@ async def apply_changes(
     async with AsyncExitStack() as held:
         for campaign in await ledger.read(all_campaigns):
             if campaign.name in concerned:
-                check_same_money(campaign, RunOptions(sheet="", sandbox=sandbox))
+                check_same_money(campaign, sandbox=sandbox)
                 await held.enter_async_context(leased(ledger, campaign, clock=clock))
         done = []
         for one in comparison.differences:

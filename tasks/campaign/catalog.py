@@ -248,8 +248,8 @@ async def _in_ledger(
 async def _unpaid(ledger: Ledger, sheet: Sheet) -> set[str]:
     """Return the rows that a run would pay for."""
     from callsheet.tasks.campaign.match import name_campaign
+    from callsheet.tasks.campaign.options import RunOptions
     from callsheet.tasks.campaign.plan import plan_sheet
-    from callsheet.tasks.campaign.values import RunOptions
 
     options = RunOptions(sheet=sheet.address)
     plan = await plan_sheet(ledger, await name_campaign(ledger, sheet, options), options)

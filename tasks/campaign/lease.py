@@ -49,7 +49,7 @@ async def carry_only(
     Raises Parked when another process is at work on the campaign for longer than `wait` seconds
     (None: no matter how long), SpendRefused where what it has is of the other kind of service.
     """
-    check_same_money(campaign, run.options)
+    check_same_money(campaign, sandbox=run.options.sandbox)
     run.campaign = campaign
     run.only = frozenset(names)
     await hold_campaign(run, campaign, wait=wait)

@@ -16,8 +16,8 @@ from functools import partial
 from itertools import chain, count
 from pathlib import Path, PurePath
 
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.selection import check_selection, parse_selection
-from callsheet.tasks.campaign.values import RunOptions
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
     PaidElsewhere,
@@ -72,7 +72,7 @@ async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sh
     # Read after it, so that a campaign which another run makes meanwhile is among them.
     known = {one.name: one for one in await ledger.read(all_campaigns)}
     for number, name in before:
-        if is_other_money(known[name], options):
+        if is_other_money(known[name], sandbox=options.sandbox):
             continue
         if name == sheet.campaign:
             return sheet
@@ -80,7 +80,7 @@ async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sh
             words = f"continues campaign {name}, as in its last run"
             return _renamed(sheet, name, words)
     campaign = known.get(sheet.campaign)
-    if campaign is None or not is_other_money(campaign, options):
+    if campaign is None or not is_other_money(campaign, sandbox=options.sandbox):
         return sheet
     if not await ledger.read(partial(is_begun, campaign_id=campaign.id)):
         return sheet
@@ -90,21 +90,21 @@ async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sh
     return _renamed(sheet, name, is_real if options.sandbox else tried)
 
 
-def is_other_money(campaign: Campaign, options: RunOptions) -> bool:
+def is_other_money(campaign: Campaign, *, sandbox: bool) -> bool:
     """Return whether a campaign has a sandbox's videos and the run would make real ones, or so."""
-    return campaign.sandbox is not None and campaign.sandbox != options.sandbox
+    return campaign.sandbox is not None and campaign.sandbox != sandbox
 
 
-def check_same_money(campaign: Campaign, options: RunOptions) -> None:
+def check_same_money(campaign: Campaign, *, sandbox: bool) -> None:
     """Raise SpendRefused for what a sandbox was to make and a service would, or the reverse."""
-    if is_other_money(campaign, options):
-        raise SpendRefused(_other_money_words(campaign, options))
+    if is_other_money(campaign, sandbox=sandbox):
+        raise SpendRefused(_other_money_words(campaign, sandbox=sandbox))
 
 
-def _other_money_words(campaign: Campaign, options: RunOptions) -> str:
+def _other_money_words(campaign: Campaign, *, sandbox: bool) -> str:
     tried = "was only tried with --sandbox: its videos and credits are not real"
     real = "was made with the real service, and --sandbox would mix test videos with its videos"
-    return f"campaign {campaign.name} {real if options.sandbox else tried}; nothing was spent"
+    return f"campaign {campaign.name} {real if sandbox else tried}; nothing was spent"
 
 
 def _beside(campaign: Campaign, known: Mapping[str, Campaign], options: RunOptions) -> str:
@@ -112,7 +112,9 @@ def _beside(campaign: Campaign, known: Mapping[str, Campaign], options: RunOptio
     stem = f"{campaign.name}-{'sandbox' if options.sandbox else 'real'}"
     names = chain([stem], (f"{stem}-{number}" for number in count(2)))
     return next(
-        name for name in names if name not in known or not is_other_money(known[name], options)
+        name
+        for name in names
+        if name not in known or not is_other_money(known[name], sandbox=options.sandbox)
     )
 
 
@@ -131,7 +133,7 @@ async def match_sheet(
     campaign = None
     if ledger is not None:
         campaign = await ledger.read(partial(find_campaign, name=sheet.campaign))
-        if campaign is not None and is_other_money(campaign, options):
+        if campaign is not None and is_other_money(campaign, sandbox=options.sandbox):
             # What was approved of a trial is not approved with a service that costs.
             if await ledger.read(partial(is_begun, campaign_id=campaign.id)):
                 return Match(refusal=await _other_service(ledger, sheet, options, campaign))
@@ -240,7 +242,7 @@ async def _other_service(
     known = {one.name: one for one in await ledger.read(all_campaigns)}
     other = _beside(campaign, known, options)
     return SpendRefused(
-        _other_money_words(campaign, options),
+        _other_money_words(campaign, sandbox=options.sandbox),
         remedy="to make a separate campaign:\n"
         f"  {suggest_run(sheet.address, other, *options.typed)}",
     )

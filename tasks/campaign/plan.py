@@ -15,8 +15,9 @@ from typing import Any, overload
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.options import SAID, RunOptions, Said
 from callsheet.tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
-from callsheet.tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
+from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, paid_elsewhere
 from callsheet.tasks.ledger.diff import RowDiff, diff_row, diff_sheet

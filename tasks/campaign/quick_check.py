@@ -37,7 +37,7 @@ async def named_offline(sheet: Sheet, settings: Settings, *, new_campaign: bool)
     if not _has(settings.ledger, query, *values):
         return sheet
     from callsheet.tasks.campaign.match import name_campaign
-    from callsheet.tasks.campaign.values import RunOptions
+    from callsheet.tasks.campaign.options import RunOptions
     from callsheet.tasks.ledger.ledger import open_ledger
 
     options = RunOptions(sheet=sheet.address, new_campaign=new_campaign)

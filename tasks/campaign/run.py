@@ -9,16 +9,17 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.selection import Selection, parse_selection
 from callsheet.tasks.campaign.spent import telling_what_was_spent
-from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.workers import Workers, WorkerStarter
 from callsheet.tasks.engine.context import Context, connect
 from callsheet.tasks.engine.engine import Engine
@@ -291,7 +292,7 @@ async def open_run(
         AsyncExitStack() as holding,
     ):
         # Whatever was approved with: what is spent is what the settings lead to.
-        options = replace(options, sandbox=settings.sandbox)
+        options = options.but(sandbox=settings.sandbox)
         # A hundred thousand briefs and lines of a plan are no garbage, and looked through for long.
         holding.enter_context(search_of_new())
         run = Run(options=options, at=at, approval=approval, holding=holding)

@@ -51,7 +51,7 @@ from callsheet.tasks.runtime.errors import SpendRefused, StoreError, StoreUnusab
 from callsheet.tasks.runtime.process import search_of_new
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.runtime.telemetry import span, spanned
-from callsheet.tasks.sheet import Sheet, SheetOptions, read_sheet
+from callsheet.tasks.sheet import Sheet, read_sheet
 from callsheet.tasks.webhooks import Subscriber
 from callsheet.tasks.webhooks.listener import following_hints
 
@@ -72,15 +72,7 @@ async def read_step(sheet: str) -> str:
     """Read the sheet; return the campaign's name. Raises SheetError with every problem."""
     run = current_run()
     if run.sheet is None:
-        options = SheetOptions(
-            campaign=run.options.campaign,
-            budget=run.options.budget,
-            delimiter=run.options.delimiter,
-            worksheet=run.options.worksheet,
-            hidden_rows=run.options.hidden_rows or run.at.settings.hidden_rows,
-            name_template=run.at.settings.names,
-        )
-        found = await read_sheet(sheet, options)
+        found = await read_sheet(sheet, run.options.reading(run.at.settings))
         run.sheet = await name_campaign(run.at.ledger, found, run.options)
     return run.sheet.campaign
 
@@ -107,7 +99,7 @@ async def plan_step(campaign: str) -> None:
     at = run.at
     # Whoever gave it another sheet was told what that retires; a saved plan says it by itself.
     told = match.moved and not run.options.saved_plan
-    options = replace(run.options, retire=run.options.retire or told)
+    options = run.options.but(retire=run.options.retire or told)
     plan = await plan_sheet(at.ledger, sheet, options)
     await _sync(run, plan)
     if await find_earlier(run, run.campaign):

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import at_price, plan_document, plan_sheet, priced
 from callsheet.tasks.campaign.quotes import Tell, ask_balance, ask_prices
-from callsheet.tasks.campaign.values import Plan, PlanLine, RunOptions
+from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.audit_log import note_act
@@ -25,7 +25,6 @@ from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.plans import (
     KeptPlan,
-    KeptSheet,
     PlanKind,
     begin_plan,
     find_plan,
@@ -35,7 +34,7 @@ from callsheet.tasks.ledger.quotes import PricedRow
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
-from callsheet.tasks.sheet import HiddenRows, Sheet, SheetOptions, read_sheet
+from callsheet.tasks.sheet import Sheet, read_sheet
 from callsheet.tasks.values.amounts import as_text, parse_credits
 
 # A plan as the board keeps it: what was asked for, what it said, and whether that still holds.
@@ -43,65 +42,6 @@ from callsheet.tasks.values.amounts import as_text, parse_credits
 
 #: Rows that are named where something has moved on; of more the number is said.
 NAMED = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanTerms:
-    """What a plan was asked for, of a sheet or, with `rows`, of other takes of a campaign's rows.
-
-    `sandbox` says whether it was priced by a sandbox of the board's own. With `keep_budget` the
-    person who approves gave no budget: one that the campaign has stays.
-    """
-
-    campaign: str | None = None
-    select: str | None = None
-    budget: Decimal | None = None
-    keep_budget: bool = False
-    hidden_rows: HiddenRows | None = None
-    new_campaign: bool = False
-    same_campaign: bool = False
-    sandbox: bool = False
-    rows: tuple[str, ...] | None = None
-    because: str | None = None
-    even_kept: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the terms as they are kept."""
-        rows = None if self.rows is None else list(self.rows)
-        budget = None if self.budget is None else str(self.budget)
-        return {**self.__dict__, "budget": budget, "rows": rows}
-
-    @classmethod
-    def read(cls, kept: Mapping[str, Any]) -> PlanTerms:
-        """Read terms that were kept."""
-        rows = kept.get("rows")
-        known = {name: kept[name] for name in cls.__dataclass_fields__ if name in kept}
-        budget = parse_credits(kept.get("budget"))
-        return cls(**{**known, "budget": budget, "rows": None if rows is None else tuple(rows)})
-
-    def options(self, sheet: KeptSheet) -> RunOptions:
-        """Return what a run of the sheet is asked for: what is retired is approved with it."""
-        return RunOptions(
-            sheet=sheet.place,
-            campaign=self.campaign,
-            budget=self.budget,
-            keep_budget=self.keep_budget,
-            select=self.select,
-            hidden_rows=self.hidden_rows,
-            new_campaign=self.new_campaign,
-            same_campaign=self.same_campaign,
-            sandbox=self.sandbox,
-            saved_plan=True,
-        )
-
-    def sheet_options(self, settings: Settings) -> SheetOptions:
-        """Return how the sheet is to be read."""
-        return SheetOptions(
-            campaign=self.campaign,
-            budget=self.budget,
-            hidden_rows=self.hidden_rows or settings.hidden_rows,
-            name_template=settings.names,
-        )
 
 
 def run_document(found: PricedPlan) -> dict[str, Any]:
@@ -194,18 +134,13 @@ class PricedPlan(NamedTuple):
 
 
 async def plan_from(
-    address: str,
-    reading: SheetOptions,
-    options: RunOptions,
-    settings: Settings,
-    *,
-    tell: Tell | None = None,
+    options: RunOptions, settings: Settings, *, tell: Tell | None = None
 ) -> PricedPlan:
     """Read a sheet and return its plan with prices: `plan_with_prices`.
 
     It makes nothing, not even an empty ledger. Raises SheetError with every problem.
     """
-    sheet = await read_sheet(address, reading)
+    sheet = await read_sheet(options.sheet, options.reading(settings))
     file = ledger_file(ledger_url(settings.ledger))
     if file is not None and not file.exists():
         return await plan_with_prices(None, sheet, options, settings, tell=tell)

@@ -1,4 +1,4 @@
-"""What a run is asked for, what it would do, and what comes of it."""
+"""What a run would do, and what comes of it."""
 
 from __future__ import annotations
 
@@ -6,66 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
-from callsheet.tasks.ledger.accounts import Account, AtLimit
+from callsheet.tasks.campaign.options import Said
+from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import Campaign, PaidElsewhere, Tally
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.earlier_takes import EarlierTake
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.values.amounts import as_number
 from callsheet.tasks.values.briefs import CREATE
-
-if TYPE_CHECKING:
-    # Whoever reads rows need not pay for reading sheets.
-    from callsheet.tasks.sheet import HiddenRows
-
-#: What a person may say of a sheet and its campaign: the names of options.
-Said = Literal["new_campaign", "same_campaign"]
-SAID: tuple[Said, ...] = get_args(Said)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """What a run is asked for: a sheet and the limits put on it; `max_wait` in seconds."""
-
-    sheet: str
-    campaign: str | None = None
-    budget: Decimal | None = None
-    #: A budget that the campaign has counts, whatever is said here or in the sheet.
-    keep_budget: bool = False
-    select: str | None = None
-    max_wait: float | None = None
-    delimiter: str | None = None
-    worksheet: str | None = None
-    #: What becomes of rows that a workbook hides; None: asked when one would be paid for.
-    hidden_rows: HiddenRows | None = None
-    #: Make videos that an earlier, lost ledger may have paid for, too long ago to be told.
-    pay_again: bool = False
-    #: What this run alone may set aside.
-    run_budget: Decimal | None = None
-    #: By what its own budget is counted, where it may be begun anew and is the same run then.
-    run_id: str | None = None
-    #: None: a plan beyond the campaign's budget is refused whole, before anything is spent.
-    at_limit: AtLimit | None = None
-    #: What to do while another run has the campaign: wait for it, or leave at once.
-    if_running: Literal["wait", "leave"] = "wait"
-    #: How videos are found: by webhooks where there are any (auto), never, or not without them.
-    wait: Literal["auto", "poll", "webhook"] = "auto"
-    #: A person's word: make what another campaign has paid for again, as a campaign of its own.
-    new_campaign: bool = False
-    #: A person's word: the sheet is its campaign's, though it comes from elsewhere and differs.
-    same_campaign: bool = False
-    #: A person's word: rows that left the sheet are retired, however many.
-    retire: bool = False
-    #: Whether a saved plan is to be carried out: what is retired is approved with it.
-    saved_plan: bool = False
-    #: Whether the service is a sandbox of our own, whose videos and credits are not real.
-    sandbox: bool = False
-    #: How many workers carry it; None: it is carried here.
-    workers: int | None = None
-    #: Options that were typed, for the commands that are suggested.
-    typed: tuple[str, ...] = ()
 
 
 class PlanLine(NamedTuple):

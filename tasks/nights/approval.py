@@ -14,10 +14,11 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.match import Match
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement
-from callsheet.tasks.campaign.stored_plans import PlanTerms, PricedPlan, ask_plan, run_document
+from callsheet.tasks.campaign.stored_plans import PricedPlan, ask_plan, run_document
 from callsheet.tasks.campaign.uploads import fit_name, keep_bytes
-from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.nightly_runs import KeptNight, approve_in_night
 from callsheet.tasks.ledger.plans import (
@@ -142,14 +143,14 @@ async def keep_plan(
     kept = KeptSheet(
         id=uuid4().hex, name=name, place=sheet.address, digest=digest, added_by=by, added_at=at
     )
-    terms = PlanTerms(
+    terms = RunOptions(
         campaign=plan.campaign,
         budget=options.budget,
         hidden_rows=settings.hidden_rows,
         sandbox=options.sandbox,
     )
     document = run_document(PricedPlan(sheet, plan, Match()))
-    new = _NewPlan(kept, terms.as_json(), document, plan.total, plan.campaign)
+    new = _NewPlan(kept, terms.kept(), document, plan.total, plan.campaign)
     return await ledger.write(partial(_keep, new=new, by=by, at=at))
 
 

@@ -12,7 +12,6 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.report import exit_status
-from callsheet.tasks.campaign.values import RunOptions
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
 from callsheet.tasks.ledger.inbox_sheets import (
@@ -116,8 +115,7 @@ def resting(connection: Connection, known: SweptSheet, *, sandbox: bool) -> Shee
     What a sandbox made is nothing that was made, where the service is none, and the reverse.
     """
     campaign = find_campaign(connection, known.campaign or "")
-    options = RunOptions(sheet=known.name, sandbox=sandbox)
-    if campaign is None or is_other_money(campaign, options):
+    if campaign is None or is_other_money(campaign, sandbox=sandbox):
         return None
     states: frozenset[Any] = frozenset(states_of(connection, campaign.id))
     status, before = exit_status(states), 3 if known.outcome == "needs-person" else 0

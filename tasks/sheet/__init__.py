@@ -1,5 +1,5 @@
 """Sheets to briefs. Knows no service, no ledger and no Prefect."""
 
 from callsheet.tasks.sheet.read import parse_sheet, read_sheet
-from callsheet.tasks.sheet.table import HiddenRows, Sheet, SheetOptions
+from callsheet.tasks.sheet.table import Sheet, SheetOptions
 from callsheet.tasks.sheet.text import template_problem

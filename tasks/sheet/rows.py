@@ -22,10 +22,10 @@ from callsheet.tasks.sheet.columns import (
 )
 from callsheet.tasks.sheet.grid import GridRows
 from callsheet.tasks.sheet.guesses import Guesses, Patterns
-from callsheet.tasks.sheet.table import Cell, Findings, HiddenRows, Row, Table, Where
+from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Where
 from callsheet.tasks.sheet.text import content_id, fold, is_blank, row_id_fault
 from callsheet.tasks.sheet.trees import read_object
-from callsheet.tasks.values.briefs import CREATE, Brief, CaptionFormat, Json
+from callsheet.tasks.values.briefs import CREATE, Brief, CaptionFormat, HiddenRows, Json
 from callsheet.tasks.values.requests import REQUESTS
 
 # A table to briefs: what each row asks for, and what is Callsheet's own about it.

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, NoReturn, TypedDict, Unpack, overload
+from typing import Any, NamedTuple, NoReturn, TypedDict, Unpack, overload
 
 from callsheet.tasks.runtime.errors import Problem, SheetError
 from callsheet.tasks.sheet.text import MAX_BYTES
 from callsheet.tasks.values.amounts import say_bytes
-from callsheet.tasks.values.briefs import Brief, Json, SheetOrigin
+from callsheet.tasks.values.briefs import Brief, HiddenRows, Json, SheetOrigin
 
 # The one shape every format is read into: rows of named cells that know where they stand.
 
@@ -173,10 +173,6 @@ def is_total(line: Line) -> bool:
 
 
 # What is asked of a sheet, and what comes out of it.
-
-
-#: What becomes of rows that a workbook hides, or that a filter leaves out of it.
-HiddenRows = Literal["skip", "read"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,8 @@ from callsheet.tasks.runtime.redact import unsigned
 
 Json = Any
 CaptionFormat = Literal["srt", "vtt"]
+#: What becomes of rows that a workbook hides, or that a filter leaves out of it.
+HiddenRows = Literal["skip", "read"]
 
 #: What a row asks for when it does not say: `POST /videos`. It alone takes an idempotency key.
 CREATE = "create"

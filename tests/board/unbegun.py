@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from callsheet.tasks.aftercare.approval import approve_on_board
-from callsheet.tasks.campaign.stored_plans import PlanTerms
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.uploads import parse_kept
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.people import find_person
@@ -38,12 +38,12 @@ async def approved_plan(
     async with await open_ledger(settings.ledger) as ledger:
         found = await ledger.read(partial(find_plan, plan_id=plan["plan"]))
         assert found is not None
-        terms = PlanTerms.read(found.terms)
-        approve = partial(approve_on_board, plan=found, terms=terms, run_id=f"run-{name}")
+        options = RunOptions.of(found.terms)
+        approve = partial(approve_on_board, plan=found, options=options, run_id=f"run-{name}")
         if found.sheet_id is not None:
             kept = await ledger.read(partial(find_sheet, sheet_id=found.sheet_id))
             assert kept is not None
-            read = parse_kept(settings, kept, terms.sheet_options(settings))
+            read = parse_kept(settings, kept, options.reading(settings))
             approve = partial(approve, sheet=read)
         at = found.made_at + 1
         ann = await ledger.read(partial(find_person, name="Ann"))

@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 
 from callsheet.flows.pipeline import PLAIN, prepare
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import open_run
 from callsheet.tasks.campaign.steps import produce_step
 from callsheet.tasks.campaign.steps import production as producing
-from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import VideoService
 from callsheet.tasks.store import Fetcher

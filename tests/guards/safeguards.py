@@ -781,7 +781,7 @@ MUTATIONS = (
     Mutation(
         "what is under way is carried with the kind of service it was begun with",
         "tasks/campaign/lease.py",
-        "    check_same_money(campaign, run.options)\n",
+        "    check_same_money(campaign, sandbox=run.options.sandbox)\n",
         "",
         ("tests/pipeline/test_nightly.py::test_a_trial_is_left_alone_by_nights_that_cost",),
     ),
@@ -795,14 +795,14 @@ MUTATIONS = (
     Mutation(
         "a board leaves what was approved with other money to a board that has that",
         "deployments/board/run_monitor.py",
-        "if plan is None or PlanTerms.read(plan.terms).sandbox != self._board.sandbox:",
+        "if plan is None or RunOptions.of(plan.terms).sandbox != self._board.sandbox:",
         "if plan is None:",
         OTHER_MONEY,
     ),
     Mutation(
         "which money a run spends its settings say",
         "tasks/campaign/run.py",
-        "options = replace(options, sandbox=settings.sandbox)",
+        "options = options.but(sandbox=settings.sandbox)",
         "pass",
         ("tests/unit/campaign/test_run.py",),
     ),
@@ -823,15 +823,14 @@ MUTATIONS = (
     Mutation(
         "another service is not asked to cancel",
         "tasks/aftercare/cancel.py",
-        '    check_same_money(campaign, RunOptions(sheet=campaign.sheet or "", '
-        "sandbox=at.settings.sandbox))\n",
+        "    check_same_money(campaign, sandbox=at.settings.sandbox)\n",
         "",
         ("tests/pipeline/test_cancel.py",),
     ),
     Mutation(
         "a price of a sandbox is not approved for videos that cost",
         "flows/campaign.py",
-        "        check_same_money(found, run.options)\n",
+        "        check_same_money(found, sandbox=run.options.sandbox)\n",
         "",
         ("tests/pipeline/test_prefect_verbs.py",),
     ),

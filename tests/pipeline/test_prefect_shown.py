@@ -38,7 +38,7 @@ from prefect import flow
 from callsheet.flows.campaign import run_campaign
 from callsheet.flows.shown import showing
 from callsheet.tasks.campaign.run import no_approval, open_run
-from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.runtime.settings import load_settings
 
 @flow

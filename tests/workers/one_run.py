@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from callsheet.flows.pipeline import PLAIN, run_pipeline
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import open_run
-from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.settings import load_settings

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from callsheet.flows.pipeline import PLAIN, run_pipeline
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run, open_run
-from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.settings import load_settings
 from tests.launcher import Process, launcher

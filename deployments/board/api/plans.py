@@ -13,7 +13,7 @@ from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, View
 from callsheet.deployments.board.problem_details import Moment
 from callsheet.deployments.board.services.plans import approve, plan_of_sheet, see_plan
 from callsheet.deployments.board.services.rows import cancel, carry_on, plan_of_retakes, see_run
-from callsheet.tasks.campaign.stored_plans import PlanTerms
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.plans import PlanState
 
 # `/plans`: asked for of a sheet, looked at, approved.
@@ -122,8 +122,8 @@ class ApprovedOut(BaseModel):
 @router.post("", status_code=202, response_model=PlanBegun)
 async def make_plan(asked: PlanAsked, board: TheBoard, person: Reviewer) -> dict[str, str]:
     """Have a plan made: what would happen to every row, and its price. Spends nothing."""
-    terms = PlanTerms(**asked.model_dump(exclude={"sheet"}))
-    return {"plan": await plan_of_sheet(board, person, asked.sheet, terms), "state": "quoting"}
+    options = RunOptions.of(asked.model_dump(exclude={"sheet"}))
+    return {"plan": await plan_of_sheet(board, person, asked.sheet, options), "state": "quoting"}
 
 
 @router.get("/{plan}", response_model=PlanOut)

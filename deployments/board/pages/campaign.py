@@ -22,7 +22,7 @@ from callsheet.deployments.board.row_filters import FOR_A_PERSON, RowView, rows_
 from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
 from callsheet.deployments.board.services.rows import carry_on, see_runs
 from callsheet.tasks.aftercare.export import Format, What, export
-from callsheet.tasks.campaign.stored_plans import PlanTerms
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
 from callsheet.tasks.ledger.gauges import KINDS, keep_rates
 from callsheet.tasks.ledger.people import Person
@@ -263,8 +263,8 @@ async def again(board: TheBoard, person: Approver, campaign: str) -> Response:
             title="Which sheet?",
             remedy="Hand it in under New campaign: a campaign of that name is gone on with.",
         )
-    terms = PlanTerms.read({**plan.terms, "select": None})
-    new = await plan_of_sheet(board, person, plan.sheet_id, terms)
+    options = RunOptions.of(plan.terms, select=None)
+    new = await plan_of_sheet(board, person, plan.sheet_id, options)
     return RedirectResponse(f"/plans/{part(new)}", 303)
 
 

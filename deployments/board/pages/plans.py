@@ -31,7 +31,7 @@ from callsheet.deployments.board.services.sheets import (
     see_sheet,
 )
 from callsheet.deployments.board.uploads import HandedForm, upload_in
-from callsheet.tasks.campaign.stored_plans import PlanTerms
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.runtime.errors import BadInput, Problem, SheetError
 from callsheet.tasks.values.amounts import parse_credits
@@ -112,15 +112,13 @@ async def again(
         if seen.plan.sheet_id is None or seen.plan.kind != "run":
             new = await plan_anew(board, person, seen.plan, words="a person asked for a new one")
         else:
-            terms = PlanTerms.read(
-                {
-                    **seen.plan.terms,
-                    "campaign": campaign.strip() or seen.plan.terms.get("campaign"),
-                    "select": select.strip() or None,
-                    "budget": _amount(budget),
-                }
+            before = RunOptions.of(seen.plan.terms)
+            options = before.but(
+                campaign=campaign.strip() or before.campaign,
+                select=select.strip() or None,
+                budget=_amount(budget),
             )
-            new = await plan_of_sheet(board, person, seen.plan.sheet_id, terms)
+            new = await plan_of_sheet(board, person, seen.plan.sheet_id, options)
     except (BadInput, ProblemDetails) as error:
         return await _refused(request, board, person, plan_id, error)
     return RedirectResponse(f"/plans/{part(new)}", 303)
@@ -225,7 +223,7 @@ async def check(request: Request, board: TheBoard, person: Reviewer) -> Response
     if seen.problems or (seen.hidden and form.hidden_rows is None):
         return show(seen=seen, form=form)
     try:
-        plan = await plan_of_sheet(board, person, seen.kept.id, form.terms())
+        plan = await plan_of_sheet(board, person, seen.kept.id, form.options())
     except (SheetError, BadInput, ProblemDetails) as error:
         return show(seen=seen, form=form, refused=_sheet_refused(error))
     return RedirectResponse(f"/plans/{plan}", 303)
@@ -252,12 +250,12 @@ class _Filled:
             found.hidden_rows = fields.get("hidden_rows")
         return found
 
-    def terms(self) -> PlanTerms:
+    def options(self) -> RunOptions:
         """Return what is asked for; raise BadInput for a budget that is no amount."""
         budget = parse_credits(self.budget) if self.budget else None
         if self.budget and budget is None:
             raise BadInput(f'"{self.budget[:40]}" is no amount of credits', remedy="write 120")
-        return PlanTerms(
+        return RunOptions(
             campaign=self.campaign or None,
             select=self.select or None,
             budget=budget,

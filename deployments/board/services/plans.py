@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -20,10 +20,10 @@ from callsheet.deployments.board.services.sheets import (
 )
 from callsheet.deployments.board.uploads import fetch_again
 from callsheet.tasks.aftercare.approval import approve_on_board, is_as_shown, rows_named
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import ask_prices
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.campaign.stored_plans import (
-    PlanTerms,
     ask_plan,
     differences,
     paid_lines,
@@ -87,23 +87,23 @@ async def approve(
     if run := await board.read(partial(run_for, plan_id=plan_id)):
         return _answer(run)
     await _check_state(board, person, plan)
-    terms = PlanTerms.read(plan.terms)
+    options = RunOptions.of(plan.terms)
     if budget is not None:
-        terms = replace(terms, budget=budget)
+        options = options.but(budget=budget)
     elif plan.made_by != person.name:
         # A reviewer asks for a budget with a plan, or writes it into a sheet; an approver gives it.
-        terms = replace(terms, keep_budget=True)
-    _check_sandbox(board, terms)
+        options = options.but(keep_budget=True)
+    _check_sandbox(board, options)
     sheet: Sheet | None = None
     if plan.kind == "run":
-        sheet = await _check_run(board, person, plan, terms)
+        sheet = await _check_run(board, person, plan, options)
     else:
-        await _check_retake(board, person, plan, terms)
+        await _check_retake(board, person, plan, options)
     change = partial(
         approve_on_board,
         plan=plan,
         sheet=sheet,
-        terms=terms,
+        options=options,
         run_id=board.token(),
         person=person.id,
         at=board.clock(),
@@ -139,15 +139,15 @@ async def _check_state(board: Board, person: Person, plan: KeptPlan) -> None:
         raise await _moved_on(board, person, plan, ["its prices have stopped holding"])
 
 
-def _check_sandbox(board: Board, terms: PlanTerms) -> None:
-    if terms.sandbox != board.sandbox:
-        made = "with --sandbox" if terms.sandbox else "with a real service"
+def _check_sandbox(board: Board, options: RunOptions) -> None:
+    if options.sandbox != board.sandbox:
+        made = "with --sandbox" if options.sandbox else "with a real service"
         raise ProblemDetails(
             409, f"the plan was made by a board {made}; nothing was approved or spent"
         )
 
 
-async def _check_run(board: Board, person: Person, plan: KeptPlan, terms: PlanTerms) -> Sheet:
+async def _check_run(board: Board, person: Person, plan: KeptPlan, options: RunOptions) -> Sheet:
     """Return the sheet as it was planned; raise ProblemDetails for what has moved on."""
     assert plan.document is not None
     assert plan.sheet_id is not None
@@ -162,8 +162,9 @@ async def _check_run(board: Board, person: Person, plan: KeptPlan, terms: PlanTe
         seen = await hand_in_fetched(board, person, fetched=fetched, place=kept.place)
         words = [f"the sheet at {kept.place} has changed"]
         raise await _moved_on(board, person, plan, words, sheet_id=seen.kept.id)
-    sheet = await parsed(board, kept, terms, person)
-    found = await plan_unpriced(board.ledger, sheet, terms.options(kept), board.settings)
+    sheet = await parsed(board, kept, options, person)
+    run = options.of_sheet(kept.place)
+    found = await plan_unpriced(board.ledger, sheet, run, board.settings)
     wanted = {line.row for line in found.plan.spending}
     asked = await _prices_now(board, [b for b in found.sheet.briefs if b.row in wanted])
     now = with_known_prices(plan.document, found.plan, asked)
@@ -176,7 +177,7 @@ async def _check_run(board: Board, person: Person, plan: KeptPlan, terms: PlanTe
     return found.sheet
 
 
-async def _check_retake(board: Board, person: Person, plan: KeptPlan, terms: PlanTerms) -> None:
+async def _check_retake(board: Board, person: Person, plan: KeptPlan, options: RunOptions) -> None:
     assert plan.document is not None
     campaign = await board.read(partial(find_campaign, name=plan.campaign))
     if campaign is None:
@@ -196,7 +197,7 @@ async def _check_retake(board: Board, person: Person, plan: KeptPlan, terms: Pla
             moved.append(f"{row}: {as_text(before)} credits then, now {now}")
     if moved:
         raise await _moved_on(board, person, plan, moved)
-    budget = campaign.budget if terms.budget is None else terms.budget
+    budget = campaign.budget if options.budget is None else options.budget
     committed = campaign.reserved + campaign.charged
     unpriced = int(plan.document["credits"]["unpriced"])
     _check_budget(budget, committed, plan.total or Decimal(0), unpriced=unpriced)
@@ -334,17 +335,17 @@ class PlanView:
         }
 
 
-async def plan_of_sheet(board: Board, person: Person, sheet_id: str, terms: PlanTerms) -> str:
+async def plan_of_sheet(board: Board, person: Person, sheet_id: str, options: RunOptions) -> str:
     """Have a plan made of a sheet; return its id, while it is being quoted.
 
     Raises BadInput for a selection that cannot be read, ProblemDetails (422) with the problems of
     the sheet, or where a workbook hides rows and nobody said whether they are wanted.
     """
     kept = await kept_sheet(board, sheet_id)
-    parse_selection(terms.select)
-    terms = PlanTerms.read({**terms.as_json(), "sandbox": board.sandbox})
+    parse_selection(options.select)
+    options = options.but(sandbox=board.sandbox)
     try:
-        sheet = await parsed(board, kept, terms, person)
+        sheet = await parsed(board, kept, options, person)
     except SheetError as error:
         problems = [problem_json(one) for one in error.problems]
         raise ProblemDetails(
@@ -357,10 +358,10 @@ async def plan_of_sheet(board: Board, person: Person, sheet_id: str, terms: Plan
             title="Are hidden rows wanted?",
             remedy='say "hidden_rows": "skip" to leave them out, "read" to make videos of them too',
         )
-    options = terms.options(kept)
-    named = await plan_unpriced(board.ledger, sheet, options, board.settings)
+    run = options.of_sheet(kept.place)
+    named = await plan_unpriced(board.ledger, sheet, run, board.settings)
     change = partial(ask_plan, kind="run", campaign=named.sheet.campaign, sheet_id=kept.id)
-    return await _begin(board, person, change, terms)
+    return await _begin(board, person, change, options)
 
 
 async def see_plan(board: Board, person: Person, plan_id: str) -> PlanView:
@@ -417,9 +418,9 @@ async def kept_plan(board: Board, plan_id: str) -> KeptPlan:
     return plan
 
 
-async def _begin(board: Board, person: Person, change: Any, terms: PlanTerms) -> str:
+async def _begin(board: Board, person: Person, change: Any, options: RunOptions) -> str:
     plan_id = board.token()
-    begun = partial(change, plan_id=plan_id, terms=terms.as_json())
+    begun = partial(change, plan_id=plan_id, terms=options.kept())
     await board.write(partial(begun, by=person.name, at=board.clock()))
     board.attention.set()
     return plan_id

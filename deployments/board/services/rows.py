@@ -15,9 +15,9 @@ from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.aftercare.approval import cancel_on_board
 from callsheet.tasks.aftercare.cancel import LIVE, carry_out, endings, needs_service
 from callsheet.tasks.campaign.match import is_other_money
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.selection import choose_rows
-from callsheet.tasks.campaign.stored_plans import PlanTerms, ask_plan
-from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.campaign.stored_plans import ask_plan
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.engine.owner import name_of
 from callsheet.tasks.ledger.audit_log import note_act
@@ -117,7 +117,7 @@ async def _carry_out(board: Board, campaign: Campaign, only: Collection[str]) ->
 
 
 def _is_other(board: Board, campaign: Campaign) -> bool:
-    return is_other_money(campaign, RunOptions(sheet="", sandbox=board.sandbox))
+    return is_other_money(campaign, sandbox=board.sandbox)
 
 
 async def _rows(board: Board, campaign: Campaign, names: Collection[str]) -> list[CampaignRow]:
@@ -151,13 +151,13 @@ async def plan_of_retakes(
             422, "say which rows are to be taken again", remedy='"rows": [...] or "select": "..."'
         )
     found = await campaign_named(board, campaign)
-    if is_other_money(found, RunOptions(sheet=found.sheet or "", sandbox=board.sandbox)):
+    if is_other_money(found, sandbox=board.sandbox):
         made = "with --sandbox" if found.sandbox else "with a real service"
         raise ProblemDetails(409, f"campaign {campaign} was made {made}; nothing was spent")
     chosen = await _choose(board.ledger, found, rows, select)
     if not (even_kept and rows):
         chosen = await _without_kept(board.ledger, found, chosen, named=bool(rows))
-    terms = PlanTerms(
+    options = RunOptions(
         rows=tuple(row.row for row in chosen),
         because=because,
         even_kept=even_kept,
@@ -165,7 +165,7 @@ async def plan_of_retakes(
     )
     plan_id = board.token()
     change = partial(ask_plan, plan_id=plan_id, kind="retake", campaign=campaign)
-    change = partial(change, terms=terms.as_json(), by=person.name, at=board.clock())
+    change = partial(change, terms=options.kept(), by=person.name, at=board.clock())
     await board.write(change)
     board.attention.set()
     return plan_id

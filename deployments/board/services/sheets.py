@@ -15,7 +15,8 @@ from typing import Any
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.uploads import InboxFile, fetch_address, list_inbox, make_room
-from callsheet.tasks.campaign.stored_plans import PlanTerms, plan_unpriced
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.stored_plans import plan_unpriced
 from callsheet.tasks.campaign.uploads import fit_name, keep_bytes
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.diff import Action
@@ -160,21 +161,23 @@ async def kept_sheet(board: Board, sheet_id: str) -> KeptSheet:
 
 
 async def parsed(
-    board: Board, kept: KeptSheet, terms: PlanTerms, person: Person | None = None
+    board: Board, kept: KeptSheet, options: RunOptions, person: Person | None = None
 ) -> Sheet:
-    """Return a sheet as it is read on these terms; raises SheetError with all its problems."""
-    options = terms.sheet_options(board.settings)
-    return (await board.reader.find(board.settings, kept, options, person=person)).good()
+    """Return a sheet as it is read with these options; raises SheetError with all its problems."""
+    reading = options.reading(board.settings)
+    return (await board.reader.find(board.settings, kept, reading, person=person)).good()
 
 
 async def _view(board: Board, person: Person, kept: KeptSheet) -> SheetView:
-    terms = PlanTerms(sandbox=board.sandbox)
-    options = terms.sheet_options(board.settings)
-    read = await board.reader.find(board.settings, kept, options, person=person)
+    options = RunOptions(sandbox=board.sandbox)
+    reading = options.reading(board.settings)
+    read = await board.reader.find(board.settings, kept, reading, person=person)
     seen = partial(SheetView, kept=kept, rows=read.rows, columns=read.columns)
     if read.sheet is None:
         return seen(problems=read.problems, notes=read.notes)
-    found = await plan_unpriced(board.ledger, read.sheet, terms.options(kept), board.settings)
+    found = await plan_unpriced(
+        board.ledger, read.sheet, options.of_sheet(kept.place), board.settings
+    )
     return seen(
         campaign=found.sheet.campaign,
         advice=found.sheet.advice,

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from callsheet.tasks.aftercare.cancel import cancel_approved
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run, no_approval
-from callsheet.tasks.campaign.values import RunOptions
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.values import State

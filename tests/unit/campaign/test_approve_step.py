@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.campaign.lease import hold_campaign
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import plan_sheet, priced
 from callsheet.tasks.campaign.run import Run, open_run
 from callsheet.tasks.campaign.steps import approve_step
-from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel

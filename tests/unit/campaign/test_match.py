@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.campaign.match import match_sheet, name_campaign, note_ledger
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import plan_sheet
-from callsheet.tasks.campaign.values import RunOptions
 from callsheet.tasks.ledger.campaigns import ensure_campaign, origins_of, paid_elsewhere, set_apart
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.values import State
@@ -52,7 +52,7 @@ async def paid(ledger: Ledger, *briefs: Brief, name: str = "spring", place="/a/s
 
 
 async def refusal(ledger: Ledger, found: Sheet, **said) -> str | None:
-    match = await match_sheet(ledger, found, replace(OPTIONS, **said))
+    match = await match_sheet(ledger, found, OPTIONS.but(**said))
     return None if match.refusal is None else f"{match.refusal}\n{match.refusal.remedy}"
 
 
@@ -127,7 +127,7 @@ async def test_a_sheet_of_a_known_name_from_elsewhere(ledger: Ledger, rows, plac
     await paid(ledger, *ROWS)
     found = sheet(*rows, place=place)
     assert (await refusal(ledger, found) is None) is goes_on
-    match = await match_sheet(ledger, found, replace(OPTIONS, same_campaign=True))
+    match = await match_sheet(ledger, found, OPTIONS.but(same_campaign=True))
     assert (match.refusal, match.moved) == (None, not goes_on)
 
 
@@ -177,7 +177,7 @@ async def test_what_is_approved_for_one_service_is_not_approved_for_the_other(
     await stage.sync(*ROWS)
     await stage.in_state(state, "r0")
 
-    other = replace(OPTIONS, sandbox=not tried)
+    other = OPTIONS.but(sandbox=not tried)
     named = await name_campaign(ledger, sheet(*ROWS, named_after_file=True), other)
     refused = (await match_sheet(ledger, sheet(*ROWS), other)).refusal
     found = await ledger.write(partial(change, sandbox=not tried))
@@ -196,7 +196,7 @@ async def test_a_sheet_goes_on_as_the_campaign_that_it_was_last_run_as(ledger: L
     assert "continues campaign spring" in str(named.notes[0])
     for other, options in [
         (replace(found, named_after_file=False), OPTIONS),
-        (found, replace(OPTIONS, new_campaign=True)),
+        (found, OPTIONS.but(new_campaign=True)),
         (replace(found, briefs=(brief("x", "X"),)), OPTIONS),
         (replace(found, origin=SheetOrigin(place="/b/final.csv")), OPTIONS),
     ]:

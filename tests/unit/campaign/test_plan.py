@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import (
     check_retirement,
     check_saved_plan,
@@ -20,7 +21,7 @@ from callsheet.tasks.campaign.plan import (
     save_plan,
 )
 from callsheet.tasks.campaign.quotes import check_budget
-from callsheet.tasks.campaign.values import Plan, PlanLine, RunOptions
+from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import Ledger
@@ -141,7 +142,7 @@ async def test_only_what_is_selected_is_in_the_plan(ledger: Ledger):
         ("old-*", ["old-b"]),
         ("state:retired", ["old-b"]),
     ]:
-        plan = await plan_sheet(ledger, sheet, replace(OPTIONS, select=select))
+        plan = await plan_sheet(ledger, sheet, OPTIONS.but(select=select))
         assert [found.row for found in plan.lines] == rows
 
 
@@ -151,7 +152,7 @@ async def test_only_what_is_selected_is_in_the_plan(ledger: Ledger):
 )
 async def test_the_nearest_budget_counts(ledger: Ledger, order, sheet, known, budget):
     await Stage.set(ledger, brief(), budget=known)
-    wish = replace(OPTIONS, budget=None if order is None else Decimal(order))
+    wish = OPTIONS.but(budget=None if order is None else Decimal(order))
     plan = await plan_sheet(
         ledger, a_sheet(brief(), budget=None if sheet is None else Decimal(sheet)), wish
     )
@@ -167,7 +168,7 @@ async def test_a_budget_that_no_approver_gave_does_not_replace_the_campaigns(
     ledger: Ledger, order, sheet, known, budget
 ):
     await Stage.set(ledger, brief(), budget=known)
-    wish = replace(OPTIONS, budget=None if order is None else Decimal(order), keep_budget=True)
+    wish = OPTIONS.but(budget=None if order is None else Decimal(order), keep_budget=True)
     found = a_sheet(brief(), budget=None if sheet is None else Decimal(sheet))
     assert (await plan_sheet(ledger, found, wish)).budget == budget
 
@@ -287,7 +288,7 @@ async def test_many_rows_that_leave_need_a_word(ledger: Ledger, rows, left, paid
     if paid:
         await stage.delivered("r0")
     sheet = a_sheet(*(brief(f"r{n}") for n in range(rows - left)), brief("new"))
-    plan = await plan_sheet(ledger, sheet, replace(OPTIONS, **said))
+    plan = await plan_sheet(ledger, sheet, OPTIONS.but(**said))
     assert (plan.needs_word, len(plan.retiring), plan.live) == (needed, left, rows)
     if needed:
         with pytest.raises(SpendRefused, match=f"{left} of the {rows} rows") as caught:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import current_run, open_run
-from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.settings import load_settings
 

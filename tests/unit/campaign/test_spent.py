@@ -14,8 +14,8 @@ import pytest
 
 from callsheet.deployments.cli import _tell
 from callsheet.tasks.campaign.lease import count_from_here
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run, no_approval, open_run
-from callsheet.tasks.campaign.values import RunOptions
 from callsheet.tasks.runtime.errors import (
     BadInput,
     CallsheetError,

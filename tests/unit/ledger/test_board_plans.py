@@ -14,7 +14,8 @@ from sqlalchemy import Connection, create_engine, select
 from sqlalchemy.exc import OperationalError
 
 from callsheet.tasks.aftercare.approval import approve_on_board
-from callsheet.tasks.campaign.stored_plans import PlanTerms, ask_plan, replace_plan
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.stored_plans import ask_plan, replace_plan
 from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.database import ledger_url
 from callsheet.tasks.ledger.leases import run_lease
@@ -92,7 +93,9 @@ async def approved(
     at: float = NOW + 1,
 ) -> str:
     """Approve a plan as the board does; return its run."""
-    change = partial(approve_on_board, plan=plan, terms=PlanTerms(), run_id=f"run-{plan.id}-{by}")
+    change = partial(
+        approve_on_board, plan=plan, options=RunOptions(), run_id=f"run-{plan.id}-{by}"
+    )
     person = await approver(ledger, by, allowance=allowance)
     return (await ledger.write(partial(change, person=person, at=at))).id
 
@@ -157,7 +160,7 @@ async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(
     held, over = threading.Event(), threading.Event()
     ann = await approver(ledger, "Ann")
     await approver(ledger, "Bob")
-    how = partial(approve_on_board, plan=one, terms=PlanTerms(), run_id="run-p1", person=ann)
+    how = partial(approve_on_board, plan=one, options=RunOptions(), run_id="run-p1", person=ann)
 
     def slowly(connection: Connection) -> None:
         how(connection, at=NOW + 1)
@@ -192,7 +195,7 @@ async def test_an_approval_reads_the_person_in_its_own_transaction(
     else:
         await approver(ledger, "Ann", allowance=now)
 
-    approve = partial(approve_on_board, plan=plan, terms=PlanTerms(), run_id="r", person=ann)
+    approve = partial(approve_on_board, plan=plan, options=RunOptions(), run_id="r", person=ann)
     with pytest.raises(refusal):
         await ledger.write(partial(approve, at=NOW + 1))
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from callsheet.tasks.campaign.values import Plan, PlanLine, RunOptions
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.plans import plans_of
 from callsheet.tasks.nights.approval import WAITS, keep_plan
