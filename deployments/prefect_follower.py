@@ -27,7 +27,8 @@ from typing import Any, BinaryIO
 
 from callsheet.deployments.prefect_run import Following, Message, Warned, is_not_prefects
 from callsheet.deployments.servers import GONE, PrefectServer, find_or_start, point_at
-from callsheet.tasks.campaign.run import Followed, Run, StepEnd, at_hand, no_approval
+from callsheet.tasks.campaign.run import Run, at_hand
+from callsheet.tasks.campaign.taken import Followed, StepEnd
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.engine.context import connect_to_show
 from callsheet.tasks.engine.progress import Snapshot
@@ -110,7 +111,6 @@ class Showing:
                 run = Run(
                     options=self._first.options,
                     at=at,
-                    approval=no_approval,
                     campaign=self._first.campaign,
                     plan=self._first.plan,
                     picked=self._first.picked,

@@ -27,7 +27,8 @@ from typing import Any
 from callsheet.deployments.servers import find_running, point_at, prefect_of
 from callsheet.deployments.terminal import at_terminal
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Run, StepEnd, Taken, run_at_hand
+from callsheet.tasks.campaign.run import Run, run_at_hand
+from callsheet.tasks.campaign.taken import StepEnd, Taken
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.workers import WorkerStarter
 from callsheet.tasks.engine.progress import Snapshot

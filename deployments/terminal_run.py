@@ -26,11 +26,11 @@ from callsheet.deployments.terminal import (
     print_json,
     say_moment,
 )
-from callsheet.flows.pipeline import PLAIN, noted, run_pipeline
+from callsheet.flows.executor import PLAIN, noted, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
 from callsheet.tasks.campaign.report import say_outcome
-from callsheet.tasks.campaign.run import Run, open_run, refuse_hidden, say_hidden
+from callsheet.tasks.campaign.run import Door, Run, say_hidden
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.known_settings import Settings
@@ -44,30 +44,61 @@ async def run_here(
     args: Namespace, options: RunOptions, settings: Settings, prefect: PrefectBeside | None
 ) -> int:
     """Carry a campaign from its sheet to its report; return the exit status."""
-    console = console_for(args)
-    approval = partial(_approve, args, console, settings.quote_tolerance)
-    async with open_run(options, settings, approval) as run, AsyncExitStack() as hearing:
-        run.hidden_wanted = partial(_hidden_wanted, args)
-        run.on_plan = partial(_show, run, console)
-        run.on_wait = _say_who_is_at_work
-        run.on_note = say
-        if args.workers is not None:
-            assert prefect is not None, "workers are Prefect's"
-            run.find_starter = prefect.workers
-        await hearing.enter_async_context(_receiver_beside(run))
-        beside = nullcontext() if prefect is None else prefect.shows(run)
-        steps = PLAIN if prefect is None else noted(prefect.taken)
-        with stopping(run) as hear:
-            async with beside:
-                with ProgressView(console) as view:
-                    run.listeners += [hear, view.hear]
-                    run.on_quotes = view.quoting
-                    outcome = await run_pipeline(run, steps)
-                # Before Prefect has shown it all: nobody waits for that to see the videos.
-                await _tell(run, outcome, console)
+    door = _Terminal(args, prefect)
+    steps = PLAIN if prefect is None else noted(prefect.taken)
+    outcome = await run_sheet(options, settings, door, steps)
     if args.json:
         print_json(outcome.as_json())
     return outcome.exit_status
+
+
+class _Terminal(Door):
+    """Asks whoever typed the command, and shows them the run; Prefect shows it beside."""
+
+    def __init__(self, args: Namespace, prefect: PrefectBeside | None) -> None:
+        self._args = args
+        self._console = console_for(args)
+        self._prefect = prefect
+        if args.workers is not None:
+            assert prefect is not None, "workers are Prefect's"
+            self.find_starter = prefect.workers
+
+    @asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
+        """Show the plan, the progress and the end, and stop the run at a signal."""
+        run.on_plan = partial(_show, run, self._console)
+        run.on_wait = _say_who_is_at_work
+        run.on_note = say
+        beside = nullcontext() if self._prefect is None else self._prefect.shows(run)
+        async with _receiver_beside(run):
+            with stopping(run) as hear:
+                async with beside:
+                    with ProgressView(self._console) as view:
+                        run.listeners += [hear, view.hear]
+                        run.on_quotes = view.quoting
+                        yield
+                    # Before Prefect has shown it all: nobody waits for that to see the videos.
+                    assert run.outcome is not None
+                    await _tell(run, run.outcome, self._console)
+
+    async def wants_hidden(self, rows: Sequence[str]) -> bool:
+        """Ask whether videos are wanted of rows that the workbook hides; a plan said it already."""
+        if self._args.plan:
+            return True
+        if self._args.yes or not at_terminal():
+            return await super().wants_hidden(rows)
+        videos = "a video of it" if len(rows) == 1 else "videos of them"
+        answer = await ask(f"{say_hidden(rows)}. Make {videos} too?")
+        if answer is None:
+            return await super().wants_hidden(rows)
+        if not answer:
+            say("the hidden rows are skipped (--visible-only skips them without asking)")
+        return answer
+
+    async def approve(self, run: Run, plan: Plan) -> Plan:
+        """Ask once, unless the answer was given beforehand; raise SpendRefused for a no."""
+        tolerance = run.at.settings.quote_tolerance
+        return plan.approved(await _approval(self._args, tolerance, plan))
 
 
 def _show(run: Run, console: Console, plan: Plan) -> None:
@@ -84,23 +115,8 @@ def _say_who_is_at_work(words: str) -> None:
     say(f"{words}: waiting for it (--if-running leave exits instead)")
 
 
-async def _hidden_wanted(args: Namespace, rows: Sequence[str]) -> bool:
-    """Ask whether videos are wanted of rows that the workbook hides; a plan has said it already."""
-    if args.plan:
-        return True
-    if args.yes or not at_terminal():
-        return await refuse_hidden(rows)
-    videos = "a video of it" if len(rows) == 1 else "videos of them"
-    answer = await ask(f"{say_hidden(rows)}. Make {videos} too?")
-    if answer is None:
-        return await refuse_hidden(rows)
-    if not answer:
-        say("the hidden rows are skipped (--visible-only skips them without asking)")
-    return answer
-
-
-async def _approve(args: Namespace, console: Console, tolerance: Decimal, plan: Plan) -> str:
-    """Ask once, unless the answer was given beforehand; raise SpendRefused for a no."""
+async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
+    """Return who approves a plan, in words."""
     if args.plan:
         check_saved_plan(plan, Path(args.plan), tolerance=tolerance)
         return f"approved with the plan {args.plan}"

@@ -4,9 +4,7 @@ The road itself is in `flows.pipeline`; this gives each step to Prefect as a tas
 it is. Prefect's records are not a ledger and are never read back.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from decimal import Decimal
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -16,25 +14,22 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
 from callsheet.flows.consent import Consent
-from callsheet.flows.endings import end, ended, interruptible, not_approved
+from callsheet.flows.endings import ShownDoor, end, ended
+from callsheet.flows.executor import run_rows, run_sheet
 from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_prefect_logs
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
-from callsheet.flows.pipeline import follow, run_pipeline
-from callsheet.flows.shown import publish_report, showing
 from callsheet.flows.workers import worker_runs
-from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import said_in
-from callsheet.tasks.campaign.run import Run, no_approval, open_run, run_at_hand
-from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.campaign.run import Door, run_at_hand
 from callsheet.tasks.campaign.workers import check_workers
 from callsheet.tasks.ledger.accounts import AtLimit
-from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, tally_of
-from callsheet.tasks.runtime.errors import BadInput, NotApproved
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
-from callsheet.tasks.values.amounts import as_number
 from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.webhooks.listener import check_address
 
@@ -124,22 +119,11 @@ async def _run(
         settings = settings.model_copy(update={"prefect_needs_person": needs_person})
     if already is None:
         options = _whole(options, saved, settings)
-    async with open_run(options, settings, no_approval) as run:
-        if run.followed is None:
-            suggest_for(profile, flow=True)
-            consent = Consent(run, approve, saved=saved)
-            run.approval, run.before_approval = consent.approve, consent.see
-            if options.workers is not None:
-                run.find_starter = partial(worker_runs, profile)
-        # A run of the command line does not wait for Prefect, which shows it from here.
-        road = run_pipeline if run.followed is None else follow
-        try:
-            async with showing(run), interruptible(run):
-                outcome = await road(run, AS_TASKS)
-        except NotApproved as refusal:
-            return not_approved(str(refusal), await unapproved(run))
-        await publish_report(run)
-    return await end(outcome, settings)
+        suggest_for(profile, flow=True)
+    door = Consent(approve, saved=saved)
+    if options.workers is not None:
+        door.find_starter = partial(worker_runs, profile)
+    return await end(await run_sheet(options, settings, door, AS_TASKS), settings)
 
 
 def _whole(options: RunOptions, saved: Path | None, settings: Settings) -> RunOptions:
@@ -155,33 +139,31 @@ def _whole(options: RunOptions, saved: Path | None, settings: Settings) -> RunOp
     return options.but(**dict.fromkeys(said, True))
 
 
-async def unapproved(run: Run) -> dict[str, Any]:
-    """Return how a campaign stands whose plan nobody has approved: a `CampaignResult`."""
-    assert run.campaign is not None
-    assert run.plan is not None
-    tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
-    outcome = RunOutcome(
-        campaign=run.campaign.name, tally=tally, charged_this_run=Decimal(0), exit_status=4
-    )
-    return {**outcome.as_json(), "asked": as_number(run.plan.total)}
+#: Chooses rows of a campaign once its run is open.
+ChooseOf = Callable[..., Awaitable[Collection[str]]]
 
 
-@asynccontextmanager
 async def run_of(
-    campaign: str, *, max_wait: str | None, profile: str | None
-) -> AsyncIterator[tuple[Run, Campaign]]:
-    """Open a run of what the ledger has of a campaign, for which no sheet is needed.
+    campaign: str,
+    choose: ChooseOf,
+    *,
+    max_wait: str | None,
+    profile: str | None,
+    door: Door | None = None,
+) -> State[Any]:
+    """Run what the ledger has of a campaign, for which no sheet is needed.
 
-    Nothing is approved in it. Raises BadInput for a campaign that the ledger does not know, and
-    SpendRefused for one that is made with a sandbox where videos cost, or the reverse.
+    `choose` has the rows approved that it chooses, where that is wanted. Raises BadInput for a
+    campaign that the ledger does not know.
     """
     set_up_prefect_logs()
     suggest_for(profile, flow=True)
     options = RunOptions.of({"sheet": campaign, "max_wait": max_wait})
-    async with open_run(options, load_settings(profile=profile), no_approval) as run:
-        found = await run.at.ledger.read(partial(find_campaign, name=campaign))
-        if found is None:
-            raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
-        # Before a price is asked for: one of a sandbox is not to be approved.
-        check_same_money(found, sandbox=run.options.sandbox)
-        yield run, found
+    settings = load_settings(profile=profile)
+    async with await open_ledger(settings.ledger, create=False) as ledger:
+        found = await ledger.read(partial(find_campaign, name=campaign))
+    if found is None:
+        raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
+    choosing = partial(choose, campaign=found)
+    door = door or ShownDoor()
+    return await end(await run_rows(found, choosing, options, settings, door, AS_TASKS), settings)

@@ -21,7 +21,8 @@ from prefect.input import RunInput
 from prefect.input.actions import afilter_flow_run_input
 from pydantic import Field
 
-from callsheet.flows.interface import Approve, Credits, amount_of
+from callsheet.flows.endings import ShownDoor
+from callsheet.flows.interface import QUESTION, Approve, Credits, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.artifacts import cell
 from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
@@ -41,8 +42,6 @@ _WAYS: Mapping[Approve, Sequence[str] | None] = {
     "ask": ["**answer on this run's page**: Resume has a form, with a budget where one is needed"],
     "yes": [],
 }
-#: What the keys of questions begin with, among the inputs of a flow run.
-QUESTION = "plan-"
 
 
 class PlanApproval(RunInput):
@@ -56,72 +55,67 @@ class PlanApproval(RunInput):
     note: str = Field(default="", description="why, for the history of the rows")
 
 
-class Consent:
+class Consent(ShownDoor):
     """Says yes or no to the plan of a run, by the parameters of its flow and whoever is asked."""
 
-    def __init__(self, run: Run, approve: Approve, *, saved: Path | None = None) -> None:
-        self._run = run
+    def __init__(self, approve: Approve, *, saved: Path | None = None) -> None:
         self._approve = approve
         self._saved = saved
-        #: Whose word the plan has, once somebody has answered.
-        self._word: str | None = None
+        #: The plan as somebody has approved it, where they were asked early.
+        self._answered: Plan | None = None
 
-    async def see(self, plan: Plan) -> None:
+    async def see(self, run: Run, plan: Plan) -> Plan:
         """Publish the plan, and end a run that may not spend.
 
         Raises NotApproved. Where the budget is too small, somebody who is asked may give another.
         """
         if plan.spending or plan.needs_word:
             await publish_plan(plan, _WAYS.get(self._approve))
+        short = shortage(plan, run.options.at_limit)
         if not plan.unapproved:
-            await self._keep_budget(plan)
-        elif self._approve not in ("ask", "yes"):
+            return await _with_given_budget(plan) if self._approve == "ask" and short else plan
+        if self._approve not in ("ask", "yes"):
             raise _refusal(plan)
-        elif self._approve == "ask" and not plan.unpriced and self._shortage(plan):
-            await self._ask(plan)
+        if self._approve == "ask" and not plan.unpriced and short:
+            self._answered = plan = await self._ask(run, plan)
+        return plan
 
-    async def approve(self, plan: Plan) -> str:
-        """Return whose word a plan has. Raises NotApproved, or SpendRefused when it is moved."""
+    async def approve(self, run: Run, plan: Plan) -> Plan:
+        """Return the plan as approved. Raises NotApproved, or SpendRefused when it is moved."""
         if self._approve not in ("ask", "yes"):
             raise _refusal(plan)
         if self._saved is not None:
-            tolerance = self._run.at.settings.quote_tolerance
-            check_saved_plan(plan, self._saved, tolerance=tolerance)
+            check_saved_plan(plan, self._saved, tolerance=run.at.settings.quote_tolerance)
         if self._approve == "ask":
-            return self._word or await self._ask(plan)
+            return self._answered or await self._ask(run, plan)
         if self._saved is not None:
-            return f"approved with the plan {self._saved}"
+            return plan.approved(f"approved with the plan {self._saved}")
         check_retirement(plan, "run the flow with retire=true")
-        return "approved by the flow's parameter"
+        return plan.approved("approved by the flow's parameter")
 
-    async def _ask(self, plan: Plan) -> str:
-        """Return whose word it is once somebody has answered; the run goes by their budget."""
+    async def _ask(self, run: Run, plan: Plan) -> Plan:
+        """Return the plan as somebody has answered: with their budget, and whose word it is."""
+        at_limit = run.options.at_limit
         while True:
-            answer = await _answer(plan, refusal=self._shortage(plan))
+            answer = await _answer(plan, refusal=shortage(plan, at_limit))
             if answer.approve == "no":
                 said = f": {redact(answer.note)}" if answer.note else ""
                 raise NotApproved(f"{_price_of(plan)} not approved{said}; nothing was spent")
             asked, plan = plan, replace(plan, budget=_budget_of(answer, plan.budget))
-            self._run.plan = plan
             # What still does not fit is asked with the new budget, once.
-            if not self._shortage(plan) or plan == asked:
+            if not shortage(plan, at_limit) or plan == asked:
                 break
-        check_budget(plan, self._run.options.at_limit)
+        check_budget(plan, at_limit)
         note = f": {redact(answer.note)}" if answer.note else ""
-        self._word = f"approved on Prefect's page{note}"
-        return self._word
+        return plan.approved(f"approved on Prefect's page{note}")
 
-    async def _keep_budget(self, plan: Plan) -> None:
-        """Go by the budget that was given with the approval, where this run was approved before."""
-        if self._approve != "ask" or not self._shortage(plan):
-            return
-        for answer in await _answers():
-            if answer.approve == "yes":
-                plan = replace(plan, budget=_budget_of(answer, plan.budget))
-        self._run.plan = plan
 
-    def _shortage(self, plan: Plan) -> SpendRefused | None:
-        return shortage(plan, self._run.options.at_limit)
+async def _with_given_budget(plan: Plan) -> Plan:
+    """Go by the budget that was given with the approval, where this run was approved before."""
+    for answer in await _answers():
+        if answer.approve == "yes":
+            plan = replace(plan, budget=_budget_of(answer, plan.budget))
+    return plan
 
 
 def _refusal(plan: Plan) -> NotApproved:

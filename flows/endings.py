@@ -7,6 +7,8 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import partial
 from typing import Any, Final, Literal
 
 import httpx
@@ -16,15 +18,17 @@ from prefect.context import FlowRunContext
 from prefect.exceptions import Abort, CancelledRun, Pause, PrefectException
 from prefect.states import Cancelled, Completed, Failed, Scheduled
 
-from callsheet.flows.consent import QUESTION
-from callsheet.flows.shown import publish_problems
+from callsheet.flows.interface import QUESTION
+from callsheet.flows.shown import publish_problems, publish_report, showing
 from callsheet.flows.shown.artifacts import key_of, out_of_the_way, put_words
 from callsheet.tasks.aftercare.cancel import cancel_approved, cancel_rest, words_of_rest
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run import Door, Run
 from callsheet.tasks.campaign.steps import report_step
 from callsheet.tasks.campaign.values import RunOutcome
-from callsheet.tasks.runtime.errors import CallsheetError, NeedsPerson, Parked
+from callsheet.tasks.ledger.campaigns import tally_of
+from callsheet.tasks.runtime.errors import CallsheetError, NeedsPerson, NotApproved, Parked
 from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.values.amounts import as_number
 
 # How flow runs end: in states that alarms can use, and without a traceback where nothing broke.
 #
@@ -153,6 +157,30 @@ async def _call_back(words: str, until: datetime) -> None:
         return
     context.flow_run.state = answer.state
     raise Abort(words)
+
+
+async def unapproved(run: Run) -> dict[str, Any]:
+    """Return how a campaign stands whose plan nobody has approved: a `CampaignResult`."""
+    assert run.campaign is not None
+    assert run.plan is not None
+    tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
+    outcome = RunOutcome(
+        campaign=run.campaign.name, tally=tally, charged_this_run=Decimal(0), exit_status=4
+    )
+    return {**outcome.as_json(), "asked": as_number(run.plan.total)}
+
+
+class ShownDoor(Door):
+    """Shows a run in Prefect, and has it stopped from there; approves nothing."""
+
+    @asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
+        try:
+            async with showing(run), interruptible(run):
+                yield
+        except NotApproved as refusal:
+            raise Ended(not_approved(str(refusal), await unapproved(run))) from refusal
+        await publish_report(run)
 
 
 # What befalls a flow run from outside while it lasts: somebody cancels or pauses it on Prefect's

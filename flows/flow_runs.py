@@ -21,7 +21,7 @@ from prefect.runtime import flow_run
 from prefect.states import Cancelled
 
 from callsheet.flows.endings import ASK, WORDS, Ended, Kind, ask_prefect, on_sigterm, park
-from callsheet.flows.pipeline import Steps
+from callsheet.flows.executor import Steps
 from callsheet.flows.shown import showing, table_of_rows
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.prefect_tasks import (

@@ -15,6 +15,8 @@ from callsheet.tasks.values.amounts import parse_credits
 # themselves, and arrive.
 
 
+#: What the keys of questions begin with, among the inputs of a flow run.
+QUESTION = "plan-"
 _WORDS = {False: "no", True: "yes"}
 
 

@@ -17,8 +17,8 @@ from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
 
+from callsheet.flows.executor import PLAIN, Steps
 from callsheet.flows.night_sheet import NightSheet
-from callsheet.flows.pipeline import PLAIN, Steps
 from callsheet.flows.sheet_run import Sweeping
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.engine.owner import is_dead, is_near, name_of, this_process

@@ -1,6 +1,7 @@
 """Plans and approvals as Prefect flows: what a run would cost, and approval of what waits."""
 
 from collections import Counter
+from decimal import Decimal
 from functools import partial
 from typing import Any, cast
 
@@ -9,15 +10,13 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
-from callsheet.flows.campaign import run_of, unapproved
-from callsheet.flows.endings import end, ended, interruptible, not_approved
-from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_prefect_logs
+from callsheet.flows.campaign import run_of
+from callsheet.flows.endings import ShownDoor, ended
+from callsheet.flows.flow_runs import run_name, set_up_prefect_logs
 from callsheet.flows.interface import CampaignResult, Credits, PlanResult, amount_of
-from callsheet.flows.pipeline import carry
-from callsheet.flows.shown import publish_plan, publish_report, showing
+from callsheet.flows.shown import publish_plan
 from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
 from callsheet.tasks.aftercare.retake import begun_rows, has_approved
-from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
 from callsheet.tasks.campaign.report import sums_of
@@ -25,6 +24,7 @@ from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.stored_plans import plan_from
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.runtime.errors import NotApproved
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
@@ -151,40 +151,45 @@ async def _approve(
     max_wait: str | None,
     profile: str | None,
 ) -> State[Any]:
-    async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, found):
-        # From the first look on: what is cancelled while it is approved is not made either.
-        async with interruptible(run):
-            if await has_approved(run.at.ledger, found, run=str(flow_run.id)):
-                # What waits for an approval by now, nobody has seen who started it.
-                await carry_only(run, found, await begun_rows(run.at.ledger, found))
-            elif refused := await _approve_rows(run, found, at_most, budget, note):
-                return refused
-            async with showing(run):
-                outcome = await carry(run, AS_TASKS, campaign)
-        await publish_report(run)
-    return await end(outcome, run.at.settings)
-
-
-async def _approve_rows(
-    run: Run, campaign: Campaign, at_most: float, budget: float | None, note: str | None
-) -> State[Any] | None:
-    """Approve what waits for it, to be carried; return how the run ends where it may not."""
-    rows = await waiting_rows(run.at.ledger, campaign)
-    plan = waiting_plan(campaign, rows, amount_of(budget))
-    run.campaign, run.plan = campaign, plan
     limit = amount_of(at_most)
     assert limit is not None, "its type says what an amount is"
-    if rows:
-        await publish_plan(plan)
-    if not is_within(plan, limit):
-        words = f"{in_credits(plan.total)} for {count(len(rows), 'video')}, and "
-        words += f"{as_text(limit)} at most: not approved; nothing was spent"
-        return not_approved(words, await unapproved(run))
-    check_budget(plan)
-    await run.at.store.check()
-    await carry_only(run, campaign, [row.row for row in rows])
     by = "approved by the flow approve" + (f": {redact(note)}" if note else "")
-    said = partial(approve_waiting, run=str(flow_run.id), by=by, at=run.at.clock())
-    said = partial(said, owner=run.at.terms.owner)
-    await said(run.at.ledger, campaign, plan)
-    return None
+    door = _WaitingRows(at_most=limit, budget=amount_of(budget), by=by)
+    return await run_of(campaign, door.choose, door=door, max_wait=max_wait, profile=profile)
+
+
+class _WaitingRows(ShownDoor):
+    """Approves what waits for it, within a limit."""
+
+    def __init__(self, *, at_most: Decimal, budget: Decimal | None, by: str) -> None:
+        self._at_most = at_most
+        self._budget = budget
+        self._by = by
+        self._plan: Plan | None = None
+
+    async def choose(self, run: Run, *, campaign: Campaign) -> list[str]:
+        """Return the rows that wait, once their plan may be paid for; else raise NotApproved."""
+        if await has_approved(run.at.ledger, campaign, run=str(flow_run.id)):
+            # What waits for an approval by now, nobody has seen who started it.
+            return await begun_rows(run.at.ledger, campaign)
+        rows = await waiting_rows(run.at.ledger, campaign)
+        plan = waiting_plan(campaign, rows, self._budget)
+        run.show(plan)
+        if rows:
+            await publish_plan(plan)
+        if not is_within(plan, self._at_most):
+            words = f"{in_credits(plan.total)} for {count(len(rows), 'video')}, and "
+            words += f"{as_text(self._at_most)} at most: not approved; nothing was spent"
+            raise NotApproved(words)
+        check_budget(plan)
+        self._plan = plan.approved(self._by)
+        return [row.row for row in rows]
+
+    async def begin(self, run: Run) -> None:
+        """Approve the rows as their plan shows them, now that the campaign is this run's."""
+        if self._plan is None:
+            return
+        assert run.campaign is not None
+        said = partial(approve_waiting, run.at.ledger, run.campaign, self._plan, by=self._plan.by)
+        said = partial(said, run=str(flow_run.id), owner=run.at.terms.owner, at=run.at.clock())
+        await said()

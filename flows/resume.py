@@ -12,14 +12,14 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
+from callsheet.flows.approved_plan import carry_out
 from callsheet.flows.campaign import run_of
-from callsheet.flows.endings import NAMES, attended, end, ended, ending, interruptible
+from callsheet.flows.endings import NAMES, Ended, ShownDoor, attended, ended, ending, interruptible
+from callsheet.flows.executor import rows_in
 from callsheet.flows.flow_runs import AS_TASKS, set_up_prefect_logs
-from callsheet.flows.pipeline import carry, carry_out
 from callsheet.flows.shown import publish_report, showing
-from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.run import Run
-from callsheet.tasks.ledger.values import UNDER_WAY, rows_of
+from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.runtime.errors import Parked
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
@@ -50,17 +50,22 @@ async def carry_on(
 
 
 async def _carry_on(campaign: str, max_wait: str | None, profile: str | None) -> State[Any]:
-    async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, found):
-        rows = await run.at.ledger.read(partial(rows_of, campaign_id=found.id))
-        await run.at.store.check()
+    choose = partial(rows_in, states=UNDER_WAY)
+    return await run_of(campaign, choose, door=_Attended(), max_wait=max_wait, profile=profile)
+
+
+class _Attended(ShownDoor):
+    """Leaves a campaign that another run has to that one."""
+
+    @asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
         try:
-            await carry_only(run, found, [row.row for row in rows if row.state in UNDER_WAY])
+            async with super().watch(run):
+                yield
         except Parked as other:
-            return attended(str(other), {"campaign": campaign})
-        async with showing(run), interruptible(run):
-            outcome = await carry(run, AS_TASKS, campaign)
-        await publish_report(run)
-    return await end(outcome, run.at.settings)
+            if run.has_begun:
+                raise
+            raise Ended(attended(str(other), {"campaign": run.options.sheet})) from other
 
 
 # A plan that was approved on the board, carried out as a Prefect flow: for its deployment.

@@ -11,11 +11,8 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
 from callsheet.flows.campaign import run_of
-from callsheet.flows.endings import end, ended, interruptible
-from callsheet.flows.flow_runs import AS_TASKS
+from callsheet.flows.endings import ended
 from callsheet.flows.interface import Credits, amount_of
-from callsheet.flows.pipeline import carry
-from callsheet.flows.shown import publish_report, showing
 from callsheet.tasks.aftercare.retake import (
     approve_offers,
     begun_rows,
@@ -24,7 +21,6 @@ from callsheet.tasks.aftercare.retake import (
     offers,
     plan_of,
 )
-from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.quotes import check_budget, is_within
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.selection import choose_rows
@@ -76,18 +72,12 @@ async def _retake(
     max_wait: str | None,
     profile: str | None,
 ) -> State[Any]:
-    async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, chosen):
-        # From the first look on: what is cancelled while it is approved is not made either.
-        async with interruptible(run):
-            if await has_approved(run.at.ledger, chosen, run=str(flow_run.id)):
-                names = await _begun(run.at.ledger, chosen)
-            else:
-                names = await _approve(run, chosen, select, at_most, because)
-            await carry_only(run, chosen, names)
-            async with showing(run):
-                outcome = await carry(run, AS_TASKS, chosen.name)
-        await publish_report(run)
-    return await end(outcome, run.at.settings)
+    async def choose(run: Run, *, campaign: Campaign) -> list[str]:
+        if await has_approved(run.at.ledger, campaign, run=str(flow_run.id)):
+            return await _begun(run.at.ledger, campaign)
+        return await _approve(run, campaign, select, at_most, because)
+
+    return await run_of(campaign, choose, max_wait=max_wait, profile=profile)
 
 
 async def _approve(
@@ -106,7 +96,7 @@ async def _approve(
         )
     await run.at.store.check()
     # Whose cancelling takes back what is approved here.
-    run.campaign, run.only = campaign, frozenset(offer.row.row for offer in found)
+    run.only = frozenset(offer.row.row for offer in found)
     said = partial(approve_offers, run=str(flow_run.id), by="approved by the flow's parameter")
     await said(run.at, campaign, found, because=because, budget=None)
     return [offer.row.row for offer in found]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from callsheet.flows.pipeline import Steps, carry, prepare
-from callsheet.tasks.campaign.lease import carry_only
-from callsheet.tasks.campaign.match import name_campaign
+from callsheet.flows.executor import Steps, run_rows, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.report import exit_status
-from callsheet.tasks.campaign.run import Run, no_approval, open_run
+from callsheet.tasks.campaign.run import Door, Run
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, states_of
@@ -64,7 +62,7 @@ class SheetRun:
         """Take every step of a run of the sheet; `approved` is called once it may go on."""
         return await self._when_free(partial(self._run, sheet, approved))
 
-    def _check_own(self, campaign: str) -> None:
+    def check_own(self, campaign: str) -> None:
         """Raise SpendRefused for a campaign that is another sheet's of the same inbox.
 
         Else they would undo each other's rows, and each pay for its own.
@@ -90,22 +88,10 @@ class SheetRun:
         names = [row.row for row in rows if row.state in UNDER_WAY | more]
         if not names:
             return None
-        await self._begin(found.name)
+        await self.begin(found.name)
 
-        async def go_on() -> RunOutcome:
-            options = RunOptions(
-                sheet=found.sheet or found.name, max_wait=at.time_left, sandbox=at.sandbox
-            )
-            async with open_run(options, at.settings, no_approval) as run:
-                at.opened(run)
-                try:
-                    async with at.watch(run):
-                        await run.at.store.check()
-                        await carry_only(run, found, names)
-                        return await carry(run, at.steps, found.name)
-                finally:
-                    at.closed(run)
-
+        options = RunOptions(sheet=found.sheet or found.name, max_wait=at.time_left)
+        go_on = partial(run_rows, found, names, options, at.settings, _NightDoor(at), at.steps)
         try:
             return await self._when_free(go_on)
         except BadInput:
@@ -127,7 +113,6 @@ class SheetRun:
     async def _run(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
         """Take every step of a run of the sheet as it was read."""
         at = self._at
-        options = self.options(sheet)
         beforehand = NightApproval(
             inbox=at.inbox,
             night=at.night,
@@ -137,38 +122,13 @@ class SheetRun:
             again=self.by_hand(sheet.campaign),
             tolerance=at.settings.quote_tolerance,
         )
-        async with open_run(options, at.settings, beforehand.approve) as run:
-            run.sheet = await name_campaign(run.at.ledger, sheet, options)
-            run.also_approves = beforehand.count
-            run.before_approval = partial(self._keep_budget, run)
-            self._check_own(run.sheet.campaign)
-            await self._begin(run.sheet.campaign)
-            run.options = await self._first_only(run.sheet, options)
-            at.opened(run)
-            try:
-                async with at.watch(run):
-                    try:
-                        campaign = await prepare(run, at.steps)
-                    except SpendRefused:
-                        # Refused by us, or by a limit, once the sheet and its plan stood.
-                        self.plan = run.plan
-                        raise
-                    crashpoint("night: what was approved is in the rows")
-                    approved()
-                    return await carry(run, at.steps, campaign)
-            finally:
-                at.closed(run)
-
-    async def _keep_budget(self, run: Run, plan: Plan) -> None:
-        """Have a plan that waits for no approval go by the budget that its campaign has.
-
-        Sheet and inbox say what may be spent at most. That it may be more than somebody has given,
-        only an approval says.
-        """
-        found = await self.find()
-        if found is not None and found.budget is not None and not plan.unapproved:
-            budget = found.budget if plan.budget is None else min(plan.budget, found.budget)
-            run.plan = replace(plan, budget=budget)
+        door = _SheetDoor(at, self, beforehand, approved)
+        try:
+            return await run_sheet(self.options(sheet), at.settings, door, at.steps, sheet=sheet)
+        except SpendRefused:
+            # Refused by us, or by a limit, once the sheet and its plan stood.
+            self.plan = door.planned
+            raise
 
     async def _when_free(self, do: Callable[[], Any]) -> RunOutcome:
         """Do it; where a run that was killed still seems to have the campaign, wait until not."""
@@ -204,7 +164,7 @@ class SheetRun:
         typed = ("--sandbox",) if self._at.sandbox else ()
         return suggest_run(self._entry.address, campaign, *typed)
 
-    async def _first_only(self, sheet: Sheet, options: RunOptions) -> RunOptions:
+    async def first_only(self, sheet: Sheet, options: RunOptions) -> RunOptions:
         """Choose the canary of a new campaign: the one video that is made before the others."""
         at = self._at
         if not at.inbox.canary or at.inbox.approval == "plan-only":
@@ -221,13 +181,78 @@ class SheetRun:
             return None
         return await self._at.ledger.read(partial(find_campaign, name=self.campaign))
 
-    async def _begin(self, campaign: str) -> None:
+    async def begin(self, campaign: str) -> None:
         """Note which campaign it is, and how it stands, before anything is done for the sheet."""
         self.campaign = campaign
         known = replace(self.known, campaign=campaign)
         self.known = await self._at.ledger.write(
             partial(begin, inbox=self._at.inbox.name, sheet=known)
         )
+
+
+class _NightDoor(Door):
+    """Has a run shown and stopped with the night; approves nothing."""
+
+    def __init__(self, at: Sweeping) -> None:
+        self._at = at
+
+    @asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
+        self._at.opened(run)
+        try:
+            async with self._at.watch(run):
+                yield
+        finally:
+            self._at.closed(run)
+
+
+class _SheetDoor(_NightDoor):
+    """Approves a sheet as its inbox does beforehand; `planned` is its plan until it is approved."""
+
+    def __init__(
+        self,
+        at: Sweeping,
+        sheet: SheetRun,
+        beforehand: NightApproval,
+        approved: Callable[[], None],
+    ) -> None:
+        super().__init__(at)
+        self._unapproved: Run | None = None
+        self._sheet = sheet
+        self._beforehand = beforehand
+        self.also_approves = beforehand.count
+        self._approved = approved
+
+    @property
+    def planned(self) -> Plan | None:
+        return self._unapproved.plan if self._unapproved is not None else None
+
+    async def is_named(self, run: Run) -> None:
+        self._unapproved = run
+        assert run.sheet is not None
+        self._sheet.check_own(run.sheet.campaign)
+        await self._sheet.begin(run.sheet.campaign)
+        run.options = await self._sheet.first_only(run.sheet, run.options)
+
+    async def see(self, run: Run, plan: Plan) -> Plan:
+        """Have a plan that waits for no approval go by the budget that its campaign has.
+
+        Sheet and inbox say what may be spent at most. That it may be more than somebody has given,
+        only an approval says.
+        """
+        found = await self._sheet.find()
+        if found is not None and found.budget is not None and not plan.unapproved:
+            budget = found.budget if plan.budget is None else min(plan.budget, found.budget)
+            return replace(plan, budget=budget)
+        return plan
+
+    async def approve(self, run: Run, plan: Plan) -> Plan:
+        return plan.approved(await self._beforehand.approve(plan))
+
+    async def begin(self, run: Run) -> None:
+        self._unapproved = None
+        crashpoint("night: what was approved is in the rows")
+        self._approved()
 
 
 # What all sheets of a sweep share: ledger and terms, whose night it is, what came of it so far.

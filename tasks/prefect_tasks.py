@@ -14,7 +14,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Completed, Failed
 
-from callsheet.tasks.campaign.run import Step, current_run, take_or_follow
+from callsheet.tasks.campaign.run import current_run, take_or_follow
 from callsheet.tasks.campaign.steps import (
     plan_step,
     produce_step,
@@ -22,6 +22,7 @@ from callsheet.tasks.campaign.steps import (
     read_step,
     report_step,
 )
+from callsheet.tasks.campaign.taken import Step
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, CampaignRow
 from callsheet.tasks.ledger.values import State as RowState
 from callsheet.tasks.runtime.errors import CallsheetError, Parked

@@ -174,7 +174,7 @@ def test_prefect_is_imported_by_flows_and_verbs_alone() -> None:
         "callsheet.deployments.commands.check",
         "callsheet.deployments.commands.status",
         "callsheet.deployments.commands.plan",
-        "callsheet.flows.pipeline",
+        "callsheet.flows.executor",
     ],
 )
 def test_reading_commands_do_not_pay_for_prefect_pandas_or_boto3(module: str) -> None:

@@ -17,7 +17,8 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 
 from callsheet.deployments.process import stopping
-from callsheet.flows.pipeline import PLAIN, carry_out
+from callsheet.flows.approved_plan import carry_out
+from callsheet.flows.executor import PLAIN
 from callsheet.tasks.campaign.report import log_line
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.engine.owner import this_process

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,14 +24,13 @@ from callsheet.deployments.terminal import (
     state_text,
     table,
 )
-from callsheet.flows.pipeline import PLAIN, carry
+from callsheet.flows.executor import PLAIN, run_rows
 from callsheet.tasks.aftercare.explain import run_line, service_of
 from callsheet.tasks.aftercare.retake import Offer, approve_offers, count_videos, offers, plan_of
-from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget
-from callsheet.tasks.campaign.run import Run, no_approval, open_run
+from callsheet.tasks.campaign.run import Door, Run, open_run
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.reviews import kept_rows
@@ -91,7 +91,8 @@ async def _main(args: Namespace) -> dict[str, Any]:
     options = RunOptions(sheet=sheet, max_wait=args.max_wait, sandbox=settings.sandbox)
     if is_other_money(choice.campaign, sandbox=settings.sandbox):
         raise _other_service(choice.campaign)
-    async with open_run(options, settings, no_approval) as run:
+    door = _Terminal(console)
+    async with open_run(options, settings, door) as run:
         found = await offers(run.at, choice.campaign, choice.again)
         if found:
             _show_offers(choice.campaign, found, console)
@@ -101,7 +102,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
         names = [offer.row.row for offer in approved] + [row.row for row in choice.as_is]
         outcome = None
         if args.run and names:
-            outcome = await _carry(run, choice.campaign, names, console)
+            outcome = await run_rows(choice.campaign, names, options, settings, door, PLAIN)
         after = {row.row: row for row in await run.rows()} if outcome else {}
     _last_word(args, choice, approved, outcome, console)
     return _document(choice, found, after, outcome)
@@ -189,15 +190,18 @@ async def _approve(
     await approve_offers(run.at, campaign, approved, **how)
 
 
-async def _carry(
-    run: Run, campaign: Campaign, names: Sequence[str], console: Console
-) -> RunOutcome:
-    await carry_only(run, campaign, names)
-    with stopping(run) as hear, ProgressView(console) as view:
-        run.listeners += [hear, view.hear]
-        outcome = await carry(run, PLAIN, campaign.name)
-    await show_urgent_rows(run, console)
-    return outcome
+class _Terminal(Door):
+    """Shows the rows that are made now, and stops at a signal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    @asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
+        with stopping(run) as hear, ProgressView(self._console) as view:
+            run.listeners += [hear, view.hear]
+            yield
+        await show_urgent_rows(run, self._console)
 
 
 def _last_word(

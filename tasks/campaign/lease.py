@@ -78,7 +78,7 @@ async def hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> 
     Raises Parked when another run has it for longer than `wait` seconds (None: no matter how long).
     """
     at, options = run.at, run.options
-    if run.find_starter is not None:
+    if run.door.find_starter is not None:
         run.production_id = uuid4().hex
     holding = leased(
         at.ledger,

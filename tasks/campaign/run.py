@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import pickle
-from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.selection import Selection, parse_selection
 from callsheet.tasks.campaign.spent import telling_what_was_spent
+from callsheet.tasks.campaign.taken import Followed, Step
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.workers import Workers, WorkerStarter
 from callsheet.tasks.engine.context import Context, connect
@@ -46,11 +45,61 @@ from callsheet.tasks.sheet import Sheet
 T = TypeVar("T")
 log = logging.getLogger("callsheet.run")
 
-#: Says who approves a plan; raises SpendRefused to say no.
-Approval = Callable[[Plan], Awaitable[str]]
-#: Says whether rows that the workbook hides are wanted, by id; raises SpendRefused to stop.
-Wanted = Callable[[Sequence[str]], Awaitable[bool]]
 Listener = Callable[[Snapshot], None]
+
+
+class Door:
+    """What the doors of a run differ in: who is asked about it, and where it is shown.
+
+    By itself it approves nothing, wants no hidden row and shows nothing.
+
+    What it raises ends the run: SpendRefused for a plan that may not be paid for.
+    """
+
+    #: Whether it makes the other rows where some may have been paid for before: what was approved
+    #: was shown without them.
+    leaves_refused = False
+    #: Finds what starts the workers of a run, where it has any; without, its rows are carried here.
+    #: Asked once the run has its campaign and something to do: until then another run may need it.
+    find_starter: Callable[[], Awaitable[WorkerStarter]] | None = None
+
+    #: Has its part in the transaction that approves rows; raises SpendRefused to undo all of it.
+    also_approves: Callable[[Connection, Sequence[PricedRow]], None] | None = None
+
+    @asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
+        """Go along with a run while it lasts: show it, and stop it where somebody asks for that."""
+        yield
+
+    async def is_named(self, run: Run) -> None:
+        """Hear which campaign the sheet is, before anything is done for it."""
+
+    async def wants_hidden(self, rows: Sequence[str]) -> bool:
+        """Return whether rows that the workbook hides are wanted, by id."""
+        videos = "a video of it is" if len(rows) == 1 else "videos of them are"
+        raise SpendRefused(
+            f"{say_hidden(rows)} in the workbook, and you did not say whether {videos} wanted; "
+            "nothing was spent",
+            remedy="--visible-only skips them, --include-hidden makes videos of them too; "
+            "`hidden_rows` in a profile says it for good",
+        )
+
+    async def see(self, run: Run, plan: Plan) -> Plan:
+        """Look at the plan before it is held against its budget; return it, or with another one."""
+        return plan
+
+    async def approve(self, run: Run, plan: Plan) -> Plan:
+        """Return the plan as somebody approved it: `plan.approved(by)`."""
+        raise NotApproved(f"the plan of {plan.campaign} is not approved; nothing was spent")
+
+    async def begin(self, run: Run) -> None:
+        """Do what has to happen once the rows are approved, and before the first is carried."""
+
+
+def say_hidden(rows: Sequence[str]) -> str:
+    """Say which rows are hidden: `2 rows are hidden (r1, r2)`."""
+    shown = ", ".join([*rows[:5], *["..."] * (len(rows) > 5)])
+    return f"{'1 row is' if len(rows) == 1 else f'{len(rows)} rows are'} hidden ({shown})"
 
 
 @dataclass(kw_only=True)
@@ -59,12 +108,8 @@ class Run:
 
     options: RunOptions
     at: Context
-    approval: Approval
-    #: Sees the plan before it is held against its budget: may give another, or refuse.
-    before_approval: Callable[[Plan], Awaitable[None]] | None = None
-    hidden_wanted: Wanted = field(default_factory=lambda: refuse_hidden)
-    #: Has its part in the transaction that approves rows; raises SpendRefused to undo all of it.
-    also_approves: Callable[[Connection, Sequence[PricedRow]], None] | None = None
+    #: Who is asked, and where it is shown.
+    door: Door = field(default_factory=Door)
     on_plan: Callable[[Plan], None] | None = None
     on_wait: Callable[[str], None] | None = None
     on_note: Callable[[str], None] | None = None
@@ -77,15 +122,8 @@ class Run:
     sheet: Sheet | None = None
     campaign: Campaign | None = None
     plan: Plan | None = None
-    #: Whether it makes the other rows where some may have been paid for before: what was approved
-    #: was shown without them.
-    leaves_refused: bool = False
     #: What moves its rows: an engine here, or workers elsewhere.
     engine: Engine | Workers | None = None
-    #: Finds what starts its workers, where it has any; without, its rows are carried here. Asked
-    #: once
-    #: the run has its campaign and something to do: until then another run may need its server.
-    find_starter: Callable[[], Awaitable[WorkerStarter]] | None = None
     starter: WorkerStarter | None = None
     #: What its workers carry.
     production_id: str = ""
@@ -150,13 +188,20 @@ class Run:
         if self.options.select:
             self.picked = frozenset(line.row for line in plan.lines)
 
+    def show(self, plan: Plan) -> None:
+        """Show a plan to whoever wants to see it: once."""
+        self.plan = plan
+        if self.on_plan is not None:
+            self.on_plan(plan)
+            self.on_plan = None
+
     async def meet_starter(self) -> WorkerStarter | None:
         """Return what starts its workers, None for a run without any.
 
         Raises ConfigurationError where no worker could be started.
         """
-        if self.starter is None and self.find_starter is not None:
-            self.starter = await self.find_starter()
+        if self.starter is None and self.door.find_starter is not None:
+            self.starter = await self.door.find_starter()
         return self.starter
 
     def say_wait(self, words: str) -> None:
@@ -277,9 +322,7 @@ def at_hand(run: Run) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def open_run(
-    options: RunOptions, settings: Settings, approval: Approval
-) -> AsyncIterator[Run]:
+async def open_run(options: RunOptions, settings: Settings, door: Door) -> AsyncIterator[Run]:
     """Open a run, or take up the one that is open already."""
     already = run_at_hand()
     if already is not None:
@@ -295,7 +338,7 @@ async def open_run(
         options = options.but(sandbox=settings.sandbox)
         # A hundred thousand briefs and lines of a plan are no garbage, and looked through for long.
         holding.enter_context(search_of_new())
-        run = Run(options=options, at=at, approval=approval, holding=holding)
+        run = Run(options=options, at=at, door=door, holding=holding)
         opened.append(run)
         if options.max_wait is not None:
             run.until = asyncio.get_running_loop().time() + options.max_wait
@@ -313,132 +356,3 @@ async def _publish(at: Context) -> None:
         from callsheet.tasks.metrics import publish
 
         await publish(at.ledger, file=settings.metrics_file, push=settings.metrics_push)
-
-
-def say_hidden(rows: Sequence[str]) -> str:
-    """Say which rows are hidden: `2 rows are hidden (r1, r2)`."""
-    shown = ", ".join([*rows[:5], *["..."] * (len(rows) > 5)])
-    return f"{'1 row is' if len(rows) == 1 else f'{len(rows)} rows are'} hidden ({shown})"
-
-
-async def refuse_hidden(rows: Sequence[str]) -> bool:
-    """Refuse to spend: rows are hidden, and there is nobody to ask whether they are wanted."""
-    videos = "a video of it is" if len(rows) == 1 else "videos of them are"
-    raise SpendRefused(
-        f"{say_hidden(rows)} in the workbook, and you did not say whether {videos} wanted; "
-        "nothing was spent",
-        remedy="--visible-only skips them, --include-hidden makes videos of them too; "
-        "`hidden_rows` in a profile says it for good",
-    )
-
-
-async def no_approval(plan: Plan) -> str:
-    """Approve nothing: for runs that only carry what was approved before."""
-    raise NotApproved(f"the plan of {plan.campaign} is not approved; nothing was spent")
-
-
-# How the steps of a run ended, for a process that shows the run and does not hold it up.
-#
-# The run takes its steps here (`Taken`). The other process follows them (`Followed`): it calls the
-# same steps, and each of its calls ends as the step did here. Nothing in it can plan, pay or
-# deliver.
-
-
-Step = Callable[..., Awaitable[T]]
-Ids = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepEnd:
-    """How one step ended: with a result, with an error, or `cancelled`."""
-
-    step: str
-    ids: Ids
-    result: Any = None
-    error: BaseException | None = None
-    cancelled: bool = False
-
-
-class Taken:
-    """The steps that a run has taken; `on_end` hears of each from then on."""
-
-    def __init__(self) -> None:
-        self.ends: list[StepEnd] = []
-        self.on_end: Callable[[StepEnd], None] | None = None
-
-    async def take(self, step: Step[T], *ids: str | int) -> T:
-        """Take a step, and note how it ended."""
-        try:
-            result = await step(*ids)
-        except asyncio.CancelledError:
-            self._note(StepEnd(step=step.__name__, ids=ids, cancelled=True))
-            raise
-        except BaseException as error:
-            self._note(StepEnd(step=step.__name__, ids=ids, error=_portable(error)))
-            raise
-        self._note(StepEnd(step=step.__name__, ids=ids, result=result))
-        return result
-
-    def _note(self, end: StepEnd) -> None:
-        self.ends.append(end)
-        if self.on_end is not None:
-            self.on_end(end)
-
-
-class Followed:
-    """A run of another process: its steps, its last snapshot, and how to ask it to stop.
-
-    `labels` name the shards that it produces. Used on one event loop.
-    """
-
-    def __init__(
-        self, snapshot: Snapshot, labels: list[str], *, stop: Callable[[str], None]
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        self.snapshot = snapshot
-        self.labels = labels
-        #: Asks the run to begin nothing more, because of this.
-        self.stop = stop
-        self._ends: defaultdict[tuple[str, Ids], asyncio.Future[Any]]
-        self._ends = defaultdict(loop.create_future)
-        self._gone: Exception | None = None
-
-    def note(self, end: StepEnd) -> None:
-        """Take in how a step ended."""
-        future = self._ends[end.step, end.ids]
-        if end.cancelled:
-            future.cancel()
-        elif end.error is not None:
-            _fail(future, end.error)
-        else:
-            future.set_result(end.result)
-
-    def lose(self, error: Exception) -> None:
-        """Fail every step that has not ended: the process of the run is gone."""
-        self._gone = error
-        for future in self._ends.values():
-            if not future.done():
-                _fail(future, error)
-
-    async def end_of(self, step: Step[T], *ids: str | int) -> T:
-        """Wait for the end of a step; return or raise what it does."""
-        key = step.__name__, ids
-        if self._gone is not None and key not in self._ends:
-            raise self._gone
-        result: T = await asyncio.shield(self._ends[key])
-        return result
-
-
-def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
-    future.set_exception(error)
-    # Retrieved: nobody need follow.
-    future.exception()
-
-
-def _portable(error: BaseException) -> BaseException:
-    """Return an error that another process can be told; most can, as they are."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return CallsheetError(str(error) or type(error).__name__)
-    return error

@@ -72,8 +72,9 @@ async def read_step(sheet: str) -> str:
     """Read the sheet; return the campaign's name. Raises SheetError with every problem."""
     run = current_run()
     if run.sheet is None:
-        found = await read_sheet(sheet, run.options.reading(run.at.settings))
-        run.sheet = await name_campaign(run.at.ledger, found, run.options)
+        run.sheet = await read_sheet(sheet, run.options.reading(run.at.settings))
+    run.sheet = await name_campaign(run.at.ledger, run.sheet, run.options)
+    await run.door.is_named(run)
     return run.sheet.campaign
 
 
@@ -121,7 +122,7 @@ async def _without_unwanted(run: Run) -> Sheet:
     if run.sheet.hidden:
         plan = await plan_sheet(run.at.ledger, run.sheet, run.options)
         costly = [line.row for line in plan.spending if line.row in run.sheet.hidden]
-        if costly and not await run.hidden_wanted(costly):
+        if costly and not await run.door.wants_hidden(costly):
             run.sheet = run.sheet.visible_only()
     return run.sheet
 
@@ -202,8 +203,7 @@ async def approve_step(campaign: str) -> int:
     await _show_plan(run, run.plan, rows)
     if log.isEnabledFor(logging.INFO):
         log.info("plan for %s: %s", run.plan.campaign, "; ".join(sums_of(run.plan)))
-    if run.before_approval is not None:
-        await run.before_approval(run.plan)
+    run.plan = await run.door.see(run, run.plan)
     _check_payable(run, run.plan, rows)
     if run.plan.moves_anything:
         await run.at.store.check()
@@ -211,10 +211,11 @@ async def approve_step(campaign: str) -> int:
     gone = frozenset(left)
     waiting = [row for row in found if row.state == "quoted" and row.enabled]
     waiting = as_shown((row for row in waiting if row.row not in gone), run.plan)
-    by = await run.approval(run.plan) if waiting or left else ""
+    if waiting or left:
+        run.plan = await run.door.approve(run, run.plan)
     # One that was stopped, or has lost its campaign, leaves what it would approve to another run.
     if not run.settled and run.lost is None:
-        change = partial(_approve, run=run, waiting=waiting, left=left, by=by)
+        change = partial(_approve, run=run, plan=run.plan, waiting=waiting, left=left)
         return await run.at.ledger.write(change)
     return 0
 
@@ -224,9 +225,7 @@ async def _show_plan(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
     if run.on_plan is None:
         return
     balance = await ask_balance(run.at.service) if plan.spending else None
-    run.plan = replace(plan, accounts=await _limits(run, rows), balance=balance)
-    run.on_plan(run.plan)
-    run.on_plan = None
+    run.show(replace(plan, accounts=await _limits(run, rows), balance=balance))
 
 
 async def _limits(run: Run, rows: Iterable[PricedRow]) -> tuple[Account, ...]:
@@ -243,7 +242,7 @@ async def _limits(run: Run, rows: Iterable[PricedRow]) -> tuple[Account, ...]:
 
 def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
     """Raise SpendRefused where prices, a budget or the age of a lost ledger stand in the way."""
-    if not (run.options.pay_again or run.leaves_refused):
+    if not (run.options.pay_again or run.door.leaves_refused):
         refuse_refused(plan.refused)
     check_prices(rows, run.before)
     check_budget(plan, run.options.at_limit, part=again_with("--at-limit", "fit"))
@@ -251,34 +250,33 @@ def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
 
 
 def _approve(
-    connection: Connection, run: Run, waiting: Sequence[PricedRow], left: Sequence[str], by: str
+    connection: Connection, run: Run, plan: Plan, waiting: Sequence[PricedRow], left: Sequence[str]
 ) -> int:
     """Write what was approved: all of it, or nothing.
 
     Raises MovedOn when the campaign or a row is not what was shown to the person who approves.
     """
     assert run.campaign is not None
-    assert run.plan is not None
     now = run.at.clock()
     check_unchanged(connection, run.campaign, owner=run.at.terms.owner)
-    if run.also_approves is not None and (waiting or left):
-        run.also_approves(connection, waiting)
+    if run.door.also_approves is not None and (waiting or left):
+        run.door.also_approves(connection, waiting)
     if waiting:
         check_wanted(connection, run.campaign)
         if run.options.pay_again:
             named = [row.row for row in waiting]
-            allow_to_pay(connection, run.campaign.id, named, by=by, at=now)
+            allow_to_pay(connection, run.campaign.id, named, by=plan.by, at=now)
         # Whoever approved saw that they are paid for elsewhere, and is not asked again.
-        elsewhere = [one.campaign_id for one in run.plan.elsewhere]
+        elsewhere = [one.campaign_id for one in plan.elsewhere]
         set_apart(connection, run.campaign.id, elsewhere)
     # A budget counts from the approval on: one that was refused leaves nothing behind.
-    if run.plan.budget is not None:
-        set_budget(connection, run.campaign, budget=run.plan.budget, at=now)
+    if plan.budget is not None:
+        set_budget(connection, run.campaign, budget=plan.budget, at=now)
     if left:
         assert run.sheet is not None
         briefs, skipped = run.sheet.briefs, run.sheet.skipped
         sync_sheet(connection, run.campaign.id, briefs, at=now, skipped=skipped)
-    return approve(connection, waiting, by=by, at=now)
+    return approve(connection, waiting, by=plan.by, at=now)
 
 
 @spanned("report")

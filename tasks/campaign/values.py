@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -91,6 +91,8 @@ class Plan:
     sandbox: bool = False
     #: Takes of its rows that another ledger may have paid for: no run pays for those rows.
     refused: tuple[EarlierTake, ...] = ()
+    #: Who approved it, in words for the history of its rows.
+    by: str = ""
     #: The places of rows of which the ledger does not have all that the sheet says, from 1.
     unsynced: tuple[int, ...] = ()
 
@@ -105,6 +107,10 @@ class Plan:
             budget=campaign.budget if budget is None else budget,
             committed=campaign.reserved + campaign.charged,
         )
+
+    def approved(self, by: str) -> Plan:
+        """Return the plan with who approved it."""
+        return replace(self, by=by)
 
     @property
     def synced(self) -> bool:

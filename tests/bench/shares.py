@@ -135,16 +135,14 @@ def _part(thread: int) -> str:
 
 async def main() -> str:
     """Carry the campaign of this folder, sampled while its rows are on their way."""
-    from callsheet.flows.pipeline import PLAIN, prepare
+    from callsheet.flows.executor import PLAIN, prepare
+    from callsheet.tasks.campaign.options import RunOptions
     from callsheet.tasks.campaign.run import open_run
     from callsheet.tasks.campaign.steps import production
-    from callsheet.tasks.campaign.values import Plan, RunOptions
     from callsheet.tasks.runtime.settings import load_settings
+    from tests.doors import Approving
 
-    async def approve(plan: Plan) -> str:
-        return "approved for the benchmark"
-
-    async with open_run(RunOptions(sheet="bench.csv"), load_settings(), approve) as run:
+    async with open_run(RunOptions(sheet="bench.csv"), load_settings(), Approving()) as run:
         campaign = await prepare(run, PLAIN)
         async with production(run) as shards:
             sampler = Sampler()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.flows.pipeline import PLAIN, carry_out
+from callsheet.flows.approved_plan import carry_out
+from callsheet.flows.executor import PLAIN
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.plans import void_plan
 from tests.board.conftest import settings_at

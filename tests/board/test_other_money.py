@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.flows.pipeline import PLAIN, RunEnd, carry_out
+from callsheet.flows.approved_plan import RunEnd, carry_out
+from callsheet.flows.executor import PLAIN
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from tests.board.conftest import board_at, settings_at

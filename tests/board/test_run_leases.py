@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from callsheet.deployments.board.run_monitor import Attendant
-from callsheet.flows.pipeline import PLAIN, carry_out
+from callsheet.flows.approved_plan import carry_out
+from callsheet.flows.executor import PLAIN
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.ledger.leases import run_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger

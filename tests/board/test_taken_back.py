@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.flows.pipeline import PLAIN, carry_out
+from callsheet.flows.approved_plan import carry_out
+from callsheet.flows.executor import PLAIN
 from callsheet.tasks.campaign.run import Run
-from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.ledger.plans import void_plan
 from tests.board.conftest import settings_at
 from tests.board.unbegun import approved_plan, run_of
 from tests.databases import lay_ledger
+from tests.doors import delay_approval
 from tests.programs import Sandbox, sandbox
 
 
@@ -34,15 +35,8 @@ async def test_nothing_of_it_is_approved_or_paid_for(
 
     @asynccontextmanager
     async def watch(run: Run) -> AsyncIterator[None]:
-        said = run.approval
-
-        async def late(plan: Plan) -> str:
-            by = await said(plan)
-            void = partial(void_plan, plan_id=plan_id, old="approved", words="Ann thought again")
-            assert await run.at.ledger.write(void)
-            return by
-
-        run.approval = late
+        void = partial(void_plan, plan_id=plan_id, old="approved", words="Ann thought again")
+        delay_approval(run, partial(run.at.ledger.write, void))
         yield
 
     settings = settings_at(tmp_path, service.environ)

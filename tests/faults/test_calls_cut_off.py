@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
-from callsheet.flows.pipeline import PLAIN, prepare
+from callsheet.flows.executor import PLAIN, prepare
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import open_run
 from callsheet.tasks.campaign.steps import produce_step
 from callsheet.tasks.campaign.steps import production as producing
-from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import VideoService
 from callsheet.tasks.store import Fetcher
+from tests.doors import Approving
 from tests.faults.production import Production
 
 CONTENT = b"\x00\x00\x00\x10ftypisom\x00\x00\x00\x00\x00\x00\x00\x08moov"
@@ -90,10 +90,9 @@ async def test_a_step_that_is_carried_out_again_after_it_succeeded_pays_nothing(
     environ = {**production.desk.environ, "CALLSHEET_STORE": str(production.store)}
     settings = load_settings(environ=environ, folder=folder)
 
-    async def yes(plan: Plan) -> str:
-        return "approved by the test"
-
-    async with open_run(RunOptions(sheet=str(folder / production.sheet)), settings, yes) as run:
+    async with open_run(
+        RunOptions(sheet=str(folder / production.sheet)), settings, Approving()
+    ) as run:
         campaign = await prepare(run, PLAIN)
         async with producing(run) as shards:
             for shard in range(len(shards)):

@@ -239,8 +239,8 @@ MUTATIONS = (
     Mutation(
         "a flow run that may not spend approves nothing",
         "flows/consent.py",
-        ' not in ("ask", "yes"):\n            raise _refusal(plan)\n        if',
-        " in ():\n            raise _refusal(plan)\n        if",
+        ' not in ("ask", "yes"):\n            raise _refusal(plan)\n        if self._saved',
+        " in ():\n            raise _refusal(plan)\n        if self._saved",
         ("tests/unit/test_flows.py",),
     ),
     Mutation(
@@ -253,8 +253,8 @@ MUTATIONS = (
     Mutation(
         "what is no word of approval approves nothing",
         "flows/consent.py",
-        ' not in ("ask", "yes"):\n            raise _refusal(plan)\n        if',
-        ' == "no":\n            raise _refusal(plan)\n        if',
+        ' not in ("ask", "yes"):\n            raise _refusal(plan)\n        if self._saved',
+        ' == "no":\n            raise _refusal(plan)\n        if self._saved',
         ("tests/unit/test_flows.py",),
     ),
     Mutation(
@@ -281,7 +281,7 @@ MUTATIONS = (
     Mutation(
         "a retake that is cancelled while it is approved leaves nothing approved",
         "flows/retake.py",
-        "    run.campaign, run.only = campaign, frozenset(offer.row.row for offer in found)\n",
+        "    run.only = frozenset(offer.row.row for offer in found)\n",
         "",
         CANCELLED_LATE,
     ),
@@ -420,7 +420,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a process that lost a board run begins nothing more of it",
-        "flows/pipeline.py",
+        "flows/approved_plan.py",
         "            self._open.lose(because)\n",
         "            pass\n",
         RUN_LEASES,
@@ -604,7 +604,7 @@ MUTATIONS = (
     Mutation(
         "of two sheets of a campaign in an inbox one is run",
         "flows/sheet_run.py",
-        "            self._check_own(run.sheet.campaign)\n",
+        "        self._sheet.check_own(run.sheet.campaign)\n",
         "",
         ("tests/pipeline/test_nightly.py::test_two_sheets_of_one_campaign_do_not_undo_each_other",),
     ),
@@ -787,7 +787,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what was approved with a sandbox is not carried out where videos cost",
-        "flows/pipeline.py",
+        "flows/approved_plan.py",
         "end = _other_money(plan, settings)",
         "end = None",
         OTHER_MONEY,
@@ -829,8 +829,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a price of a sandbox is not approved for videos that cost",
-        "flows/campaign.py",
-        "        check_same_money(found, sandbox=run.options.sandbox)\n",
+        "flows/executor.py",
+        "        check_same_money(campaign, sandbox=run.options.sandbox)\n",
         "",
         ("tests/pipeline/test_prefect_verbs.py",),
     ),
@@ -928,7 +928,7 @@ MUTATIONS = (
     Mutation(
         "what is approved counts for the night",
         "tasks/campaign/steps.py",
-        "if run.also_approves is not None and (waiting or left):",
+        "if run.door.also_approves is not None and (waiting or left):",
         "if False:",
         ("tests/pipeline/test_nightly.py",),
     ),
@@ -1032,9 +1032,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a plan that was taken back is not approved",
-        "flows/pipeline.py",
-        "            run.also_approves = partial(check_still_stands, plan_id=self._plan.id)",
-        "            run.also_approves = None",
+        "flows/approved_plan.py",
+        "        self.also_approves = partial(check_still_stands, plan_id=plan.id)",
+        "        self.also_approves = None",
         ("tests/board/test_taken_back.py",),
     ),
     Mutation(

@@ -37,6 +37,7 @@ from callsheet.tasks.nights.reports import NightReport, SheetReport
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.settings import load_settings
+from tests.doors import delay_approval
 from tests.hearing_of_nights import watcher
 from tests.leasing import let_lapse
 from tests.pipeline.night_kills import WORDS, sweep_killed
@@ -558,19 +559,13 @@ async def test_whoever_has_lost_the_night_approves_nothing(nights: Nights) -> No
     async def steal() -> None:
         async with await open_ledger(nights.settings.ledger) as ledger:
             await taken_over(ledger)
+        stolen.set()
 
     stolen = asyncio.Event()
 
     @asynccontextmanager
     async def watch(run: Run) -> AsyncIterator[None]:
-        inner = run.approval
-
-        async def late(plan: Any) -> str:
-            await steal()
-            stolen.set()
-            return await inner(plan)
-
-        run.approval = late
+        delay_approval(run, steal)
         yield
 
     charges = len(nights.service.charges())

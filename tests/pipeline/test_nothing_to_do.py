@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from callsheet.flows.pipeline import PLAIN, run_pipeline
-from callsheet.tasks.campaign.run import no_approval, open_run
-from callsheet.tasks.campaign.values import RunOptions, RunOutcome
+from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.run import Door, open_run
+from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
     campaigns_from,
@@ -98,8 +99,8 @@ def statements() -> Iterator[list[str]]:
 async def run_again(folder: Path, **asked: Any) -> RunOutcome:
     settings = load_settings(environ=NOBODY, folder=folder)
     options = RunOptions(sheet=str(folder / "bench.csv"), **asked)
-    async with open_run(options, settings, no_approval) as run:
-        outcome = await run_pipeline(run, PLAIN)
+    async with open_run(options, settings, Door()) as run:
+        outcome = await run_sheet(options, settings, Door(), PLAIN)
         assert run.engine is None or not run.settled
         return outcome
 

@@ -37,13 +37,14 @@ import asyncio, json, logging, sys
 from prefect import flow
 from callsheet.flows.campaign import run_campaign
 from callsheet.flows.shown import showing
-from callsheet.tasks.campaign.run import no_approval, open_run
+from callsheet.tasks.campaign.run import Door
+from callsheet.tasks.campaign.run import open_run
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.runtime.settings import load_settings
 
 @flow
 async def trouble():
-    async with open_run(RunOptions(sheet="a.csv"), load_settings(), no_approval) as run:
+    async with open_run(RunOptions(sheet="a.csv"), load_settings(), Door()) as run:
         run.say_wait("campaign a is being run by somebody since yesterday")
         async with showing(run):
             run.say("videos are found by looking for them: no receiver")

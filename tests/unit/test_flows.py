@@ -129,7 +129,7 @@ async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked(
     nobody = cast(Run, None)
 
     with pytest.raises(NotApproved, match="15 credits for 1 video are not approved"):
-        await Consent(nobody, cast(Approve, said)).approve(plan)
+        await Consent(cast(Approve, said)).approve(nobody, plan)
 
 
 def test_an_answer_about_a_trial_is_none_about_videos_that_cost() -> None:

@@ -12,13 +12,12 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal
 
-from callsheet.flows.pipeline import PLAIN, run_pipeline
+from callsheet.flows.executor import PLAIN, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import open_run
-from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.settings import load_settings
+from tests.doors import Approving
 
 
 class Asking:
@@ -38,17 +37,12 @@ async def asking() -> Asking:
     return Asking()
 
 
-async def yes(_: Plan) -> str:
-    return "approved by a test"
-
-
 async def run(sheet: str, count: int, budget: str) -> int:
     """Run a sheet with so many workers; print the outcome and return its exit status."""
     options = RunOptions(sheet=sheet, workers=count, wait="poll", budget=Decimal(budget))
     try:
-        async with open_run(options, load_settings(), yes) as one:
-            one.find_starter = asking
-            outcome = await run_pipeline(one, PLAIN)
+        door = Approving(find_starter=asking)
+        outcome = await run_sheet(options, load_settings(), door, PLAIN)
     except CallsheetError as error:
         print(str(error), file=sys.stderr)
         return error.exit_status

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from callsheet.flows.pipeline import PLAIN, run_pipeline
+from callsheet.flows.executor import PLAIN, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run, open_run
-from callsheet.tasks.campaign.values import Plan, RunOutcome
+from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.settings import load_settings
+from tests.doors import Approving
 from tests.launcher import Process, launcher
 
 
@@ -63,10 +64,6 @@ class Processes:
         return said
 
 
-async def yes(_: Plan) -> str:
-    return "approved by a test"
-
-
 async def run_with(
     processes: Processes,
     sheet: str,
@@ -78,11 +75,11 @@ async def run_with(
     """Run a sheet with so many workers; `meddle` is called with the run once it produces."""
     settings = load_settings(environ=processes.environ, folder=processes.folder)
     asked = RunOptions(sheet=sheet, workers=count, **{"wait": "poll", **options})
-    async with open_run(asked, settings, yes) as run:
-        run.find_starter = processes.find
+    door = Approving(find_starter=processes.find)
+    async with open_run(asked, settings, door) as run:
         meddling: list[asyncio.Task[None]] = []
         if meddle is not None:
             meddling.append(asyncio.create_task(meddle(run)))
-        outcome = await run_pipeline(run, PLAIN)
+        outcome = await run_sheet(asked, settings, door, PLAIN)
         await asyncio.gather(*meddling)
         return outcome

@@ -9,7 +9,7 @@ import pytest
 
 from callsheet.tasks.aftercare.cancel import cancel_approved
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Run, no_approval
+from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.values import State
@@ -35,7 +35,7 @@ async def test_what_a_run_had_approved_itself_is_cancelled_with_it(
     await stage.approve("b")
     await stage.approve("c")
     at = cast(Context, SimpleNamespace(ledger=ledger, clock=lambda: NOW))
-    run = Run(options=RunOptions(sheet="s.csv"), at=at, approval=no_approval, **known)
+    run = Run(options=RunOptions(sheet="s.csv"), at=at, **known)
     run.campaign = stage.campaign
 
     assert await cancel_approved(run) == (len(gone) or None)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import plan_sheet, priced
 from callsheet.tasks.campaign.run import Run, open_run
 from callsheet.tasks.campaign.steps import approve_step
-from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
@@ -24,6 +24,7 @@ from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.sheet import SheetOptions, read_sheet
 from tests.campaigns import NOW, Stage, brief
+from tests.doors import Approving
 from tests.leasing import release_lease, take_over
 from tests.programs import simple_sheet
 
@@ -86,12 +87,7 @@ async def asked(
     stage: Stage, address: str, folder: Path, meanwhile: Meanwhile | None = None
 ) -> AsyncIterator[Run]:
     """Open a run of two priced rows that asks a person, while something else happens."""
-
-    async def approval(plan: Plan) -> str:
-        if meanwhile is not None:
-            await meanwhile(stage, run)
-        return "Alice"
-
+    happens = None if meanwhile is None else partial(meanwhile, stage)
     (folder / "spring.csv").write_text(simple_sheet(2))
     environ = {
         "CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1",
@@ -101,7 +97,7 @@ async def asked(
     }
     options = RunOptions(sheet=str(folder / "spring.csv"), budget=Decimal(500))
     settings = load_settings(environ=environ, folder=folder)
-    async with open_run(options, settings, approval) as run:
+    async with open_run(options, settings, Approving("Alice", meanwhile=happens)) as run:
         run.campaign = stage.campaign
         sheet = await read_sheet(options.sheet, SheetOptions())
         run.sheet = replace(sheet, campaign="spring", digest="d", briefs=(A, B))

@@ -7,14 +7,9 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import current_run, open_run
-from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.campaign.run import Door, current_run, open_run
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.settings import load_settings
-
-
-async def nobody(plan: Plan) -> str:
-    raise AssertionError("nothing is to be approved here")
 
 
 async def test_a_missing_key_in_an_inner_run_is_not_swallowed(tmp_path: Path) -> None:
@@ -24,8 +19,8 @@ async def test_a_missing_key_in_an_inner_run_is_not_swallowed(tmp_path: Path) ->
 
     async def fail_inside() -> None:
         async with (
-            open_run(options, settings, nobody) as outer,
-            open_run(options, settings, nobody) as inner,
+            open_run(options, settings, Door()) as outer,
+            open_run(options, settings, Door()) as inner,
         ):
             assert inner is outer
             raise KeyError("fault")
@@ -40,7 +35,7 @@ async def test_which_money_it_is_the_settings_say_alone(tmp_path: Path, said: st
     settings = load_settings(environ={**service, "CALLSHEET_SANDBOX": said}, folder=tmp_path)
     options = RunOptions(sheet="s.csv", sandbox=said == "no")
 
-    async with open_run(options, settings, nobody) as run:
+    async with open_run(options, settings, Door()) as run:
         assert run.options.sandbox == (said == "yes")
 
 

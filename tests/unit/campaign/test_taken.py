@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.campaign.run import Followed, StepEnd, Taken
+from callsheet.tasks.campaign.taken import Followed, StepEnd, Taken
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 

@@ -1,31 +1,25 @@
-"""The order of the steps of a run, and the execution of a plan that was approved on the board."""
+"""Executes a plan that was approved on the board: what was approved happens, or nothing.
+
+Whatever ends a process that works on a run, the next one goes on: it acquires the run's lease in
+the ledger first and renews it, its end is noted there, and in between the executor's own rules
+hold. Knows neither what started it nor what monitors it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 from uuid import uuid4
 
-from callsheet.tasks.campaign.lease import carry_only
-from callsheet.tasks.campaign.match import name_campaign
+from callsheet.flows.executor import Steps, run_rows, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_holds, check_money
-from callsheet.tasks.campaign.run import Run, Taken, no_approval, open_run
-from callsheet.tasks.campaign.steps import (
-    approve_step,
-    plan_step,
-    produce_step,
-    production,
-    quote_step,
-    read_step,
-    report_step,
-)
+from callsheet.tasks.campaign.run import Door, Run
 from callsheet.tasks.campaign.stored_plans import (
     check_stands,
     check_still_stands,
@@ -61,98 +55,6 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.retry import renewing
-
-# The order of the steps: read, plan, quote, approve, produce, report. There is only this one.
-#
-# In a flow (`flows.campaign`) each step is a task of Prefect's, elsewhere a plain call. Knows
-# neither what a step does nor what carries it.
-
-
-@dataclass(frozen=True)
-class Steps:
-    """The steps as something that can be called with ids."""
-
-    read_sheet: Callable[[str], Awaitable[str]]
-    plan_rows: Callable[[str], Awaitable[None]]
-    quote_rows: Callable[[str], Awaitable[None]]
-    produce_rows: Callable[[str, int, str], Awaitable[Any]]
-    report_campaign: Callable[[str], Awaitable[None]]
-
-
-PLAIN = Steps(read_step, plan_step, quote_step, produce_step, report_step)
-
-
-def noted(taken: Taken) -> Steps:
-    """Return the plain steps for a run that another process is to `follow`."""
-    return Steps(*(partial(taken.take, step) for step in astuple(PLAIN)))
-
-
-async def prepare(run: Run, steps: Steps) -> str:
-    """Read, plan, quote and approve; return the campaign's name.
-
-    Raises SheetError, SpendRefused, Parked, or whatever keeps the service, ledger or store from
-    being used.
-    """
-    campaign = await _quote(run, steps)
-    await approve_step(campaign)
-    return campaign
-
-
-async def run_pipeline(run: Run, steps: Steps) -> RunOutcome:
-    """Take every step and return how it ended."""
-    campaign = await prepare(run, steps)
-    return await carry(run, steps, campaign)
-
-
-async def carry(run: Run, steps: Steps, campaign: str) -> RunOutcome:
-    """Produce what is approved or under way, report, and return how it ended.
-
-    Where all is delivered and reported no engine is started.
-    """
-    if not run.settled:
-        async with production(run):
-            await _produce(steps, campaign, [shard.label for shard in run.shards])
-    return await _report(run, steps, campaign)
-
-
-async def follow(run: Run, steps: Steps) -> RunOutcome:
-    """Follow a run of another process to its end; return how that was.
-
-    Each step ends when it has been taken there; one that failed there raises the same here.
-    """
-    assert run.followed is not None
-    for listener in run.listeners:
-        listener(run.followed.snapshot)
-    campaign = await _quote(run, steps)
-    await _produce(steps, campaign, run.followed.labels)
-    return await _report(run, steps, campaign)
-
-
-async def _quote(run: Run, steps: Steps) -> str:
-    campaign = await steps.read_sheet(run.options.sheet)
-    await steps.plan_rows(campaign)
-    await steps.quote_rows(campaign)
-    return campaign
-
-
-async def _produce(steps: Steps, campaign: str, labels: Sequence[str]) -> None:
-    await asyncio.gather(
-        *(steps.produce_rows(campaign, n, label) for n, label in enumerate(labels))
-    )
-
-
-async def _report(run: Run, steps: Steps, campaign: str) -> RunOutcome:
-    await steps.report_campaign(campaign)
-    assert run.outcome is not None
-    return run.outcome
-
-
-# One plan that was approved on the board, carried out: what was approved happens, or nothing.
-#
-# Whatever ends a process that works on a run, the next one goes on: it acquires the run's lease in
-# the ledger first and renews it, its end is noted there, and in between the pipeline's own rules
-# hold. Knows neither what started it nor what monitors it.
-
 
 log = logging.getLogger("callsheet.run")
 
@@ -240,8 +142,10 @@ def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
     return None
 
 
-class _Carrier:
+class _Carrier(Door):
     """Carries one run of one plan, once its lease is acquired."""
+
+    leaves_refused = True
 
     def __init__(
         self,
@@ -261,6 +165,7 @@ class _Carrier:
         self.lost: str | None = None
         self._open: Run | None = None
         self._plan = plan
+        self.also_approves = partial(check_still_stands, plan_id=plan.id)
         self._options = RunOptions.of(plan.terms)
         self._watch = watch
         self._clock = clock
@@ -273,7 +178,7 @@ class _Carrier:
             self._open.lose(because)
 
     @asynccontextmanager
-    async def _opened(self, run: Run) -> AsyncIterator[None]:
+    async def watch(self, run: Run) -> AsyncIterator[None]:
         """Let signals and progress go along with an open run, and stop it should it be lost."""
         self._open = run
         if self.lost is not None:
@@ -283,6 +188,22 @@ class _Carrier:
                 yield
         finally:
             self._open = None
+
+    async def wants_hidden(self, rows: Sequence[str]) -> bool:
+        """The plan was made with them, or without."""
+        return True
+
+    async def approve(self, run: Run, plan: Plan) -> Plan:
+        """Return the plan as approved; raise MovedOn unless it is the one that was shown."""
+        assert self._plan.document is not None
+        tolerance = self._settings.quote_tolerance
+        check_holds(plan, self._plan.document, tolerance=tolerance, look=LOOK)
+        return plan.approved(words_of_approval(self._plan))
+
+    async def begin(self, run: Run) -> None:
+        """Note that what was approved is in the rows."""
+        crashpoint("run: what was approved is in the rows")
+        await self._ledger.write(partial(note_begun, run_id=self.run.id, at=self._clock()))
 
     async def carry(self) -> RunEnd:
         """Carry it and return how it ended, whatever that was."""
@@ -310,39 +231,15 @@ class _Carrier:
         kept = await self._ledger.read(partial(find_sheet, sheet_id=self._plan.sheet_id))
         assert kept is not None, "a plan of a sheet has one"
         read = partial(parse_kept, self._settings, kept, self._options.reading(self._settings))
-        sheet, options = await asyncio.to_thread(read), self._options.of_sheet(kept.place)
-        async with open_run(options, self._settings, self._approval) as run:
-            run.sheet = await name_campaign(run.at.ledger, sheet, options)
-            run.also_approves = partial(check_still_stands, plan_id=self._plan.id)
-            run.leaves_refused = True
-            # The plan was made with them, or without.
-            run.hidden_wanted = _wanted
-            async with self._opened(run):
-                campaign = await prepare(run, self._steps)
-                await self._note_begun()
-                return await carry(run, self._steps, campaign)
+        options, sheet = self._options.of_sheet(kept.place), await asyncio.to_thread(read)
+        return await run_sheet(options, self._settings, self, self._steps, sheet=sheet)
 
-    async def _approval(self, plan: Plan) -> str:
-        """Return who approved the plan; raise MovedOn unless it is the one that was shown."""
-        assert self._plan.document is not None
-        tolerance = self._settings.quote_tolerance
-        check_holds(plan, self._plan.document, tolerance=tolerance, look=LOOK)
-        return words_of_approval(self._plan)
-
-    async def _carry_rows(self, names: Sequence[str]) -> RunOutcome:
+    async def _carry_rows(self, names: Collection[str]) -> RunOutcome:
         """Carry rows that are approved or under way, as the ledger has them: pays for no other."""
         found = await self._campaign()
-        options = RunOptions(sheet=found.sheet or found.name, sandbox=self._options.sandbox)
-        async with open_run(options, self._settings, no_approval) as run:
-            await run.at.store.check()
-            async with self._opened(run):
-                await carry_only(run, found, names, wait=None)
-                await self._note_begun()
-                return await carry(run, self._steps, found.name)
-
-    async def _note_begun(self) -> None:
-        crashpoint("run: what was approved is in the rows")
-        await self._ledger.write(partial(note_begun, run_id=self.run.id, at=self._clock()))
+        options = RunOptions(sheet=found.sheet or found.name)
+        go = partial(run_rows, found, names, options, self._settings, self, self._steps)
+        return await go(wait=None)
 
     async def _refused(self, error: SpendRefused) -> RunEnd:
         """End a run that may not spend; videos that it started before are still brought home."""
@@ -415,10 +312,6 @@ class _Carrier:
         return RunEnd(
             exit_status=outcome.exit_status, words=outcome.words, due_at=due_at, outcome=outcome
         )
-
-
-async def _wanted(rows: Sequence[Any]) -> bool:
-    return True
 
 
 def _say(error: CallsheetError) -> str:

@@ -1,0 +1,165 @@
+"""The one executor: runs a sheet, or rows that the ledger has, for every door.
+
+A door differs in who is asked and where the run is shown (`tasks.campaign.door`). Neither it nor
+what takes the steps, plain functions or Prefect tasks, changes what happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import astuple, dataclass
+from functools import partial
+from typing import Any
+
+from callsheet.tasks.campaign.lease import carry_only
+from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.run import Door, Run, open_run
+from callsheet.tasks.campaign.steps import (
+    approve_step,
+    plan_step,
+    produce_step,
+    production,
+    quote_step,
+    read_step,
+    report_step,
+)
+from callsheet.tasks.campaign.taken import Taken
+from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.values import State, rows_of
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.sheet import Sheet
+
+#: Chooses the rows of a run, by id, once it is open, and has them approved where that is wanted.
+Choose = Callable[[Run], Awaitable[Collection[str]]]
+
+
+async def run_sheet(
+    options: RunOptions,
+    settings: Settings,
+    door: Door,
+    steps: Steps,
+    *,
+    sheet: Sheet | None = None,
+) -> RunOutcome:
+    """Plan a sheet, have the plan approved, make and deliver the videos; return how it ended.
+
+    `sheet` is there where it was read already. A run that another process carries out is followed
+    to its end. Raises SheetError, SpendRefused, Parked, or what keeps the service, the ledger or
+    the store from being used.
+    """
+    async with open_run(options, settings, door) as run, door.watch(run):
+        if run.followed is not None:
+            return await follow(run, steps)
+        run.sheet = sheet
+        campaign = await prepare(run, steps)
+        await door.begin(run)
+        return await carry(run, steps, campaign)
+
+
+async def run_rows(
+    campaign: Campaign,
+    rows: Collection[str] | Choose,
+    options: RunOptions,
+    settings: Settings,
+    door: Door,
+    steps: Steps,
+    *,
+    wait: float | None = 0.0,
+) -> RunOutcome:
+    """Carry rows of a campaign as the ledger has them: only what is approved is paid for.
+
+    Raises Parked when another run has the campaign for longer than `wait` seconds (None: no matter
+    how long), SpendRefused where its videos are of the other kind of service, and what `rows` does.
+    """
+    async with open_run(options, settings, door) as run:
+        # Before a price is asked for: one of a sandbox is not to be approved.
+        check_same_money(campaign, sandbox=run.options.sandbox)
+        run.campaign = campaign
+        async with door.watch(run):
+            names = await rows(run) if callable(rows) else rows
+            await run.at.store.check()
+            await carry_only(run, campaign, names, wait=wait)
+            await door.begin(run)
+            return await carry(run, steps, campaign.name)
+
+
+async def rows_in(run: Run, campaign: Campaign, states: Collection[State]) -> list[str]:
+    """Return the rows of a campaign in these states, in sheet order."""
+    rows = await run.at.ledger.read(partial(rows_of, campaign_id=campaign.id))
+    return [row.row for row in rows if row.state in states]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps as something that can be called with ids."""
+
+    read_sheet: Callable[[str], Awaitable[str]]
+    plan_rows: Callable[[str], Awaitable[None]]
+    quote_rows: Callable[[str], Awaitable[None]]
+    produce_rows: Callable[[str, int, str], Awaitable[Any]]
+    report_campaign: Callable[[str], Awaitable[None]]
+
+
+PLAIN = Steps(read_step, plan_step, quote_step, produce_step, report_step)
+
+
+def noted(taken: Taken) -> Steps:
+    """Return the plain steps for a run that another process is to `follow`."""
+    return Steps(*(partial(taken.take, step) for step in astuple(PLAIN)))
+
+
+async def prepare(run: Run, steps: Steps) -> str:
+    """Read, plan, quote and approve; return the campaign's name.
+
+    Raises SheetError, SpendRefused, Parked, or whatever keeps the service, ledger or store from
+    being used.
+    """
+    campaign = await _quote(run, steps)
+    await approve_step(campaign)
+    return campaign
+
+
+async def carry(run: Run, steps: Steps, campaign: str) -> RunOutcome:
+    """Produce what is approved or under way, report, and return how it ended.
+
+    Where all is delivered and reported no engine is started.
+    """
+    if not run.settled:
+        async with production(run):
+            await _produce(steps, campaign, [shard.label for shard in run.shards])
+    return await _report(run, steps, campaign)
+
+
+async def follow(run: Run, steps: Steps) -> RunOutcome:
+    """Follow a run of another process to its end; return how that was.
+
+    Each step ends when it has been taken there; one that failed there raises the same here.
+    """
+    assert run.followed is not None
+    for listener in run.listeners:
+        listener(run.followed.snapshot)
+    campaign = await _quote(run, steps)
+    await _produce(steps, campaign, run.followed.labels)
+    return await _report(run, steps, campaign)
+
+
+async def _quote(run: Run, steps: Steps) -> str:
+    campaign = await steps.read_sheet(run.options.sheet)
+    await steps.plan_rows(campaign)
+    await steps.quote_rows(campaign)
+    return campaign
+
+
+async def _produce(steps: Steps, campaign: str, labels: Sequence[str]) -> None:
+    await asyncio.gather(
+        *(steps.produce_rows(campaign, n, label) for n, label in enumerate(labels))
+    )
+
+
+async def _report(run: Run, steps: Steps, campaign: str) -> RunOutcome:
+    await steps.report_campaign(campaign)
+    assert run.outcome is not None
+    return run.outcome
