@@ -190,6 +190,6 @@ class _WaitingRows(ShownDoor):
         if self._plan is None:
             return
         assert run.campaign is not None
-        said = partial(approve_waiting, run.at.ledger, run.campaign, self._plan, by=self._plan.by)
-        said = partial(said, run=str(flow_run.id), owner=run.at.terms.owner, at=run.at.clock())
-        await said()
+        change = partial(approve_waiting, campaign=run.campaign, plan=self._plan)
+        change = partial(change, run=str(flow_run.id), owner=run.at.terms.owner)
+        await run.at.ledger.write(partial(change, at=run.at.clock()))

@@ -15,16 +15,14 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.retake import Offer, approve_once, approve_wanted
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.quotes import as_shown, check_wanted
+from callsheet.tasks.campaign.quotes import approve_shown, as_shown, check_wanted
 from callsheet.tasks.campaign.stored_plans import paid_lines, words_of_approval
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
-    check_unchanged,
     ensure_campaign,
     find_campaign,
-    set_budget,
 )
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
 from callsheet.tasks.ledger.figures import pages_of
@@ -39,7 +37,7 @@ from callsheet.tasks.ledger.plans import (
     hold_plans,
     void_plan,
 )
-from callsheet.tasks.ledger.quotes import Quoted, approve, changed_since, priced_rows
+from callsheet.tasks.ledger.quotes import PricedRow, Quoted, changed_since, priced_rows
 from callsheet.tasks.ledger.reviews import Review, kept_rows
 from callsheet.tasks.ledger.runs import BoardRun, ask_run, end_run, find_run, run_for, unbegun_run
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
@@ -298,44 +296,30 @@ def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decima
     return Plan.of_rows(campaign, lines, budget)
 
 
-async def approve_waiting(
-    ledger: Ledger,
+def approve_waiting(
+    connection: Connection,
     campaign: Campaign,
     plan: Plan,
     *,
     run: str,
-    by: str,
     owner: str | None,
     at: float,
 ) -> int:
     """Approve the rows of a plan as it shows them, or none; return how many were approved.
 
     Raises MovedOn when a row or the campaign changed since the plan was made, or `owner` (the run
-    that has the campaign; None: not checked) lost it. Raises SpendRefused when the campaign was
-    cancelled since, or the flow run `run` has already approved rows.
+    that has the campaign) lost it. Raises SpendRefused when the campaign was cancelled since, or
+    the flow run `run` has already approved rows.
     """
-    change = partial(_approve, campaign=campaign, plan=plan, run=run, by=by, owner=owner, at=at)
-    return await ledger.write(change)
-
-
-def _approve(
-    connection: Connection,
-    campaign: Campaign,
-    plan: Plan,
-    *,
-    run: str,
-    by: str,
-    owner: str | None,
-    at: float,
-) -> int:
-    check_unchanged(connection, campaign, owner=owner)
-    check_wanted(connection, campaign)
-    words = f"{in_credits(plan.total)}, {by}"
-    approve_once(connection, campaign, run=run, rows=len(plan.lines), words=words, at=at)
-    if plan.budget is not None:
-        set_budget(connection, campaign, budget=plan.budget, at=at)
     wanted = {line.row for line in plan.lines}
     found = [row for row in priced_rows(connection, campaign.id) if row.row in wanted]
-    if gone := sorted(wanted - {row.row for row in found}):
-        raise changed_since([f"{row}: it no longer waits for approval" for row in gone])
-    return approve(connection, as_shown(found, plan), by=by, at=at)
+    words = f"{in_credits(plan.total)}, {plan.by}"
+
+    def also(connection: Connection, _: Sequence[PricedRow]) -> None:
+        approve_once(connection, campaign, run=run, rows=len(plan.lines), words=words, at=at)
+        if gone := sorted(wanted - {row.row for row in found}):
+            check_wanted(connection, campaign)
+            raise changed_since([f"{row}: it no longer waits for approval" for row in gone])
+
+    shown = as_shown(found, plan)
+    return approve_shown(connection, campaign, plan, shown, owner=owner, at=at, also=also)

@@ -32,6 +32,8 @@ from callsheet.tasks.values.amounts import as_number, as_text, from_micro, in_cr
 from callsheet.tasks.values.briefs import Brief, Json
 
 FORMAT = 1
+#: What is done to a row that is paid for.
+PAID = ("make", "remake", "retake")
 #: Retired without a word: a part of the campaign's rows, or so few.
 PART, FEW = Decimal("0.1"), 2
 
@@ -174,20 +176,41 @@ def check_holds(
     Raises SpendRefused for one that is of other money. `look` is the remedy.
     """
     check_money(saved.get("sandbox"), plan.sandbox, look=look)
-    before = {line["row"]: line for line in saved["rows"]}
-    campaign = saved["campaign"]
-    moved = [] if campaign == plan.campaign else [f"the plan is for campaign {campaign}"]
-    for line in plan.spending:
-        moved += _moved(line, before.get(line.row), tolerance)
-    shown = set(saved.get("retiring", ()))
-    left = [row for row in plan.retiring if row not in shown] if plan.needs_word else []
-    moved += [f"{row}: the sheet no longer has it" for row in left]
+    moved = moved_since(saved, plan, tolerance=tolerance, costlier=True)
     if moved:
         raise MovedOn(
             "the sheet or the prices changed since the plan was approved; nothing was spent:\n  "
             + "\n  ".join(moved),
             remedy=look,
         )
+
+
+def moved_since(
+    document: Mapping[str, Any],
+    now: Plan,
+    *,
+    tolerance: Decimal = Decimal(0),
+    costlier: bool = False,
+) -> list[str]:
+    """Say what is no longer as a plan's document says: campaign, rows, briefs, prices, who leaves.
+
+    A price may have changed by `tolerance`, a part of it. With `costlier` what is not paid for or
+    not retired any more is no matter.
+    """
+    campaign = document["campaign"]
+    same = campaign == now.campaign
+    moved = [] if same else [f"the plan is for campaign {campaign}, not {now.campaign}"]
+    before = {line["row"]: line for line in document["rows"]}
+    after = {line.row: line for line in now.spending}
+    for row, line in after.items():
+        moved += _moved(line, before.get(row), tolerance)
+    left, shown = set(now.retiring), set(document.get("retiring", ()))
+    gone = left - shown if now.needs_word or not costlier else set()
+    if not costlier:
+        paid = (row for row, line in before.items() if line["action"] in PAID)
+        moved += [f"{row}: it is no longer paid for" for row in paid if row not in after]
+        moved += [f"{row}: the sheet has it again" for row in sorted(shown - left)]
+    return moved + [f"{row}: the sheet no longer has it" for row in sorted(gone)]
 
 
 def check_money(planned: bool | None, now: bool, *, look: str) -> None:
@@ -242,7 +265,7 @@ def _read_saved(path: Path) -> dict[str, Any]:
 def _moved(line: PlanLine, saved: dict[str, object] | None, tolerance: Decimal) -> list[str]:
     if saved is None:
         return [f"{line.row}: not in the plan"]
-    if saved.get("action") not in ("make", "remake"):
+    if saved.get("action") not in PAID:
         return [f"{line.row}: the plan was not to make it"]
     if saved.get("digest") != line.digest:
         return [f"{line.row}: the row was edited since"]

@@ -23,11 +23,13 @@ from callsheet.tasks.engine.free_calls import (
 )
 from callsheet.tasks.engine.stop import answers
 from callsheet.tasks.ledger.accounts import AtLimit, Terms
-from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.campaigns import Campaign, check_unchanged, set_apart, set_budget
 from callsheet.tasks.ledger.cancel_requests import end_cancel
+from callsheet.tasks.ledger.earlier_takes import allow_to_pay
 from callsheet.tasks.ledger.quotes import (
     PricedRow,
     Quoted,
+    approve,
     changed_since,
     hold_unpaid,
     record_quotes,
@@ -170,6 +172,39 @@ def is_within(plan: Plan, at_most: Decimal | None) -> bool:
 def _without(plan: Plan) -> str:
     """Return the selection that leaves out the rows without a price."""
     return ",".join(f"!{line.row}" for line in plan.spending if line.priced is None)
+
+
+def approve_shown(
+    connection: Connection,
+    campaign: Campaign,
+    plan: Plan,
+    found: Sequence[PricedRow],
+    *,
+    owner: str | None,
+    at: float,
+    pay_again: bool = False,
+    also: Callable[[Connection, Sequence[PricedRow]], None] | None = None,
+) -> int:
+    """Approve rows as their plan shows them (`as_shown`), or none; return how many were approved.
+
+    `owner` is the run that has the campaign (None: not checked), `also` takes part and may refuse.
+    Raises MovedOn when the campaign or a row is not what was shown to the person who approves,
+    SpendRefused when the campaign was cancelled since.
+    """
+    check_unchanged(connection, campaign, owner=owner)
+    if found:
+        check_wanted(connection, campaign)
+        if pay_again:
+            named = [row.row for row in found]
+            allow_to_pay(connection, campaign.id, named, by=plan.by, at=at)
+        # Whoever approved saw that they are paid for elsewhere, and is not asked again.
+        set_apart(connection, campaign.id, [one.campaign_id for one in plan.elsewhere])
+    if also is not None:
+        also(connection, found)
+    # A budget counts from the approval on: one that was refused leaves nothing behind.
+    if plan.budget is not None:
+        set_budget(connection, campaign, budget=plan.budget, at=at)
+    return approve(connection, found, by=plan.by, at=at)
 
 
 def check_wanted(connection: Connection, campaign: Campaign) -> None:

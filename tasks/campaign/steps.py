@@ -16,12 +16,12 @@ from callsheet.tasks.campaign.lease import find_earlier, hold_campaign, is_settl
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
 from callsheet.tasks.campaign.plan import plan_sheet, priced
 from callsheet.tasks.campaign.quotes import (
+    approve_shown,
     as_shown,
     ask_balance,
     check_budget,
     check_prices,
     check_readable,
-    check_wanted,
     quote_rows,
 )
 from callsheet.tasks.campaign.recovery import refuse_refused
@@ -36,14 +36,10 @@ from callsheet.tasks.engine.pages import NAMED, Shard, Work
 from callsheet.tasks.ledger.accounts import Account, find_account
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
-    check_unchanged,
     ensure_campaign,
-    set_apart,
-    set_budget,
 )
-from callsheet.tasks.ledger.earlier_takes import allow_to_pay
 from callsheet.tasks.ledger.figures import endings_of, pages_of
-from callsheet.tasks.ledger.quotes import PricedRow, approve, priced_rows
+from callsheet.tasks.ledger.quotes import PricedRow, priced_rows
 from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_carry
 from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
 from callsheet.tasks.ledger.values import CampaignRow, State
@@ -252,31 +248,18 @@ def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
 def _approve(
     connection: Connection, run: Run, plan: Plan, waiting: Sequence[PricedRow], left: Sequence[str]
 ) -> int:
-    """Write what was approved: all of it, or nothing.
-
-    Raises MovedOn when the campaign or a row is not what was shown to the person who approves.
-    """
+    """Write what was approved, with the rows that leave the sheet: all of it, or nothing."""
     assert run.campaign is not None
     now = run.at.clock()
-    check_unchanged(connection, run.campaign, owner=run.at.terms.owner)
-    if run.door.also_approves is not None and (waiting or left):
-        run.door.also_approves(connection, waiting)
-    if waiting:
-        check_wanted(connection, run.campaign)
-        if run.options.pay_again:
-            named = [row.row for row in waiting]
-            allow_to_pay(connection, run.campaign.id, named, by=plan.by, at=now)
-        # Whoever approved saw that they are paid for elsewhere, and is not asked again.
-        elsewhere = [one.campaign_id for one in plan.elsewhere]
-        set_apart(connection, run.campaign.id, elsewhere)
-    # A budget counts from the approval on: one that was refused leaves nothing behind.
-    if plan.budget is not None:
-        set_budget(connection, run.campaign, budget=plan.budget, at=now)
+    also = run.door.also_approves if waiting or left else None
+    wanted = partial(approve_shown, pay_again=run.options.pay_again, also=also)
+    owner = run.at.terms.owner
+    approved = wanted(connection, run.campaign, plan, waiting, owner=owner, at=now)
     if left:
         assert run.sheet is not None
         briefs, skipped = run.sheet.briefs, run.sheet.skipped
         sync_sheet(connection, run.campaign.id, briefs, at=now, skipped=skipped)
-    return approve(connection, waiting, by=plan.by, at=now)
+    return approved
 
 
 @spanned("report")

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan import at_price, plan_document, plan_sheet, priced
+from callsheet.tasks.campaign.plan import PAID, at_price, plan_document, plan_sheet, priced
 from callsheet.tasks.campaign.quotes import Tell, ask_balance, ask_prices
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.context import open_service
@@ -35,13 +35,9 @@ from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.sheet import Sheet, read_sheet
-from callsheet.tasks.values.amounts import as_text, parse_credits
+from callsheet.tasks.values.amounts import parse_credits
 
 # A plan as the board keeps it: what was asked for, what it said, and whether that still holds.
-
-
-#: Rows that are named where something has moved on; of more the number is said.
-NAMED = 20
 
 
 def run_document(found: PricedPlan) -> dict[str, Any]:
@@ -56,27 +52,6 @@ def run_document(found: PricedPlan) -> dict[str, Any]:
         "refusal": None if refusal is None else str(refusal),
         "remedy": None if refusal is None else refusal.remedy,
     }
-
-
-def differences(document: Mapping[str, Any], now: Plan) -> list[str]:
-    """Say what is no longer as a plan said, in a sentence each: rows, briefs, prices, who leaves.
-
-    A line of `now` with a price that nobody asked for anew has the one of the document
-    (`with_known_prices`).
-    """
-    moved = []
-    if document["campaign"] != now.campaign:
-        moved.append(f"the plan was for campaign {document['campaign']}, not {now.campaign}")
-    before = {line["row"]: line for line in paid_lines(document)}
-    after = {line.row: line for line in now.spending}
-    for row in [*before, *(row for row in after if row not in before)]:
-        if said := _difference(before.get(row), after.get(row)):
-            moved.append(f"{row}: {said}")
-    left = set(now.retiring) ^ set(document.get("retiring", ()))
-    moved += [f"{row}: in the sheet only before or only now" for row in sorted(left)]
-    if len(moved) > NAMED:
-        moved = [*moved[:NAMED], f"and {len(moved) - NAMED:,} more"]
-    return moved
 
 
 def with_known_prices(document: Mapping[str, Any], now: Plan, asked: Mapping[str, Price]) -> Plan:
@@ -96,28 +71,9 @@ def words_of_approval(plan: KeptPlan) -> str:
     return f"approved by {plan.approved_by} on the board, plan {plan.id}"
 
 
-def spending_rows(document: Mapping[str, Any]) -> list[str]:
-    """Return the rows that a plan pays for."""
-    return [line["row"] for line in paid_lines(document)]
-
-
 def paid_lines(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the lines of a plan's document that it pays for."""
-    return [line for line in document["rows"] if line["action"] in ("make", "remake", "retake")]
-
-
-def _difference(before: Mapping[str, Any] | None, now: PlanLine | None) -> str | None:
-    if before is None:
-        return "not paid for in the plan, but now it would be"
-    if now is None:
-        return "no longer paid for"
-    if before["digest"] != now.digest:
-        return "edited since"
-    price = parse_credits(before["quoted"])
-    if price != now.priced:
-        then, today = (as_text(amount) for amount in (price, now.priced))
-        return f"{then} credits then, {today} now"
-    return None
+    return [line for line in document["rows"] if line["action"] in PAID]
 
 
 # The plan of a sheet with its prices: what `callsheet plan` shows, and the board has approved.

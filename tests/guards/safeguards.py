@@ -302,8 +302,8 @@ MUTATIONS = (
     Mutation(
         "a row that waits is approved at the price that was shown",
         "tasks/aftercare/approval.py",
-        "approve(connection, as_shown(found, plan), by=by, at=at)",
-        "approve(connection, found, by=by, at=at)",
+        "    shown = as_shown(found, plan)",
+        "    shown = found",
         ("tests/unit/aftercare/test_waiting.py",),
     ),
     Mutation(
@@ -928,8 +928,8 @@ MUTATIONS = (
     Mutation(
         "what is approved counts for the night",
         "tasks/campaign/steps.py",
-        "if run.door.also_approves is not None and (waiting or left):",
-        "if False:",
+        "also = run.door.also_approves if waiting or left else None",
+        "also = None",
         ("tests/pipeline/test_nightly.py",),
     ),
     Mutation(
@@ -1018,9 +1018,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a campaign that was cancelled meanwhile is not approved",
-        "tasks/campaign/steps.py",
-        "        check_wanted(connection, run.campaign)",
-        "        pass",
+        "tasks/campaign/quotes.py",
+        "        check_wanted(connection, campaign)\n        if pay_again:",
+        "        if pay_again:",
         APPROVAL,
     ),
     Mutation(

@@ -21,17 +21,17 @@ from callsheet.deployments.board.services.sheets import (
 from callsheet.deployments.board.uploads import fetch_again
 from callsheet.tasks.aftercare.approval import approve_on_board, is_as_shown, rows_named
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.quotes import ask_prices
+from callsheet.tasks.campaign.plan import moved_since
+from callsheet.tasks.campaign.quotes import ask_prices, shortage
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.campaign.stored_plans import (
     ask_plan,
-    differences,
     paid_lines,
     plan_unpriced,
     replace_plan,
-    spending_rows,
     with_known_prices,
 )
+from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.engine.free_calls import Price, Priceable
 from callsheet.tasks.ledger.campaigns import find_campaign
@@ -48,13 +48,15 @@ from callsheet.tasks.ledger.runs import BoardRun, run_for
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved, SheetError
 from callsheet.tasks.sheet import Sheet
-from callsheet.tasks.values.amounts import as_text, in_credits, parse_credits
+from callsheet.tasks.values.amounts import as_text, parse_credits
 
 # Approving a plan: what was shown is held against what is so now, then it is one transaction.
 #
 # Whatever has moved on, nothing happens, and a new plan is made in its place.
 
 
+#: Rows that are named where something has moved on; of more the number is said.
+NAMED = 20
 #: Prices are asked for again for so long, in seconds; a run holds all others against the plan.
 CHECK = 5.0
 
@@ -168,12 +170,12 @@ async def _check_run(board: Board, person: Person, plan: KeptPlan, options: RunO
     wanted = {line.row for line in found.plan.spending}
     asked = await _prices_now(board, [b for b in found.sheet.briefs if b.row in wanted])
     now = with_known_prices(plan.document, found.plan, asked)
-    moved = differences(plan.document, now)
+    moved = moved_since(plan.document, now)
     if found.match.refusal is not None:
         moved.append(str(found.match.refusal))
     if moved:
         raise await _moved_on(board, person, plan, moved)
-    _check_budget(now.budget, now.committed, now.total, unpriced=now.unpriced)
+    _check_budget(now)
     return found.sheet
 
 
@@ -197,10 +199,7 @@ async def _check_retake(board: Board, person: Person, plan: KeptPlan, options: R
             moved.append(f"{row}: {as_text(before)} credits then, now {now}")
     if moved:
         raise await _moved_on(board, person, plan, moved)
-    budget = campaign.budget if options.budget is None else options.budget
-    committed = campaign.reserved + campaign.charged
-    unpriced = int(plan.document["credits"]["unpriced"])
-    _check_budget(budget, committed, plan.total or Decimal(0), unpriced=unpriced)
+    _check_budget(Plan.of_rows(campaign, map(_paid_line, lines.values()), options.budget))
 
 
 async def _prices_now(board: Board, wanted: Sequence[Priceable]) -> dict[str, Price]:
@@ -222,29 +221,25 @@ async def _prices_now(board: Board, wanted: Sequence[Priceable]) -> dict[str, Pr
             return asked
 
 
-def _check_budget(
-    budget: Decimal | None, committed: Decimal, total: Decimal, *, unpriced: int
-) -> None:
+def _paid_line(line: Mapping[str, Any]) -> PlanLine:
+    """Return a line of a plan of other takes, as far as it counts for a budget."""
+    price = parse_credits(line["quoted"])
+    return PlanLine(row=line["row"], title="", action="remake", digest="", priced=price)
+
+
+def _check_budget(plan: Plan) -> None:
     """Raise ProblemDetails (422) where a plan does not fit the budget of its campaign."""
-    if budget is None or not (total or unpriced):
+    refusal = shortage(plan)
+    if refusal is None:
         return
-    if unpriced:
-        raise ProblemDetails(
-            422,
-            f"a budget is set and {unpriced} rows have no readable price; nothing was spent",
-            title="The budget cannot be kept",
-            remedy="give a clip max_credits in the sheet, or leave such rows out",
-        )
-    short = committed + total - budget
-    if short > 0:
-        raise ProblemDetails(
-            422,
-            f"the plan costs {in_credits(total)}, {as_text(committed)} of the budget of "
-            f"{as_text(budget)} for the campaign are reserved or charged: {as_text(short)} "
-            "too many; nothing was spent",
-            title="The budget is too small",
-            remedy=f"approve it with a budget of {as_text(committed + total)}, or name fewer rows",
-        )
+    if plan.unpriced:
+        title = "The budget cannot be kept"
+        remedy = "give a clip max_credits in the sheet, or leave such rows out"
+    else:
+        title = "The budget is too small"
+        needed = as_text(plan.committed + plan.total)
+        remedy = f"approve it with a budget of {needed}, or name fewer rows"
+    raise ProblemDetails(422, str(refusal), title=title, remedy=remedy)
 
 
 async def _moved_on(
@@ -256,7 +251,8 @@ async def _moved_on(
     sheet_id: str | None = None,
 ) -> ProblemDetails:
     """Have a new plan made; return the refusal that leads to it."""
-    words = "; ".join(moved)
+    more = len(moved) - NAMED
+    words = "; ".join([*moved[:NAMED], *([f"and {more:,} more"] if more > 0 else [])])
     new = await plan_anew(board, person, plan, words=words, sheet_id=sheet_id)
     return ProblemDetails(
         409, f"{words}: nothing was approved or spent",
@@ -295,7 +291,7 @@ class PlanView:
     @property
     def spending(self) -> int:
         """How many rows it pays for."""
-        return len(spending_rows(self.document)) if self.document else 0
+        return len(paid_lines(self.document)) if self.document else 0
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -20,10 +20,8 @@ Approve = Callable[[Stage, str], Awaitable[object]]
 async def waiting(stage: Stage, run: str) -> None:
     """Approve what has a price and waits for it by now, as the flow `approve`."""
     rows = await waiting_rows(stage.ledger, stage.campaign)
-    plan = waiting_plan(stage.campaign, rows, None)
-    await approve_waiting(
-        stage.ledger, stage.campaign, plan, run=run, by="Prefect", owner=None, at=NOW
-    )
+    plan = waiting_plan(stage.campaign, rows, None).approved("Prefect")
+    await stage.write(approve_waiting, stage.campaign, plan, run=run, owner=None, at=NOW)
 
 
 async def retakes(stage: Stage, run: str) -> None:

@@ -45,8 +45,8 @@ async def approved(stage: Stage, meanwhile: Callable[[Stage], Awaitable[None]]) 
     plan = waiting_plan(stage.campaign, rows, None)
     assert [line.row for line in plan.lines] == ["a", "b"]
     await meanwhile(stage)
-    how = {"run": "1", "by": "Prefect", "owner": None, "at": NOW}
-    await approve_waiting(stage.ledger, stage.campaign, plan, **how)
+    plan = plan.approved("Prefect")
+    await stage.write(approve_waiting, stage.campaign, plan, run="1", owner=None, at=NOW)
     return {row.row for row in await stage.rows() if row.state == "approved"}
 
 
@@ -81,9 +81,8 @@ async def test_nothing_is_approved_once_something_changed(
 
 async def test_a_run_that_lost_the_campaign_approves_nothing(stage: Stage) -> None:
     plan = waiting_plan(stage.campaign, await waiting_rows(stage.ledger, stage.campaign), None)
-    how = {"run": "1", "by": "Prefect", "owner": "me", "at": NOW}
     with pytest.raises(MovedOn, match="another run took over"):
-        await approve_waiting(stage.ledger, stage.campaign, plan, **how)
+        await stage.write(approve_waiting, stage.campaign, plan, run="1", owner="me", at=NOW)
 
 
 async def test_a_campaign_that_was_cancelled_meanwhile_is_not_approved(stage: Stage) -> None:

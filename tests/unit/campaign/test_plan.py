@@ -14,6 +14,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import (
     check_retirement,
     check_saved_plan,
+    moved_since,
     plan_document,
     plan_sheet,
     priced,
@@ -242,6 +243,17 @@ def test_every_row_that_moved_is_named(file: Path, now: PlanLine, words: str):
     assert words in str(caught.value)
     assert "\n  b:" not in str(caught.value)
     assert caught.value.exit_status == 4
+
+
+def test_a_plan_for_the_board_is_compared_both_ways():
+    shown = plan_document(a_plan(line("a"), line("b"), retiring=("x",)))
+    now = a_plan(line("a"), retiring=("y",))
+    assert moved_since(shown, now) == [
+        "b: it is no longer paid for",
+        "x: the sheet has it again",
+        "y: the sheet no longer has it",
+    ]
+    assert moved_since(shown, now, costlier=True) == []
 
 
 def test_all_that_moved_is_named_at_once(file: Path):
