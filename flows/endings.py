@@ -330,7 +330,7 @@ class _Interruption:
         await _publish(key_of(run.campaign.name, "interruption"), words)
         if run.engine is not None and run.outcome is None:
             with suppress(CallsheetError):
-                await report_step(run.campaign.name)
+                await report_step(run, run.campaign.name)
 
 
 @out_of_the_way

@@ -94,13 +94,13 @@ async def rows_in(run: Run, campaign: Campaign, states: Collection[State]) -> li
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps as something that can be called with ids."""
+    """The steps as something that can be called with the run and with ids."""
 
-    read_sheet: Callable[[str], Awaitable[str]]
-    plan_rows: Callable[[str], Awaitable[None]]
-    quote_rows: Callable[[str], Awaitable[None]]
-    produce_rows: Callable[[str, int, str], Awaitable[Any]]
-    report_campaign: Callable[[str], Awaitable[None]]
+    read_sheet: Callable[[Run, str], Awaitable[str]]
+    plan_rows: Callable[[Run, str], Awaitable[None]]
+    quote_rows: Callable[[Run, str], Awaitable[None]]
+    produce_rows: Callable[[Run, str, int, str], Awaitable[Any]]
+    report_campaign: Callable[[Run, str], Awaitable[None]]
 
 
 PLAIN = Steps(read_step, plan_step, quote_step, produce_step, report_step)
@@ -118,7 +118,7 @@ async def prepare(run: Run, steps: Steps) -> str:
     being used.
     """
     campaign = await _quote(run, steps)
-    await approve_step(campaign)
+    await approve_step(run)
     return campaign
 
 
@@ -129,7 +129,7 @@ async def carry(run: Run, steps: Steps, campaign: str) -> RunOutcome:
     """
     if not run.settled:
         async with production(run):
-            await _produce(steps, campaign, [shard.label for shard in run.shards])
+            await _produce(run, steps, campaign, [shard.label for shard in run.shards])
     return await _report(run, steps, campaign)
 
 
@@ -142,24 +142,24 @@ async def follow(run: Run, steps: Steps) -> RunOutcome:
     for listener in run.listeners:
         listener(run.followed.snapshot)
     campaign = await _quote(run, steps)
-    await _produce(steps, campaign, run.followed.labels)
+    await _produce(run, steps, campaign, run.followed.labels)
     return await _report(run, steps, campaign)
 
 
 async def _quote(run: Run, steps: Steps) -> str:
-    campaign = await steps.read_sheet(run.options.sheet)
-    await steps.plan_rows(campaign)
-    await steps.quote_rows(campaign)
+    campaign = await steps.read_sheet(run, run.options.sheet)
+    await steps.plan_rows(run, campaign)
+    await steps.quote_rows(run, campaign)
     return campaign
 
 
-async def _produce(steps: Steps, campaign: str, labels: Sequence[str]) -> None:
+async def _produce(run: Run, steps: Steps, campaign: str, labels: Sequence[str]) -> None:
     await asyncio.gather(
-        *(steps.produce_rows(campaign, n, label) for n, label in enumerate(labels))
+        *(steps.produce_rows(run, campaign, n, label) for n, label in enumerate(labels))
     )
 
 
 async def _report(run: Run, steps: Steps, campaign: str) -> RunOutcome:
-    await steps.report_campaign(campaign)
+    await steps.report_campaign(run, campaign)
     assert run.outcome is not None
     return run.outcome

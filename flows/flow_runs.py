@@ -36,7 +36,7 @@ from callsheet.tasks.runtime.redact import install
 # The steps of a run as Prefect's tasks.
 
 
-async def produce(campaign: str, shard: int, label: str) -> Any:
+async def produce(_: Run, campaign: str, shard: int, label: str) -> Any:
     """Carry a shard as a task run that ends as its rows did; return how many are in each state."""
     state = await _taken(produce_rows, campaign, shard, label, table_of_rows(campaign))
     return await _result(state)
@@ -45,7 +45,8 @@ async def produce(campaign: str, shard: int, label: str) -> Any:
 def step_of(task: Task[..., Any]) -> Any:
     """Return a step that is taken as a task run, which may end in a state of its own."""
 
-    async def step(*ids: str | int) -> Any:
+    # The task finds the run by itself: Prefect would walk through all that it is given.
+    async def step(_: Run, *ids: str | int) -> Any:
         return await _result(await _taken(task, *ids))
 
     return step

@@ -187,13 +187,14 @@ async def take_step(step: Step[T], *ids: str | int) -> T:
     A run that was interrupted leaves it with a state instead, which Prefect takes for the end of
     the task run, and so does an error of ours: whoever awaits the task gets the error itself.
     """
+    run = current_run()
     try:
-        return await take_or_follow(step, *ids)
+        return await take_or_follow(run, step, *ids)
     except Parked as error:
         return cast(T, Cancelled(name="Parked", message=str(error), data=error))
     except CallsheetError as error:
         return cast(T, Failed(message=str(error), data=error))
     except asyncio.CancelledError:
-        if (words := current_run().interrupted) is None:
+        if (words := run.interrupted) is None:
             raise
         return cast(T, Cancelled(message=words))

@@ -1,4 +1,8 @@
-"""One run of a campaign: what its steps share, and which steps are taken."""
+"""One run of a campaign: what its steps share while it lasts, and who is asked about it.
+
+The steps (`steps`) are given it. Prefect's tasks find it by `current_run()`, since Prefect is to
+carry ids and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +39,6 @@ from callsheet.tasks.runtime.logs import about, facts_now
 from callsheet.tasks.runtime.process import search_of_new
 from callsheet.tasks.runtime.telemetry import span
 from callsheet.tasks.sheet import Sheet
-
-# One run of a campaign, and what its steps share while it lasts.
-#
-# The steps find it by `current_run()`, so that Prefect can carry them without carrying anything
-# else; they are in `steps`.
-
 
 T = TypeVar("T")
 log = logging.getLogger("callsheet.run")
@@ -300,10 +298,11 @@ def current_run() -> Run:
     return run
 
 
-async def take_or_follow(step: Step[T], *ids: str | int) -> T:
+async def take_or_follow(run: Run, step: Step[T], *ids: str | int) -> T:
     """Take a step of the run at hand; wait for its end where somebody else takes the steps."""
-    followed = current_run().followed
-    return await (step(*ids) if followed is None else followed.end_of(step, *ids))
+    if run.followed is None:
+        return await step(run, *ids)
+    return await run.followed.end_of(step, *ids)
 
 
 def run_at_hand() -> Run | None:

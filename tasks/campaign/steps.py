@@ -27,7 +27,7 @@ from callsheet.tasks.campaign.quotes import (
 from callsheet.tasks.campaign.recovery import refuse_refused
 from callsheet.tasks.campaign.report import outcome_of, say_outcome, sums_of, unreported
 from callsheet.tasks.campaign.report_files import write_manifest, write_report
-from callsheet.tasks.campaign.run import Run, current_run
+from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.campaign.workers import Workers, WorkerStarter
 from callsheet.tasks.engine.engine import Engine
@@ -64,9 +64,8 @@ QUOTED = 10_000
 
 
 @spanned("read")
-async def read_step(sheet: str) -> str:
+async def read_step(run: Run, sheet: str) -> str:
     """Read the sheet; return the campaign's name. Raises SheetError with every problem."""
-    run = current_run()
     if run.sheet is None:
         run.sheet = await read_sheet(sheet, run.options.reading(run.at.settings))
     run.sheet = await name_campaign(run.at.ledger, run.sheet, run.options)
@@ -75,13 +74,12 @@ async def read_step(sheet: str) -> str:
 
 
 @spanned("plan")
-async def plan_step(campaign: str) -> None:
+async def plan_step(run: Run, campaign: str) -> None:
     """Take the sheet into the ledger, held for this process from here to the end of the run.
 
     Raises SpendRefused, with nothing written, when it may be another campaign than it says, and
     SheetError when a row that would be paid for names a tool or a field that is not there.
     """
-    run = current_run()
     at, sheet = run.at, run.sheet
     assert sheet is not None, "the sheet is read first"
     match = await match_sheet(at.ledger, sheet, run.options, at.settings)
@@ -156,9 +154,8 @@ async def _sync(run: Run, plan: Plan) -> None:
 
 
 @spanned("quote")
-async def quote_step(campaign: str) -> None:
+async def quote_step(run: Run, campaign: str) -> None:
     """Ask for the price of every chosen row that would be made."""
-    run = current_run()
     assert run.plan is not None, "the rows are planned first"
     prices: dict[str, Price] = {}
     resting: dict[str, CampaignRow] = {}
@@ -181,14 +178,13 @@ async def quote_step(campaign: str) -> None:
 
 
 @spanned("approve")
-async def approve_step(campaign: str) -> int:
+async def approve_step(run: Run) -> int:
     """Have the plan approved as it was shown; return how many rows that approved.
 
     Raises SpendRefused when the budget or a person says no, or when something changed while the
     person was asked; StoreUnusable when the store cannot take the videos. Nothing has been spent
     by then.
     """
-    run = current_run()
     assert run.campaign is not None
     assert run.plan is not None, "the rows are planned first"
     if run.interrupted is not None:
@@ -263,12 +259,11 @@ def _approve(
 
 
 @spanned("report")
-async def report_step(campaign: str) -> None:
+async def report_step(run: Run, campaign: str) -> None:
     """Write manifest and status sheet into the store, and say how the run ended.
 
     A store that cannot take them does not hide what became of the rows.
     """
-    run = current_run()
     assert run.campaign is not None, "the rows are planned first"
     wanted = None if run.is_about_all else run.has
     states = await run.at.ledger.read(
@@ -387,8 +382,7 @@ async def _tell(run: Run, engine: Engine | Workers) -> None:
         await asyncio.sleep(TICK)
 
 
-async def produce_step(campaign: str, shard: int, label: str) -> dict[State, int]:
+async def produce_step(run: Run, campaign: str, shard: int, label: str) -> dict[State, int]:
     """Carry one shard of the rows until each rests; return how many rest in each state."""
-    run = current_run()
     assert run.engine is not None, "production is started first"
     return dict(await run.engine.carry_shard(run.shards[shard]))

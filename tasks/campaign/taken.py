@@ -39,10 +39,10 @@ class Taken:
         self.ends: list[StepEnd] = []
         self.on_end: Callable[[StepEnd], None] | None = None
 
-    async def take(self, step: Step[T], *ids: str | int) -> T:
+    async def take(self, step: Step[T], run: object, *ids: str | int) -> T:
         """Take a step, and note how it ended."""
         try:
-            result = await step(*ids)
+            result = await step(run, *ids)
         except asyncio.CancelledError:
             self._note(StepEnd(step=step.__name__, ids=ids, cancelled=True))
             raise

@@ -148,7 +148,7 @@ async def main() -> str:
             sampler = Sampler()
             sampler.start()
             await asyncio.gather(
-                *(PLAIN.produce_rows(campaign, n, "") for n, _ in enumerate(shards))
+                *(PLAIN.produce_rows(run, campaign, n, "") for n, _ in enumerate(shards))
             )
             return sampler.stop()
 

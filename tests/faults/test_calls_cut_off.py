@@ -96,9 +96,9 @@ async def test_a_step_that_is_carried_out_again_after_it_succeeded_pays_nothing(
         campaign = await prepare(run, PLAIN)
         async with producing(run) as shards:
             for shard in range(len(shards)):
-                first = await produce_step(campaign, shard, "first")
+                first = await produce_step(run, campaign, shard, "first")
                 # As Prefect does when it has not heard of the success.
-                again = await produce_step(campaign, shard, "again")
+                again = await produce_step(run, campaign, shard, "again")
                 assert first == again == {"delivered": 1}
     assert production.count("reserve") == 3
     await asyncio.to_thread(production.ends_well)

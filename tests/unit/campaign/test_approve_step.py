@@ -117,8 +117,8 @@ async def stage(ledger: Ledger) -> Stage:
 
 
 async def test_a_plan_is_approved_with_its_budget(stage: Stage, made_address: str, tmp_path: Path):
-    async with asked(stage, made_address, tmp_path):
-        assert await approve_step("spring") == 2
+    async with asked(stage, made_address, tmp_path) as run:
+        assert await approve_step(run) == 2
     assert {row.state for row in await stage.rows()} == {"approved"}
     assert (await stage.account()).budget == 500
 
@@ -127,9 +127,9 @@ async def test_a_plan_is_approved_with_its_budget(stage: Stage, made_address: st
 async def test_what_changed_during_the_question_is_not_approved(
     stage: Stage, made_address: str, tmp_path: Path, meanwhile: Meanwhile
 ):
-    async with asked(stage, made_address, tmp_path, meanwhile):
+    async with asked(stage, made_address, tmp_path, meanwhile) as run:
         with pytest.raises(SpendRefused, match=CHANGES[meanwhile]) as caught:
-            await approve_step("spring")
+            await approve_step(run)
     assert caught.value.exit_status == 4
     assert "nothing was" in str(caught.value)
     assert meanwhile is cancelled or "look at the new plan" in (caught.value.remedy or "")
@@ -140,11 +140,11 @@ async def test_what_changed_during_the_question_is_not_approved(
 async def test_a_row_that_the_plan_does_not_show_is_not_approved(
     stage: Stage, made_address: str, tmp_path: Path
 ):
-    async with asked(stage, made_address, tmp_path):
+    async with asked(stage, made_address, tmp_path) as run:
         await stage.sync(A, B, brief("c", "Milk"))
         await stage.quote("c")
         with pytest.raises(MovedOn, match="c: not in the plan"):
-            await approve_step("spring")
+            await approve_step(run)
     assert {row.state for row in await stage.rows()} == {"quoted"}
 
 
@@ -154,5 +154,5 @@ async def test_a_run_that_was_interrupted_approves_nothing(
     async with asked(stage, made_address, tmp_path) as run:
         run.interrupted = "cancelled on Prefect's page"
         with pytest.raises(SpendRefused, match="cancelled on Prefect's page; nothing was spent"):
-            await approve_step("spring")
+            await approve_step(run)
     assert {row.state for row in await stage.rows()} == {"quoted"}

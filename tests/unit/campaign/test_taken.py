@@ -20,12 +20,12 @@ NOW = Snapshot(
 )  # fmt: skip
 
 
-async def double(number: int) -> int:
+async def double(_: object, number: int) -> int:
     await asyncio.sleep(0)
     return 2 * number
 
 
-async def fail(number: int) -> int:
+async def fail(_: object, number: int) -> int:
     raise BadInput(f"no {number}", remedy="another")
 
 
@@ -39,15 +39,15 @@ def two() -> tuple[Taken, Followed]:
 async def _before(taken: Taken, followed: Followed) -> list[object]:
     follower = asyncio.create_task(followed.end_of(double, 3))
     await asyncio.sleep(0)
-    return [await taken.take(double, 3), await follower]
+    return [await taken.take(double, None, 3), await follower]
 
 
 async def _meanwhile(taken: Taken, followed: Followed) -> list[object]:
-    return list(await asyncio.gather(taken.take(double, 3), followed.end_of(double, 3)))
+    return list(await asyncio.gather(taken.take(double, None, 3), followed.end_of(double, 3)))
 
 
 async def _after(taken: Taken, followed: Followed) -> list[object]:
-    return [await taken.take(double, 3), await followed.end_of(double, 3)]
+    return [await taken.take(double, None, 3), await followed.end_of(double, 3)]
 
 
 @pytest.mark.parametrize("way", [_before, _meanwhile, _after])
@@ -57,7 +57,7 @@ async def test_a_follower_gets_the_end_of_a_step(way: Way) -> None:
 
 async def test_a_step_that_failed_fails_for_the_follower_as_well() -> None:
     taken, followed = two()
-    ways = taken.take(fail, 3), followed.end_of(fail, 3)
+    ways = taken.take(fail, None, 3), followed.end_of(fail, 3)
     leading, following = await asyncio.gather(*ways, return_exceptions=True)
     for error in (leading, following):
         assert isinstance(error, BadInput)
@@ -65,14 +65,14 @@ async def test_a_step_that_failed_fails_for_the_follower_as_well() -> None:
 
 
 async def test_an_error_that_no_other_process_can_be_told_is_told_in_words() -> None:
-    async def odd() -> None:
+    async def odd(_: object) -> None:
         class Odd(Exception):
             pass
 
         raise Odd("very")
 
     taken, followed = two()
-    ways = taken.take(odd), followed.end_of(odd)
+    ways = taken.take(odd, None), followed.end_of(odd)
     _, following = await asyncio.gather(*ways, return_exceptions=True)
     assert type(following) is CallsheetError
     assert str(following) == "very"
@@ -80,7 +80,7 @@ async def test_an_error_that_no_other_process_can_be_told_is_told_in_words() -> 
 
 async def test_other_ids_are_another_step() -> None:
     taken, followed = two()
-    await taken.take(double, 3)
+    await taken.take(double, None, 3)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await followed.end_of(double, 4)
@@ -89,7 +89,7 @@ async def test_other_ids_are_another_step() -> None:
 async def test_a_follower_may_leave_and_the_step_goes_on() -> None:
     taken, followed = two()
     follower = asyncio.create_task(followed.end_of(double, 3))
-    leader = asyncio.create_task(taken.take(double, 3))
+    leader = asyncio.create_task(taken.take(double, None, 3))
     await asyncio.sleep(0)
     follower.cancel()
     assert await leader == 6
@@ -97,7 +97,8 @@ async def test_a_follower_may_leave_and_the_step_goes_on() -> None:
 
 async def test_a_step_that_is_cancelled_is_cancelled_for_the_follower_as_well() -> None:
     taken, followed = two()
-    ways = [asyncio.create_task(way(double, 3)) for way in (taken.take, followed.end_of)]
+    leader = asyncio.create_task(taken.take(double, None, 3))
+    ways = [leader, asyncio.create_task(followed.end_of(double, 3))]
     await asyncio.sleep(0)
     ways[0].cancel()
     ends = await asyncio.gather(*ways, return_exceptions=True)
