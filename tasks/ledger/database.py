@@ -33,7 +33,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from callsheet.tasks.ledger.schema import REVISION, VERSION_TABLE
+from callsheet.tasks.ledger.schema import FIRST, REVISION, VERSION_TABLE
 from callsheet.tasks.runtime.errors import (
     LedgerDamaged,
     LedgerError,
@@ -215,10 +215,6 @@ def _use_wal(cursor: Any, *, until: float) -> None:
 # for its own program alone.
 
 
-#: What the table of the version was called at first, and what else a ledger has had from the start.
-FORMERLY = "alembic_version"
-_FROM_THE_START = {"campaigns", "rows", "takes", "gates"}
-
 _VERSION = table(VERSION_TABLE, column("version_num"), column("works_with"), column("said_by"))
 
 
@@ -228,8 +224,6 @@ class SchemaVersion:
 
     number: str
     works_with: str
-    #: Where that is written.
-    table: str = VERSION_TABLE
 
     @property
     def is_newer(self) -> bool:
@@ -242,7 +236,14 @@ class SchemaVersion:
         return order_of(self.number) < order_of(REVISION)
 
     def check(self) -> None:
-        """Raise LedgerNewer where this program is too old for it."""
+        """Raise LedgerNewer where this program is too old for it, LedgerError where too new."""
+        if order_of(self.number) < order_of(FIRST):
+            raise LedgerError(
+                f"this ledger has schema {self.number}, of a Callsheet before its first release; "
+                "nothing was spent",
+                remedy="finish its campaigns with the version that made it, and keep the file; "
+                "name another ledger with CALLSHEET_LEDGER for what comes next",
+            )
         if self.is_newer and order_of(self.works_with) > order_of(REVISION):
             raise LedgerNewer(
                 f"this ledger has schema {self.number}, which is newer than this Callsheet knows "
@@ -263,16 +264,15 @@ def order_of(number: str) -> int:
 
 def version_of(connection: Connection) -> SchemaVersion | None:
     """Return the schema of a ledger of any age, or None for a database without one."""
-    name = _table_of(connection)
-    if name is None:
+    if not inspect(connection).has_table(VERSION_TABLE):
         return None
     # Every column: which there are depends on its age.
-    found = connection.execute(text(f"SELECT * FROM {name}")).mappings().first()
+    found = connection.execute(text(f"SELECT * FROM {VERSION_TABLE}")).mappings().first()
     if found is None:
         return None
     number = str(found["version_num"])
     told = found.get("works_with") if found.get("said_by") == number else None
-    return SchemaVersion(number=number, works_with=told or number, table=name)
+    return SchemaVersion(number=number, works_with=told or number)
 
 
 def note_version(connection: Connection, works_with: str) -> None:
@@ -286,16 +286,6 @@ def check_still_works(connection: Connection) -> None:
     if (found := connection.execute(query).first()) is not None:
         number, told, said_by = found
         SchemaVersion(number=number, works_with=told if said_by == number else number).check()
-
-
-def _table_of(connection: Connection) -> str | None:
-    """Return the table that says which schema a ledger has; another application's is none."""
-    inspector = inspect(connection)
-    if inspector.has_table(VERSION_TABLE):
-        return VERSION_TABLE
-    if not inspector.has_table(FORMERLY):
-        return None
-    return FORMERLY if set(inspector.get_table_names()) >= _FROM_THE_START else None
 
 
 # Database errors as sentences that say what to do.

@@ -131,7 +131,6 @@ def find_production(connection: Connection, production_id: str) -> Production | 
         return None
     values = found._asdict()
     # A result has the names of SQL.
-    values["workers"] = values.pop("crews")
     del values["begun_at"]
     return Production(**{**values, "terms": json.loads(values["terms"])})
 

@@ -16,7 +16,6 @@ from sqlalchemy import Connection, Engine, inspect, text, update
 from sqlalchemy.exc import DBAPIError
 
 from callsheet.tasks.ledger.database import (
-    FORMERLY,
     SchemaVersion,
     ledger_file,
     ledger_url,
@@ -81,9 +80,11 @@ def upgrade(
         found = version_of(connection)
         if found is None:
             _check_free(connection)
-    if found is not None and found.table == VERSION_TABLE and not found.is_older:
-        _work_with(found)
-        return
+    if found is not None:
+        found.check()
+        if not found.is_older:
+            _work_with(found)
+            return
     if found is None and not create:
         raise LedgerError("there is no ledger in this database yet", remedy=MAKE_ONE)
     if found is not None and keep is not None:
@@ -132,27 +133,11 @@ def _upgrade_once(writer: Engine, *, anyway: bool) -> None:
         if found is not None and found.is_newer:
             _work_with(found)
             return
-        if found is not None and found.table == FORMERLY:
-            _rename_version_table(connection)
         if found is None or found.is_older:
             with _ONE_AT_A_TIME:
                 _run_alembic(connection, found, anyway=anyway)
         crashpoint("ledger: before the schema is committed")
     crashpoint("ledger: after the schema is committed")
-
-
-def _rename_version_table(connection: Connection) -> None:
-    # Not ALTER TABLE: its key would keep the name that the next application's would have.
-    connection.execute(
-        text(
-            f"CREATE TABLE {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL, "
-            f"CONSTRAINT {VERSION_TABLE}_pkc PRIMARY KEY (version_num))"
-        )
-    )
-    connection.execute(
-        text(f"INSERT INTO {VERSION_TABLE} (version_num) SELECT version_num FROM {FORMERLY}")
-    )
-    connection.execute(text(f"DROP TABLE {FORMERLY}"))
 
 
 def _check_free(connection: Connection) -> None:
@@ -163,7 +148,7 @@ def _check_free(connection: Connection) -> None:
     there = set(inspect(connection).get_table_names())
     taken = sorted(there & set(metadata.tables))
     # Somebody else may have made the ledger by now.
-    if VERSION_TABLE in there or not (taken or FORMERLY in there):
+    if VERSION_TABLE in there or not (taken or "alembic_version" in there):
         return
     whose = "Prefect's own" if "flow_run" in there else "another application's"
     shown = ", ".join((taken or sorted(there))[:5])
@@ -213,21 +198,12 @@ def _works_with(config: Config) -> str:
 
 def _check_idle(connection: Connection) -> None:
     """Raise LedgerError while a run is at work; none begins until this transaction has ended."""
-    # They cost more than all else here, and nearly nobody needs them.
+    # It costs more than all else here, and nearly nobody needs it.
     from callsheet.tasks.ledger.campaigns import campaign_at_work
-    from callsheet.tasks.ledger.leases import database_now
 
-    has_leases = inspect(connection).has_table("leases")
     if connection.dialect.name == "postgresql":
-        locked = "leases" if has_leases else "campaigns"
-        connection.execute(text(f"LOCK TABLE {locked} IN SHARE ROW EXCLUSIVE MODE"))
-    if has_leases:
-        name = campaign_at_work(connection)
-    else:
-        # Programs before the table of leases wrote it here.
-        old = text("SELECT name FROM campaigns WHERE owner_until > :now LIMIT 1")
-        name = connection.scalar(old, {"now": database_now(connection)})
-    if name is not None:
+        connection.execute(text("LOCK TABLE leases IN SHARE ROW EXCLUSIVE MODE"))
+    if (name := campaign_at_work(connection)) is not None:
         raise LedgerError(
             f"a run is at work on {name}, and if it is of an older Callsheet it cannot go on with "
             f"schema {REVISION}; the ledger is as it was",

@@ -294,7 +294,7 @@ productions = Table(
     Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
     # Who must have the campaign's lease for anything to be begun.
     Column("owner", String(200), nullable=False),
-    Column("crews", Integer, key="workers", nullable=False),
+    Column("workers", Integer, nullable=False),
     # Rows that are claimed at once.
     Column("batch_size", Integer, nullable=False),
     # Which service and which store it is for, so that a worker with other settings leaves it alone.
@@ -319,7 +319,7 @@ batches = Table(
     Column("id", Id, primary_key=True),
     Column("production_id", String(32), ForeignKey("productions.id"), nullable=False),
     # Which of the workers, from 1; 0 for rows that nobody has claimed yet.
-    Column("crew", Integer, key="worker", nullable=False),
+    Column("worker", Integer, nullable=False),
     # The process, by an id of its own for each start; its lease (`worker:ID`) is for all it has.
     Column("holder", String(200), nullable=False),
     Column("size", Integer, nullable=False),

@@ -14,6 +14,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import create_engine
 
+from callsheet.tasks.ledger.schema import FIRST
 from tests.faults.mounts import bound, read_only, small_disk
 from tests.faults.production import A_WHILE, Production
 from tests.programs import Finished
@@ -204,7 +205,7 @@ def test_a_ledger_that_another_program_locks_for_a_while_is_waited_for(
 def test_a_ledger_of_an_older_release_is_brought_up_to_date(production: Production) -> None:
     production.asks_for(1)
     production.ledger.parent.mkdir()
-    make_ledger(production.ledger, "0001")
+    make_ledger(production.ledger, FIRST)
 
     assert production.run().status == 0
     production.ends_well()

@@ -322,9 +322,9 @@ MUTATIONS = (
     ),
     Mutation(
         "one call without a key is open at a time",
-        "tasks/ledger/migrations/versions/m0002_calls_without_a_key.py",
-        "unique=True",
-        "unique=False",
+        "tasks/ledger/migrations/versions/m0021_first_schema.py",
+        "        unique=True,\n",
+        "",
         CALLS,
     ),
     Mutation(

@@ -13,10 +13,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine
 
 from callsheet.tasks.ledger.database import order_of
+from callsheet.tasks.ledger.schema import FIRST
 from tests.guards.expansion import Harm, harms, wrong
-
-#: From here on each migration says with which schema it works.
-FIRST = "0017"
 
 
 @pytest.fixture
@@ -37,8 +35,8 @@ def configured(connection: Connection | None = None) -> Config:
 
 def test_what_migrations_say_that_they_work_with_is_so(connection: Connection) -> None:
     scripts = ScriptDirectory.from_config(configured())
-    newer = [one for one in scripts.walk_revisions() if order_of(one.revision) >= order_of(FIRST)]
-    oldest, left = "0016", {}
+    newer = [one for one in scripts.walk_revisions() if order_of(one.revision) > order_of(FIRST)]
+    oldest, left = FIRST, {}
     for script in reversed(newer):
         command.upgrade(configured(connection), script.down_revision)
         works_with = getattr(script.module, "works_with", None)

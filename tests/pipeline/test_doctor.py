@@ -19,7 +19,7 @@ from callsheet.tasks.ledger.distributed_runs import claim_batch
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.maintenance import make_ledger
 from callsheet.tasks.ledger.migrate import schema_of
-from callsheet.tasks.ledger.schema import REVISION
+from callsheet.tasks.ledger.schema import FIRST, REVISION
 from callsheet.tasks.runtime.settings import load_settings
 from tests.campaigns import Stage, brief
 from tests.databases import postgres_server, take_ledger
@@ -170,10 +170,10 @@ def _spoil(file: Path) -> None:
 
 def test_a_ledger_of_an_older_schema_is_left_as_it_is(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'ledger.db'}"
-    make_older(address, "0011")
+    make_older(address, FIRST)
     (found,) = ledger(address)
-    assert (found.verdict, "it has schema 0011" in found.words) == ("note", True)
-    assert schema_of(address).number == "0011"
+    assert (found.verdict, f"it has schema {FIRST}" in found.words) == ("note", True)
+    assert schema_of(address).number == FIRST
 
 
 def test_a_newer_ledger_that_works_with_this_version_is_looked_through(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import asyncio
 from decimal import Decimal
 
 import pytest
-from sqlalchemy import text
 
 from callsheet.tasks.ledger import schema as tables
 from callsheet.tasks.ledger.accounts import Account, Terms, all_accounts
@@ -283,25 +282,3 @@ async def test_the_first_of_a_day_fits_though_another_program_begins_that_day_ju
     other.dispose()
     assert await opening is not None
     assert (await stage.row("a")).state == "submitting"
-
-
-async def test_takes_of_an_older_ledger_are_counted(ledger: Ledger):
-    """The migration's own sums, on a ledger that is taken back to before it."""
-    stage = await Stage.set(ledger, brief(cost_center="sales"), brief("b"))
-    row = await stage.rendering()
-    await stage.write(settle, row, row.take, new="ready", charged=Decimal(9), at=NOW)
-    await stage.submitting("b", 5)
-    before = await accounts(stage)
-
-    def again(connection) -> None:
-        from callsheet.tasks.ledger.migrations.versions.m0004_accounts import count_takes
-
-        connection.execute(text("DELETE FROM accounts"))
-        connection.execute(text("UPDATE takes SET day = NULL, cost_center = NULL"))
-        count_takes(connection)
-
-    await stage.ledger.write(again)
-    after = await accounts(stage)
-    assert {key: (a.reserved, a.charged) for key, a in after.items()} == {
-        key: (a.reserved, a.charged) for key, a in before.items()
-    }
