@@ -35,6 +35,7 @@ from callsheet.tasks.store import open_store
 from callsheet.tasks.store.addresses import open_inventory
 from callsheet.tasks.store.spool import RESERVE
 from callsheet.tasks.values.amounts import count, say_bytes
+from callsheet.tasks.values.locations import folder_at
 
 # What a diagnosis finds of one part, and what helps.
 
@@ -181,10 +182,10 @@ def room(
 
 def _one_disk(settings: Settings) -> Iterator[PlaceFinding]:
     """Say so where the loss of one disk takes the ledger and all that it could be rebuilt from."""
-    file = _ledger_file(settings)
-    if file is None or "://" in settings.store:
+    file, videos = _ledger_file(settings), folder_at(settings.store)
+    if file is None or videos is None:
         return
-    places = (file.absolute(), Path(settings.store).expanduser().absolute())
+    places = (file.absolute(), videos)
     there = [next(one for one in (path, *path.parents) if one.exists()) for path in places]
     if there[0].stat().st_dev == there[1].stat().st_dev:
         yield note(
@@ -208,8 +209,8 @@ def _private(settings: Settings) -> Iterator[Path]:
 def _written(settings: Settings) -> dict[str, Path]:
     """Return the folders that a run writes to; those on one disk are one."""
     found = {"downloads": settings.spool}
-    if "://" not in settings.store:
-        found["videos"] = Path(settings.store).absolute()
+    if (videos := folder_at(settings.store)) is not None:
+        found["videos"] = videos
     if (file := _ledger_file(settings)) is not None:
         found["the ledger"] = file.absolute()
     disks: dict[int, dict[str, Path]] = {}
@@ -334,7 +335,7 @@ _NO_HASTE = (
 async def store(settings: Settings) -> AsyncIterator[PlaceFinding]:
     """Write, read and remove one small file; a folder that is not there is not made for that."""
     address = settings.store
-    if "://" not in address and not (folder := Path(address).expanduser().absolute()).exists():
+    if (folder := folder_at(address)) is not None and not folder.exists():
         yield _to_be_made(folder)
         return
     opened = open_store(address)
@@ -352,9 +353,7 @@ async def manifests(settings: Settings) -> list[str]:
     inventory = open_inventory(settings.store)
     try:
         place = settings.store.rstrip("/")
-        if "://" not in place:
-            place = str(Path(place).expanduser().absolute())
-        found = await inventory.below(place)
+        found = await inventory.below(str(folder_at(place) or place))
     finally:
         await inventory.aclose()
     return sorted(one.uri.split("/")[-2] for one in found if one.uri.endswith("/manifest.json"))

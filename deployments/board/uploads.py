@@ -25,6 +25,7 @@ from callsheet.tasks.sheet.formats import SUFFIXES
 from callsheet.tasks.sheet.table import Fetched, refused
 from callsheet.tasks.sheet.text import MAX_BYTES
 from callsheet.tasks.values.amounts import say_bytes
+from callsheet.tasks.values.locations import folder_at, is_object
 
 # What comes with a request as a form or a file: bounded while it is read, spooled to the disk.
 #
@@ -156,11 +157,10 @@ async def fetch_address(board: Board, address: str) -> Fetched:
 
 async def fetch_again(board: Board, kept: KeptSheet) -> Fetched | None:
     """Return the sheet as it is at its place now, where that is no longer what was handed in."""
-    if "://" not in kept.place:
-        if Path(kept.place).is_relative_to(board.settings.handed_in.resolve()):
-            return None
-        fetched = await fetch(kept.place)
-    elif kept.place.startswith("s3://"):
+    path = folder_at(kept.place)
+    if path is not None and path.is_relative_to(board.settings.handed_in.resolve()):
+        return None
+    if path is not None or is_object(kept.place):
         fetched = await fetch(kept.place)
     else:
         fetched = await fetch_address(board, kept.place)

@@ -37,6 +37,7 @@ from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.store.addresses import SignedAddresses, disposition_of
 from callsheet.tasks.values.amounts import count
+from callsheet.tasks.values.locations import is_object
 
 # Artifacts of Prefect's: under which key they are found, and what stands in them.
 #
@@ -260,7 +261,7 @@ def _video(row: Mapping[str, Any]) -> str | None:
 
 
 async def _signed(addresses: SignedAddresses, uri: str | None) -> str:
-    if uri is None or not uri.startswith("s3://"):
+    if uri is None or not is_object(uri):
         return cell(uri or "")
     name = PurePosixPath(uri).name
     shown = disposition_of(name, download=False)

@@ -32,6 +32,7 @@ from callsheet.tasks.store.inspection import ENDINGS, Wanted
 from callsheet.tasks.store.pictures import picture_moments
 from callsheet.tasks.store.store import Inventory, Listed
 from callsheet.tasks.values.briefs import CaptionFormat
+from callsheet.tasks.values.locations import is_object
 
 # Is every delivery of the ledger still in the store, and intact?
 #
@@ -331,7 +332,7 @@ class Pictures:
         strip = take.findings.pictures.get("strip")
         if strip is None or strip.shown >= ENOUGH:
             return stored.uri
-        dear = video.bytes > SMALL or video.uri.startswith("s3://")
+        dear = video.bytes > SMALL or is_object(video.uri)
         return stored.uri if kind == "poster" and dear else None
 
     async def find(self, take: TakeVideo, kind: PictureKind) -> bytes | None:

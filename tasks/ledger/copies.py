@@ -16,10 +16,12 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, func, inspect, or_, select, text
+from sqlalchemy import Connection, func, inspect, or_, select
+
+from callsheet.tasks.ledger import schema_runs  # noqa: F401
 
 # Their tables are the ledger's as well.
-from callsheet.tasks.ledger import schema_runs  # noqa: F401
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.schema import campaigns, metadata, rows, takes
 from callsheet.tasks.runtime.errors import BadInput, LedgerError
 from callsheet.tasks.values.amounts import from_micro, in_credits
@@ -44,8 +46,7 @@ def copy_tables(source: Connection, target: Connection) -> int:
         for page in found.mappings().partitions():
             target.execute(table.insert(), [dict(line) for line in page])
             lines += len(page)
-    if target.dialect.name == "postgresql":
-        _count_on(target)
+    dialect_of(target).number_on(target, metadata.sorted_tables)
     return lines
 
 
@@ -61,17 +62,6 @@ def empty_tables(connection: Connection) -> None:
     """Remove every line of every table."""
     for table in reversed(metadata.sorted_tables):
         connection.execute(table.delete())
-
-
-def _count_on(target: Connection) -> None:
-    """Have PostgreSQL number what comes next after what was copied, numbers and all."""
-    for table in metadata.sorted_tables:
-        if (column := table.autoincrement_column) is not None:
-            named = {"table": table.name, "column": column.name}
-            sequence = text("SELECT pg_get_serial_sequence(:table, :column)")
-            if (name := target.execute(sequence, named).scalar()) is not None:
-                most = select(func.coalesce(func.max(column), 0) + 1).scalar_subquery()
-                target.execute(select(func.setval(name, most, False)))
 
 
 # Is a ledger whole, and does it add up? What is wrong is said, and nothing is mended.
@@ -91,19 +81,10 @@ def unsound(connection: Connection) -> list[Unsound]:
     The database's own checks; whether every line refers to one that is there; and whether each
     campaign's account is the sum of what its takes have set aside and were charged.
     """
-    found = [Unsound(words=words, is_damage=True) for words in _damage(connection)]
+    found = [
+        Unsound(words=words, is_damage=True) for words in dialect_of(connection).damage(connection)
+    ]
     return found or [Unsound(words=words, is_damage=False) for words in _sums(connection)]
-
-
-def _damage(connection: Connection) -> Iterator[str]:
-    if connection.dialect.name != "sqlite":
-        # PostgreSQL refuses what refers to nothing, and checks its pages as it reads them.
-        return
-    for (words,) in connection.execute(text("PRAGMA integrity_check")):
-        if words != "ok":
-            yield str(words)
-    for table, number, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
-        yield f"line {number} of {table} refers to a line of {parent} that is not there"
 
 
 def _sums(connection: Connection) -> Iterator[str]:

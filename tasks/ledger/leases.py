@@ -16,7 +16,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Exists,
-    Float,
     Row,
     Select,
     String,
@@ -29,33 +28,14 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
 
 from callsheet.tasks.ledger.database import check_still_works, insert_unless_there
+from callsheet.tasks.ledger.dialect import DatabaseMoment
 from callsheet.tasks.ledger.schema import leases
 
 CAMPAIGN, NIGHT, RUN, WORKER = "campaign:", "night:", "run:", "worker:"
 #: A name as a value, or as what the database computes.
 Name = str | ColumnElement[str]
-
-
-class DatabaseMoment(FunctionElement[float]):
-    """The database's own time in Unix seconds, for use within a statement."""
-
-    type = Float()
-    inherit_cache = True
-
-
-@compiles(DatabaseMoment, "postgresql")
-def _moment_on_postgresql(*_: Any, **__: Any) -> str:
-    # Not `now()`, which is when the transaction began.
-    return "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
-
-
-@compiles(DatabaseMoment, "sqlite")
-def _moment_on_sqlite(*_: Any, **__: Any) -> str:
-    return "((julianday('now') - 2440587.5) * 86400.0)"
 
 
 def database_now(connection: Connection) -> float:

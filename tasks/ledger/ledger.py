@@ -34,6 +34,7 @@ from callsheet.tasks.ledger.database import (
     shown_address,
     trouble,
 )
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.migrate import MAKE_ONE, contracts, upgrade
 from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.ledger.statements import Overtaken, carry_out
@@ -159,8 +160,7 @@ class Ledger:
                 return
 
     def _commit(self, group: list[_Pending]) -> None:
-        # SQLite has one writer: nobody can change what it has read.
-        certain = self._writer.dialect.name == "sqlite"
+        certain = dialect_of(self._writer).one_writer
         for attempt in range(1, DEADLOCKS + 1):
             begun = False
             undo: list[Callable[[], object]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, delete, func, inspect, select, text
+from sqlalchemy import Connection, Engine, delete, func, inspect, select
 from sqlalchemy.exc import DBAPIError
 
 from callsheet.tasks.ledger.audit_log import note_act
@@ -23,6 +23,7 @@ from callsheet.tasks.ledger.database import (
     trouble,
     version_of,
 )
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.migrate import opened, schema_of, upgrade
 from callsheet.tasks.ledger.plans import drop_old_plans
 from callsheet.tasks.ledger.schema import REVISION, events, rows
@@ -133,7 +134,7 @@ def vacuum_ledger(
     LedgerError, unless `anyway`. On PostgreSQL runs go on meanwhile.
     """
     with opened(address) as engine:
-        if not anyway and ledger_file(engine.url) is not None:
+        if not anyway and dialect_of(engine).one_writer:
             _check_idle(engine)
         before = size_of(engine)
         until = None if keep_events is None else at - keep_events
@@ -190,21 +191,9 @@ def forget(connection: Connection, *, at: float, events_before: float | None) ->
 def give_back(engine: Engine) -> None:
     """Give the room that lines took back to the disk; on SQLite nobody writes meanwhile."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        if connection.dialect.name == "sqlite":
-            connection.exec_driver_sql("COMMIT")
-            connection.exec_driver_sql("VACUUM")
-            # What was written is in the log as yet.
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-            connection.exec_driver_sql("BEGIN")
-        else:
-            connection.exec_driver_sql("VACUUM (ANALYZE)")
+        dialect_of(connection).give_back(connection)
 
 
 def size_of(engine: Engine) -> int:
     """Return how many bytes a ledger takes, its log included."""
-    if (file := ledger_file(engine.url)) is not None:
-        log = file.with_name(f"{file.name}-wal")
-        return file.stat().st_size + (log.stat().st_size if log.exists() else 0)
-    with engine.connect() as connection:
-        size = text("SELECT pg_database_size(current_database())")
-        return int(connection.execute(size).scalar_one())
+    return dialect_of(engine).size(engine)

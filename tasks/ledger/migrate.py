@@ -26,6 +26,7 @@ from callsheet.tasks.ledger.database import (
     trouble,
     version_of,
 )
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.schema import REVISION, VERSION_TABLE, campaigns, metadata
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import LedgerError
@@ -44,11 +45,6 @@ log = logging.getLogger("callsheet.ledger")
 
 MAKE_ONE = "`callsheet run SHEET` makes one; or set CALLSHEET_LEDGER"
 
-#: Any number, the same in every process: who holds it may change the schema (PostgreSQL).
-_ADVISORY_LOCK = 0x63616C6C
-
-#: How long an upgrade waits for a table (PostgreSQL): whoever asks for it later waits behind it.
-_TABLE_WAIT = "500ms"
 #: How often it tries, and for how many seconds it lets others pass between two of them.
 TRIES = 12
 _PAUSE = 1.0
@@ -125,9 +121,7 @@ def _tell_newer(number: str) -> None:
 
 def _upgrade_once(writer: Engine, *, anyway: bool) -> None:
     with writer.begin() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _ADVISORY_LOCK})
-            connection.execute(text(f"SET LOCAL lock_timeout = '{_TABLE_WAIT}'"))
+        dialect_of(connection).hold_schema(connection)
         # Somebody else may have done it while this process waited for the lock.
         found = version_of(connection)
         if found is not None and found.is_newer:
@@ -153,7 +147,7 @@ def _check_free(connection: Connection) -> None:
     whose = "Prefect's own" if "flow_run" in there else "another application's"
     shown = ", ".join((taken or sorted(there))[:5])
     remedy = "name another file with CALLSHEET_LEDGER"
-    if connection.dialect.name == "postgresql":
+    if not dialect_of(connection).one_writer:
         remedy = (
             "give the ledger a database of its own, or a schema: CREATE SCHEMA callsheet, then "
             "CALLSHEET_LEDGER=postgresql://user@host/database?options=-csearch_path%3Dcallsheet"
@@ -201,8 +195,7 @@ def _check_idle(connection: Connection) -> None:
     # It costs more than all else here, and nearly nobody needs it.
     from callsheet.tasks.ledger.campaigns import campaign_at_work
 
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("LOCK TABLE leases IN SHARE ROW EXCLUSIVE MODE"))
+    dialect_of(connection).hold_table(connection, "leases")
     if (name := campaign_at_work(connection)) is not None:
         raise LedgerError(
             f"a run is at work on {name}, and if it is of an older Callsheet it cannot go on with "

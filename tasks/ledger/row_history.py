@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, Delivered, checks_in
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.figures import FIGURES, NAMES
 from callsheet.tasks.ledger.reviews import Review, review_in
 from callsheet.tasks.ledger.row_pages import ShownRow, rows_by_id
@@ -179,7 +180,7 @@ class Horizon:
 def horizon(connection: Connection, before: Horizon | None = None) -> Horizon:
     """Return how far events may be told now; what is read has to be read after that."""
     before = before or Horizon()
-    if connection.dialect.name == "sqlite":
+    if dialect_of(connection).one_writer:
         newest = connection.scalar(_NEWEST) or 0
         return Horizon(newest, newest)
     if before.newest > before.told:

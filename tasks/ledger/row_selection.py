@@ -13,7 +13,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
-    String,
     and_,
     exists,
     func,
@@ -23,10 +22,9 @@ from sqlalchemy import (
     select,
     true,
 )
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import GenericFunction
 
 from callsheet.tasks.ledger.deliveries import VIDEO_TAKE
+from callsheet.tasks.ledger.dialect import Folded, Member, Within
 from callsheet.tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
 from callsheet.tasks.ledger.schema import NOT_FIRST, events, reviews, rows, takes
 from callsheet.tasks.ledger.values import (
@@ -96,38 +94,10 @@ def with_video(query: Select[Any]) -> Select[Any]:
     return query.outerjoin(video, mine).outerjoin(verdicts, verdicts.c.take_id == video.c.id)
 
 
-class _Folded(GenericFunction[str]):
-    """Text without regard to upper and lower case."""
-
-    type = String()
-    inherit_cache = True
-
-
-class _Asked(GenericFunction[str]):
-    """A member of what a row asks for, as text."""
-
-    type = String()
-    inherit_cache = True
-
-
-@compiles(_Folded)
-def _folded(element: _Folded, compiler: Any, **how: Any) -> str:
-    name = "folded" if compiler.dialect.name == "sqlite" else "lower"
-    return f"{name}({compiler.process(element.clauses, **how)})"
-
-
-@compiles(_Asked)
-def _asked(element: _Asked, compiler: Any, **how: Any) -> str:
-    text, name = (compiler.process(clause, **how) for clause in element.clauses)
-    if compiler.dialect.name == "sqlite":
-        return f"json_extract({text}, '$.' || {name})"
-    return f"({text}::json ->> {name})"
-
-
 def asked(name: str) -> ColumnElement[str]:
     """Return a member of what a row asks of the service, by a name of ours, as text."""
     # No parameter, with which it would be another expression each time to PostgreSQL.
-    return _Asked(rows.c.request, literal_column(f"'{name}'"))
+    return Member(rows.c.request, literal_column(f"'{name}'"))
 
 
 def is_walked(connection: Connection, campaign_id: int, which: RowFilter) -> bool:
@@ -229,19 +199,7 @@ def _of_words(which: RowFilter) -> Iterator[ColumnElement[bool]]:
 
 
 def _holds(text: ColumnElement[Any], words: str) -> ColumnElement[bool]:
-    return _Within(_Folded(text), _Folded(words))
-
-
-class _Within(GenericFunction[bool]):
-    """Whether a text has another one in it."""
-
-    inherit_cache = True
-
-
-@compiles(_Within)
-def _within(element: _Within, compiler: Any, **how: Any) -> str:
-    name = "instr" if compiler.dialect.name == "sqlite" else "strpos"
-    return f"({name}({compiler.process(element.clauses, **how)}) > 0)"
+    return Within(Folded(text), Folded(words))
 
 
 # What a run may carry of a campaign: which rows, and in which order they go.

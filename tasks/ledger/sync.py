@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Insert, Update, bindparam, insert, select, update
 
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.diff import Diff, RowDiff, diff_rows, diff_sheet
 from callsheet.tasks.ledger.figures import Outline
 from callsheet.tasks.ledger.moves import move
@@ -297,7 +298,7 @@ def rows_changed_since(
     """Return the numbers of all rows that may have changed since a report; None: too many."""
     if reported is None or reported.mark is None:
         return None
-    overlap = 0 if connection.dialect.name == "sqlite" else OVERLAP
+    overlap = 0 if dialect_of(connection).one_writer else OVERLAP
     told = select(events.c.row_id).where(
         events.c.campaign_id == campaign_id,
         events.c.id > reported.mark - overlap,

@@ -13,10 +13,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, and_, delete, func, or_, select, text, update
+from sqlalchemy import Connection, Engine, and_, delete, func, or_, select, update
 from sqlalchemy.exc import DBAPIError
 
 from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.leases import CAMPAIGN, is_held, name_in_sql
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.schema import (
@@ -108,8 +109,7 @@ def keep_hint(connection: Connection, hint: Hint, *, at: float) -> bool:
     this = connection.execute(select(hints.c.id).where(hints.c.digest == hint.digest)).scalar_one()
     named = [{"hint_id": this, "video_id": video} for video in sorted(hint.videos)]
     insert_missing(connection, hinted, named)
-    if connection.dialect.name == "postgresql":
-        connection.execute(text(f"NOTIFY {CHANNEL}"))
+    dialect_of(connection).notify(connection, CHANNEL)
     return True
 
 
@@ -252,7 +252,7 @@ Wait = Callable[[int], Awaitable[None]]
 @asynccontextmanager
 async def listening(ledger: Ledger) -> AsyncIterator[Wait]:
     """Yield what waits for hints; a ledger that is out of reach only makes it wait longer."""
-    if ledger.reader.dialect.name != "postgresql":
+    if not dialect_of(ledger.reader).notifies:
 
         async def ask(known: int) -> None:
             newest = known

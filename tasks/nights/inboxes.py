@@ -14,6 +14,7 @@ from callsheet.tasks.nights.calendar import check_schedule, read_zone
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError, did_you_mean
 from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.values.amounts import parse_credits, parse_duration
+from callsheet.tasks.values.locations import is_object, object_at
 
 # Inboxes of sheets: where they are, when they are swept, and on what terms.
 #
@@ -64,8 +65,8 @@ class Inbox:
 
     @property
     def is_bucket(self) -> bool:
-        """Whether it lies in S3."""
-        return self.place.startswith("s3://")
+        """Whether it lies in an object store."""
+        return is_object(self.place)
 
     def check(self) -> Inbox:
         """Return it; raise ConfigurationError where it would spend without a limit."""
@@ -108,7 +109,7 @@ def find_inboxes(named: str, *, folder: Path, file: Path | None = None) -> tuple
     for inbox in listed:
         if inbox.place == place:
             return (inbox,)
-    if place.startswith("s3://") or Path(place).is_dir():
+    if is_object(place) or Path(place).is_dir():
         return (Inbox(name=_name(place), place=place, folder=folder),)
     known = [inbox.name for inbox in listed]
     more = did_you_mean(named, known) if known else ""
@@ -131,11 +132,11 @@ def _name(place: str) -> str:
 
 
 def _place(text: str, folder: Path) -> str:
-    if text.lower().startswith("s3://"):
-        bucket, _, prefix = text[5:].partition("/")
-        if not bucket:
+    where = object_at(text)
+    if where is not None and where.scheme == "s3":
+        if not where.bucket:
             raise BadInput(f"{text} names no bucket; write it like s3://bucket/prefix")
-        return f"s3://{bucket}/{prefix.strip('/')}".rstrip("/")
+        return str(where._replace(key=where.key.strip("/")))
     if "://" in text:
         raise BadInput(f"{unsigned(text)} is not a folder or s3://bucket/prefix")
     return str((folder / Path(text).expanduser()).resolve())

@@ -21,6 +21,7 @@ from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.sheet.text import MAX_BYTES
 from callsheet.tasks.store.folder import FolderStore
 from callsheet.tasks.store.s3_client import S3Calls, S3Trouble
+from callsheet.tasks.values.locations import ObjectAddress, object_at
 
 # Where an inbox of sheets lies: what is there, its bytes, and the answers that are put beside.
 #
@@ -76,11 +77,10 @@ class InboxPlace(Protocol):
 @asynccontextmanager
 async def open_place(inbox: Inbox) -> AsyncIterator[InboxPlace]:
     """Open the place of an inbox."""
-    if inbox.is_bucket:
-        bucket, _, prefix = inbox.place.removeprefix("s3://").partition("/")
-        calls = S3Calls(bucket)
+    if (where := object_at(inbox.place)) is not None:
+        calls = S3Calls(where.bucket)
         try:
-            yield BucketPlace(calls, prefix)
+            yield BucketPlace(calls, where.key)
         finally:
             await calls.aclose()
         return
@@ -247,13 +247,13 @@ class BucketPlace:
                 if is_sheet(name):
                     yield SheetFile(
                         name=name,
-                        address=f"s3://{self._calls.bucket}/{one['Key']}",
+                        address=str(ObjectAddress("s3", self._calls.bucket, one["Key"])),
                         version=f"{one['ETag']}-{one['Size']}",
                         bytes=one["Size"],
                     )
 
     def _refused(self, words: str, trouble: S3Trouble) -> BadInput:
-        address = f"s3://{self._calls.bucket}/{self._prefix}".rstrip("/")
+        address = ObjectAddress("s3", self._calls.bucket, self._prefix.rstrip("/"))
         return BadInput(f"the inbox {address} {words}: {trouble.sentence}", remedy=trouble.remedy)
 
 

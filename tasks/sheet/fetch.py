@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from callsheet.tasks.sheet.table import Fetched, refused, too_large
 from callsheet.tasks.sheet.text import MAX_BYTES
+from callsheet.tasks.values.locations import object_at
 
 # The bytes of a sheet, wherever it lies.
 
@@ -106,12 +107,12 @@ def fetch_bucket(address: str) -> Fetched:
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
-    bucket, _, key = address.partition("://")[2].partition("/")
-    if not bucket or not key or key.endswith("/"):
+    where = object_at(address)
+    if where is None or not where.bucket or not where.key or address.endswith("/"):
         raise refused(address, "is not a sheet; write s3://bucket/path/to/sheet.csv")
     try:
         config = Config(connect_timeout=10, read_timeout=60, retries={"max_attempts": 3})
-        answer = boto3.client("s3", config=config).get_object(Bucket=bucket, Key=key)
+        answer = boto3.client("s3", config=config).get_object(Bucket=where.bucket, Key=where.key)
         if answer["ContentLength"] > MAX_BYTES:
             raise too_large(address)
         content = answer["Body"].read(MAX_BYTES + 1)
@@ -122,4 +123,4 @@ def fetch_bucket(address: str) -> Fetched:
         raise refused(address, "cannot be read: no S3 credentials were found") from None
     except (BotoCoreError, ValueError, OSError) as error:
         raise refused(address, f"cannot be reached: {error}") from None
-    return Fetched(content=content, name=PurePosixPath(key).name)
+    return Fetched(content=content, name=PurePosixPath(where.key).name)

@@ -3,24 +3,51 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from callsheet.tasks.runtime.errors import ConfigurationError, shorten
 from callsheet.tasks.store.bucket import BucketStore
 from callsheet.tasks.store.folder import FolderStore
-from callsheet.tasks.store.inventories import BucketInventory, FolderInventory
-from callsheet.tasks.store.s3_client import S3Calls, make_client, said
+from callsheet.tasks.store.inventories import (
+    BucketInventory,
+    BucketSigner,
+    FolderInventory,
+    origin_of_bucket,
+)
 from callsheet.tasks.store.second_process import SecondProcess
-from callsheet.tasks.store.store import Inventory, Store
+from callsheet.tasks.store.store import Inventory, Signer, Store
+from callsheet.tasks.values.locations import ObjectAddress, object_at
 
-# How an address becomes a store or an inventory; contacts nobody.
+# What kinds of object stores there are, and how an address becomes one; contacts nobody.
 
 
+@dataclass(frozen=True, kw_only=True)
+class StoreKind:
+    """One kind of object store: what its addresses open. Each is given an address of that kind."""
+
+    store: Callable[[ObjectAddress], Store]
+    inventory: Callable[[ObjectAddress], Inventory]
+    #: What signs addresses in one bucket for browsers.
+    signer: Callable[[ObjectAddress], Signer]
+    #: The origin that signed addresses have (`https://host`), where that can be said.
+    origin: Callable[[ObjectAddress], str | None]
+
+
+#: The object stores by the scheme of their addresses; everything else is a folder.
+KINDS: dict[str, StoreKind] = {
+    "s3": StoreKind(
+        store=lambda address: BucketStore(address.bucket, address.key),
+        inventory=lambda address: BucketInventory(address.bucket),
+        signer=lambda address: BucketSigner(address.bucket),
+        origin=lambda address: origin_of_bucket(address.bucket),
+    )
+}
+_REMEDY = f"give a folder, or {' or '.join(f'{scheme}://bucket/prefix' for scheme in KINDS)}"
 #: One letter before the colon is a Windows drive, not a scheme.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
-_REMEDY = "give a folder, or s3://bucket/prefix"
 
 
 def open_store(address: str, second: SecondProcess | None = None) -> Store:
@@ -33,39 +60,44 @@ def open_store(address: str, second: SecondProcess | None = None) -> Store:
         raise ConfigurationError("the store has no address", remedy=_REMEDY)
     if scheme is None:
         return _folder(Path(address), second)
-    if scheme[1].lower() == "s3":
-        return _bucket(address)
     if scheme[1].lower() == "file":
         return _folder(_file_path(address), second)
-    message = f'"{shorten(address.split("?")[0])}" is not a store'
-    raise ConfigurationError(message, remedy=_REMEDY)
+    kind = _kind(scheme[1].lower(), address)
+    return kind.store(_bucket_in(address, scheme[1].lower()))
 
 
 def open_inventory(uri: str) -> Inventory:
     """Return the inventory of the place a file is in; contacts nobody."""
-    if uri.startswith("s3://"):
-        return BucketInventory(uri.removeprefix("s3://").partition("/")[0])
-    return FolderInventory()
+    where = object_at(uri)
+    return FolderInventory() if where is None else _kind(where.scheme, uri).inventory(where)
 
 
 def place_of(uri: str) -> str:
     """Return what tells one inventory from another: the bucket, or the file system."""
-    return "/".join(uri.split("/")[:3]) if uri.startswith("s3://") else "/"
+    where = object_at(uri)
+    return "/" if where is None else where.root
+
+
+def _kind(scheme: str, address: str) -> StoreKind:
+    if scheme in KINDS:
+        return KINDS[scheme]
+    message = f'"{shorten(address.split("?")[0])}" is not a store'
+    raise ConfigurationError(message, remedy=_REMEDY)
 
 
 def _folder(path: Path, second: SecondProcess | None) -> Store:
     return FolderStore(Path.cwd() / path.expanduser(), second)
 
 
-def _bucket(address: str) -> Store:
+def _bucket_in(address: str, scheme: str) -> ObjectAddress:
     parts = urlsplit(address)
     odd = parts.username or parts.password or parts.query or parts.fragment
     if odd or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}", parts.netloc):
-        message = "the store's address is not of the form s3://bucket/prefix"
+        message = f"the store's address is not of the form {scheme}://bucket/prefix"
         remedy = "credentials, region and endpoint come from the AWS_ variables or ~/.aws"
         raise ConfigurationError(message, remedy=remedy)
     prefix = "/".join(part for part in parts.path.split("/") if part)
-    return BucketStore(parts.netloc, prefix)
+    return ObjectAddress(scheme, parts.netloc, prefix)
 
 
 def _file_path(address: str) -> Path:
@@ -86,7 +118,7 @@ class SignedAddresses:
     """Signs addresses of files in buckets; asks nobody but whoever gives out the credentials."""
 
     def __init__(self) -> None:
-        self._buckets: dict[str, S3Calls] = {}
+        self._signers: dict[str, Signer] = {}
 
     async def sign(
         self, uri: str, *, content_type: str, disposition: str, lasting: int = LASTING
@@ -95,48 +127,26 @@ class SignedAddresses:
 
         Raises StoreError without credentials.
         """
-        bucket, _, key = uri.removeprefix("s3://").partition("/")
-        if bucket not in self._buckets:
-            # The old way to sign says nothing of how the answer is to be given.
-            self._buckets[bucket] = S3Calls(bucket, threads=2, signature="s3v4")
-        wanted: dict[str, Any] = {
-            "Bucket": bucket,
-            "Key": key,
-            "ResponseContentType": content_type,
-            "ResponseContentDisposition": disposition,
-        }
-        return await said(
-            self._buckets[bucket].call(
-                lambda client: client.generate_presigned_url(
-                    "get_object", Params=wanted, ExpiresIn=lasting
-                )
-            )
-        )
+        where = object_at(uri)
+        assert where is not None, "a file in a folder is not signed"
+        if where.root not in self._signers:
+            self._signers[where.root] = KINDS[where.scheme].signer(where)
+        sign = self._signers[where.root].sign
+        return await sign(where.key, content_type, disposition, lasting=lasting)
 
     async def aclose(self) -> None:
         """Let go of threads."""
-        for calls in self._buckets.values():
-            await calls.aclose()
+        for signer in self._signers.values():
+            await signer.aclose()
 
 
 def origin_of_store(address: str) -> str | None:
     """Return the origin from which videos of a store are read (`https://host`); None of a folder.
 
-    Contacts nobody. Where boto3 cannot say it, None too: then no page shows videos from there.
+    Contacts nobody. Where nobody can say it, None too: then no page shows videos from there.
     """
-    if not address.startswith("s3://"):
-        return None
-    from botocore import UNSIGNED
-    from botocore.exceptions import BotoCoreError
-
-    try:
-        found = make_client(1, signature=UNSIGNED).generate_presigned_url(
-            "get_object", Params={"Bucket": place_of(address)[len("s3://") :], "Key": "video.mp4"}
-        )
-    except (BotoCoreError, ValueError):
-        return None
-    parts = urlsplit(found)
-    return f"{parts.scheme}://{parts.netloc}"
+    where = object_at(address)
+    return None if where is None or where.scheme not in KINDS else KINDS[where.scheme].origin(where)
 
 
 def disposition_of(name: str, *, download: bool) -> str:

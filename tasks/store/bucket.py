@@ -27,6 +27,7 @@ from callsheet.tasks.store.s3_client import (
 )
 from callsheet.tasks.store.store import File, StoredFile
 from callsheet.tasks.values.amounts import say_bytes
+from callsheet.tasks.values.locations import ObjectAddress
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -55,7 +56,7 @@ class BucketStore:
     @property
     def address(self) -> str:
         """The bucket and prefix, as `s3://bucket/prefix`."""
-        return f"s3://{self._bucket}/{self._prefix}".rstrip("/")
+        return str(ObjectAddress("s3", self._bucket, self._prefix.rstrip("/")))
 
     async def check(self) -> Sequence[str]:
         """Raise StoreUnusable, with a remedy, unless objects can be written and read here."""
@@ -285,7 +286,7 @@ class S3Objects:
 
     def uri(self, key: str) -> str:
         """Return the address of an object."""
-        return f"s3://{self._calls.bucket}/{key}"
+        return str(ObjectAddress("s3", self._calls.bucket, key))
 
     async def put_once(self, upload: Upload) -> bool:
         """Write an object whose name is free, trying once; return False where it is not."""

@@ -8,13 +8,15 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from callsheet.tasks.runtime.errors import StoreError
 from callsheet.tasks.store.bucket import ObjectHead, S3Objects
 from callsheet.tasks.store.disk import disk_trouble, make_private, sync_folder
-from callsheet.tasks.store.s3_client import Abilities, S3Calls, S3Trouble, probe, said
+from callsheet.tasks.store.s3_client import Abilities, S3Calls, S3Trouble, make_client, probe, said
 from callsheet.tasks.store.store import Listed, marked
+from callsheet.tasks.values.locations import ObjectAddress
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -59,7 +61,7 @@ class BucketInventory:
     """Objects by their addresses, each `s3://bucket/key` of this one bucket."""
 
     def __init__(self, bucket: str, *, calls: S3Calls | None = None) -> None:
-        self._root = f"s3://{bucket}/"
+        self._root = f"{ObjectAddress('s3', bucket, '')}/"
         self._calls = calls or S3Calls(bucket)
         self._trying = asyncio.Lock()
         self._abilities: Abilities | None = None
@@ -197,3 +199,49 @@ def _set_aside(path: Path, mark: str) -> str:
         os.rename(path, aside)
         sync_folder(path.parent)
     return str(aside)
+
+
+# Addresses at which a browser reads an object.
+
+
+class BucketSigner:
+    """Signs addresses of objects of one bucket."""
+
+    def __init__(self, bucket: str) -> None:
+        # The old way to sign says nothing of how the answer is to be given.
+        self._calls = S3Calls(bucket, threads=2, signature="s3v4")
+
+    async def sign(self, key: str, content_type: str, disposition: str, *, lasting: int) -> str:
+        """Return the signed address of an object. Raises StoreError without credentials."""
+        wanted: dict[str, Any] = {
+            "Bucket": self._calls.bucket,
+            "Key": key,
+            "ResponseContentType": content_type,
+            "ResponseContentDisposition": disposition,
+        }
+        return await said(
+            self._calls.call(
+                lambda client: client.generate_presigned_url(
+                    "get_object", Params=wanted, ExpiresIn=lasting
+                )
+            )
+        )
+
+    async def aclose(self) -> None:
+        """Let go of threads."""
+        await self._calls.aclose()
+
+
+def origin_of_bucket(bucket: str) -> str | None:
+    """Return the origin of signed addresses, where boto3 can say it; contacts nobody."""
+    from botocore import UNSIGNED
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        found = make_client(1, signature=UNSIGNED).generate_presigned_url(
+            "get_object", Params={"Bucket": bucket, "Key": "video.mp4"}
+        )
+    except (BotoCoreError, ValueError):
+        return None
+    parts = urlsplit(found)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -121,6 +121,16 @@ class Inventory(Protocol):
         """Let go of connections and threads."""
 
 
+class Signer(Protocol):
+    """Signs addresses of objects in one bucket, at which a browser reads them for a while."""
+
+    async def sign(self, key: str, content_type: str, disposition: str, *, lasting: int) -> str:
+        """Return an address that is good for `lasting` seconds; StoreError without credentials."""
+
+    async def aclose(self) -> None:
+        """Let go of connections and threads."""
+
+
 def name_below(address: str, uri: str) -> str | None:
     """Return a file's name in the store at `address`, None where it is not in that store."""
     prefix = address.rstrip("/") + "/"

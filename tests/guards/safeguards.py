@@ -378,7 +378,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a lease is on the database's own clock, as it is now",
-        "tasks/ledger/leases.py",
+        "tasks/ledger/dialect.py",
         "clock_timestamp()",
         "now()",
         LEASES,

@@ -30,6 +30,7 @@ from callsheet.deployments.board.services.videos import (
 from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo
 from callsheet.tasks.ledger.reviews import ReviewStands
 from callsheet.tasks.store.addresses import disposition_of
+from callsheet.tasks.values.locations import is_object
 
 # `/videos/CAMPAIGN/ROW/TAKE.mp4`: videos, captions and pictures, for pages and programs alike.
 #
@@ -102,7 +103,7 @@ async def _video(request: Request, videos: Videos, take: TakeVideo, *, download:
     headers = _headers("mp4", Path(file.uri).name, file.sha256, download=download)
     if _has(request, file.sha256):
         return Response(status_code=304, headers=headers)
-    if file.uri.startswith("s3://"):
+    if is_object(file.uri):
         if request.method == "HEAD":
             # A signed address is good for one method.
             return _described(file, headers)

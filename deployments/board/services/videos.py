@@ -22,6 +22,7 @@ from callsheet.tasks.ledger.row_pages import video_of_take
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.store.addresses import SignedAddresses, disposition_of
 from callsheet.tasks.store.checks import as_vtt
+from callsheet.tasks.values.locations import is_object
 
 # What is shown of a video: its file, its captions and its pictures, wherever they are.
 
@@ -59,7 +60,7 @@ class Videos:
 
     async def address_of(self, uri: str, kind: str, *, download: bool) -> str | None:
         """Return a signed address of anything in a bucket, by the end of its name."""
-        if not uri.startswith("s3://"):
+        if not is_object(uri):
             return None
         disposition = disposition_of(uri.rpartition("/")[2], download=download)
         return await self._signed.sign(

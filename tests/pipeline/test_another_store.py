@@ -1,0 +1,82 @@
+"""A kind of store that is not ours: one entry of the table, and videos go there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.schema import deliveries
+from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.store.addresses import KINDS, StoreKind, open_store
+from callsheet.tasks.store.folder import FolderStore
+from callsheet.tasks.store.inventories import FolderInventory
+from callsheet.tasks.store.store import File, StoredFile
+from callsheet.tasks.values.locations import ObjectAddress, object_at
+from tests.doors import Approving
+from tests.programs import Sandbox, simple_sheet
+
+
+class Shelf(FolderStore):
+    """A store at `shelf://bucket/prefix`, which keeps its files below a folder."""
+
+    def __init__(self, folder: Path, where: ObjectAddress) -> None:
+        super().__init__(folder / where.bucket / where.key)
+        self._where = where
+
+    @property
+    def address(self) -> str:
+        return str(self._where)
+
+    async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
+        stored = await super().put(*files, metadata=metadata)
+        named = zip(stored, files, strict=True)
+        return [replace(one, uri=f"{self.address}/{file.name}") for one, file in named]
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    KINDS["shelf"] = StoreKind(
+        store=partial(Shelf, folder),
+        inventory=lambda _: FolderInventory(),
+        signer=lambda _: pytest.fail("nobody looks at it in a browser"),
+        origin=lambda where: f"https://{where.bucket}.example",
+    )
+    yield folder
+    del KINDS["shelf"]
+
+
+async def test_videos_go_to_a_kind_of_store_that_is_registered(
+    shelf: Path, tmp_path: Path, service: Sandbox
+) -> None:
+    (tmp_path / "launch.csv").write_text(simple_sheet(2))
+    environ = {**service.environ, "CALLSHEET_STORE": "shelf://videos/2026"}
+    settings = load_settings(environ=environ, folder=tmp_path)
+
+    options = RunOptions(sheet=str(tmp_path / "launch.csv"))
+    outcome = await run_sheet(options, settings, Approving(), PLAIN)
+
+    assert outcome.exit_status == 0
+    async with await open_ledger(settings.ledger) as ledger:
+        found = await ledger.read(lambda connection: connection.execute(deliveries.select()).all())
+    addresses = [file.uri for file in found if file.kind == "mp4"]
+    assert len(addresses) == 2
+    for address in addresses:
+        where = object_at(address)
+        assert where is not None
+        assert (where.scheme, where.bucket) == ("shelf", "videos")
+        assert (shelf / where.bucket / where.key).stat().st_size > 0
+
+
+def test_a_kind_that_nobody_registered_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match='"shelf://videos" is not a store'):
+        open_store("shelf://videos")
