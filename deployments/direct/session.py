@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,7 +40,16 @@ from callsheet.tasks.runtime.errors import (
 )
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import redacted
-from callsheet.tasks.service import OPERATIONS, Money, VideoService
+from callsheet.tasks.service import (
+    OPERATIONS,
+    Created,
+    Money,
+    ShareLink,
+    Started,
+    Video,
+    VideoService,
+    Webhook,
+)
 from callsheet.tasks.values.briefs import Json
 
 # One direct command: what it holds open, and how it ends.
@@ -169,6 +178,48 @@ def _later(now: float) -> datetime:
 
 
 _WIDEST = 120
+_STARTED = {"video_id": "video_id", "status": "status", "poll_after_seconds": "poll_after"}
+#: The JSON members of an answer, each with the attribute that it shows, besides `raw`.
+_MEMBERS: Mapping[type, Mapping[str, str]] = {
+    Created: _STARTED,
+    Started: _STARTED,
+    Video: {"status": "status"},
+    Webhook: {"webhook_id": "id", "url": "url", "events": "events", "name": "name"}
+    | {"active": "is_active"},
+}
+
+
+def document_of(answer: Any) -> Any:
+    """Return an answer of the service as JSON."""
+    if isinstance(answer, list):
+        return [document_of(one) for one in answer]
+    if isinstance(answer, ShareLink):
+        # The link itself is what was asked for, with all that signs it.
+        return {"url": answer.url, "raw": redacted(answer.raw)}
+    members = _MEMBERS.get(type(answer))
+    if members is None:
+        return redacted(answer)
+    shown = {name: getattr(answer, of) for name, of in members.items()}
+    return redacted({**shown, "raw": answer.raw})
+
+
+def show_webhook(webhook: Webhook, console: Console) -> None:
+    """Show a subscription, but for its secret."""
+    state = {True: "active", False: "disabled", None: "-"}[webhook.is_active]
+    console.print(f"[bold]{plain(webhook.id)}[/]: {state}")
+    show_record(webhook.raw, console, told=("id", "is_active"))
+
+
+def show_list(title: str, found: Json, likely: Sequence[str], console: Console) -> None:
+    """Show a list, or the one list that is in an object."""
+    records = found
+    if isinstance(found, dict):
+        lists = [value for value in found.values() if isinstance(value, list)]
+        records = lists[0] if len(lists) == 1 else [found]
+    if not records:
+        console.print(f"{title}: none")
+        return
+    show_records(title, records if isinstance(records, list) else [records], likely, console)
 
 
 def show_record(record: Json, console: Console, *, told: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Verbs on videos that cost nothing: list, show, change, download."""
+"""The free verbs on videos that are more than one request: list, show, renders, download."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
-from callsheet.deployments.direct import create
-from callsheet.deployments.direct.session import Document, Session, show_record, show_records
-from callsheet.deployments.terminal import consent, plain, table
+from callsheet.deployments.direct.session import Document, Session, show_list, show_record
+from callsheet.deployments.terminal import plain, table
 from callsheet.tasks.engine.context import make_fetcher
 from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
 from callsheet.tasks.engine.policy.renders import (
@@ -24,10 +23,10 @@ from callsheet.tasks.engine.policy.renders import (
     video_is_asked_for,
 )
 from callsheet.tasks.runtime.errors import BadInput, Conflict, Forbidden, NotFound, Parked
-from callsheet.tasks.runtime.redact import redact, redacted, visible
+from callsheet.tasks.runtime.redact import redact, redacted
 from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.service import Video
-from callsheet.tasks.service.bodies import Report, body_of
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.service.response import record_of
 from callsheet.tasks.store import (
     File,
@@ -46,14 +45,6 @@ from callsheet.tasks.values.amounts import (
     say_bytes,
     say_duration,
 )
-from callsheet.tasks.values.briefs import Json
-
-# The verbs on videos that pay nothing: those that only show, and those that change.
-
-
-#: What a template, a tool or an export is likely to say of itself; its shape is not shown.
-CATALOG = ("id", "slug", "name", "title", "category", "description", "fields")
-EXPORTS = ("id", "render", "status", "progress", "created_at", "finished_at", "credits_charged")
 
 
 async def list_videos(at: Session) -> Document:
@@ -97,86 +88,20 @@ async def renders(at: Session) -> Document:
     """Show past exports, and how far the present one is, in whatever shape."""
     past = await at.service.renders(at.args.id)
     try:
-        progress = await at.service.render_progress(at.args.id)
+        progress = await at.service.ask(ops.RENDER_PROGRESS, at.args.id)
     except (NotFound, Conflict):
         progress = None  # none is under way
-    _show_list("Exports", past, EXPORTS, at)
+    show_list("Exports", past, ops.RENDERS.columns, at.console)
     if progress is not None:
-        at.console.print("the present one")
+        at.console.print("the current one")
         show_record(progress, at.console)
     return {"video_id": at.args.id, "renders": redacted(past), "progress": redacted(progress)}
-
-
-async def templates(at: Session) -> Document:
-    """Show the template library."""
-    found = await at.service.templates()
-    _show_list("Templates", found, CATALOG, at)
-    return {"templates": redacted(found)}
-
-
-async def tools(at: Session) -> Document:
-    """Show the tools."""
-    found = await at.service.tools()
-    _show_list("Tools", found, CATALOG, at)
-    return {"tools": redacted(found)}
 
 
 async def show_before(at: Session, video_id: str) -> None:
     """Show in a line what is about to be changed, if this key may look; raise NotFound."""
     with suppress(Forbidden):
         _show_line(at, await at.service.get(video_id))
-
-
-async def edit(at: Session) -> Document:
-    """Change title, topic, script or caption settings; the next generate uses them."""
-    args = at.args
-    options = create.given(title=args.title, topic=args.topic, script=create.script(args.script))
-    changes = create.completed({**create.raw_body(args), **options}, args)
-    if not changes:
-        raise BadInput(
-            "nothing to change",
-            remedy="give --title TEXT, --topic TEXT, --script FILE or --set NAME=JSON",
-        )
-    video = await at.service.edit(args.id, changes)
-    at.console.print(f"{plain(args.id)}: changed {', '.join(sorted(changes))}")
-    if "script" in changes:
-        at.console.print(
-            f"the video stays as it is until `{suggest('video generate', plain(args.id))}`"
-        )
-    return {**_after_change(args.id, video), "changed": sorted(changes)}
-
-
-async def delete(at: Session) -> Document:
-    """Delete a video and its files, once that was agreed to."""
-    video_id = at.args.id
-    await show_before(at, video_id)
-    await consent(at.args, f"Delete {video_id} and its files?", what=f"to delete {video_id} is")
-    await at.service.delete(video_id)
-    at.console.print(f"{plain(video_id)}: deleted")
-    return {"video_id": video_id, "deleted": True}
-
-
-async def cancel(at: Session) -> Document:
-    """Stop a running render; the credits it reserved are released."""
-    video = await at.service.cancel(at.args.id)
-    at.console.print(f"{plain(at.args.id)}: stopped; the credits it reserved are released")
-    return _after_change(at.args.id, video)
-
-
-async def share(at: Session) -> Document:
-    """Make a public link and print it: whoever has it can see the video until it expires."""
-    link = await at.service.share(at.args.id, create.completed({}, at.args) or None)
-    # As it is: markup or a line break would make another address of it.
-    print(visible(link.url), file=at.console.file)
-    return {"video_id": at.args.id, "url": link.url, "raw": redacted(link.raw)}
-
-
-async def report(at: Session) -> Document:
-    """Flag a video for review."""
-    request = create.completed(body_of(Report, reason=at.args.reason), at.args)
-    await at.service.report(at.args.id, request)
-    at.console.print(f"{plain(at.args.id)}: flagged for review")
-    return {"video_id": at.args.id, "reported": True}
 
 
 def _shown(at: Session, video: Video) -> Document:
@@ -215,22 +140,6 @@ def _line(video: Video) -> Document:
         "title": _title_of(video),
         "charged": as_number(video.charged),
     }
-
-
-def _show_list(title: str, found: Json, likely: tuple[str, ...], at: Session) -> None:
-    records = found
-    if isinstance(found, dict):
-        lists = [value for value in found.values() if isinstance(value, list)]
-        records = lists[0] if len(lists) == 1 else [found]
-    if not records:
-        at.console.print(f"{title}: none")
-        return
-    show_records(title, records if isinstance(records, list) else [records], likely, at.console)
-
-
-def _after_change(video_id: str, video: Video | None) -> Document:
-    raw = None if video is None else redacted(video.raw)
-    return {"video_id": video_id, "status": video.status if video else None, "raw": raw}
 
 
 # A video and its captions: waited for, fetched, checked, and then a file, or no file at all.

@@ -1,4 +1,4 @@
-"""The verbs of `callsheet webhooks`."""
+"""The verbs of `callsheet webhooks` that are more than one request: create, ensure, status."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from pathlib import Path
 
 from rich.console import Console
 
-from callsheet.deployments.direct import create as request_body
-from callsheet.deployments.direct.paid_verbs import send_once
+from callsheet.deployments.direct.body import body_from
+from callsheet.deployments.direct.paid import send_once
 from callsheet.deployments.direct.session import (
     Document,
     Session,
     Unsettled,
-    show_record,
+    document_of,
     show_records,
+    show_webhook,
 )
 from callsheet.deployments.receiver.endpoint import name_of, split_address, who_is_there
-from callsheet.deployments.terminal import consent, plain, table
+from callsheet.deployments.terminal import plain, table
 from callsheet.tasks.credentials import GIVEN
 from callsheet.tasks.ledger.webhook_events import count_hints, last_heard
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError, NotFound
 from callsheet.tasks.runtime.redact import redact, redacted, visible
-from callsheet.tasks.service import Webhook
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.amounts import count
 from callsheet.tasks.values.briefs import Json
@@ -39,24 +39,6 @@ from callsheet.tasks.webhooks import (
 )
 from callsheet.tasks.webhooks.inventory import READY, OwnWebhook, WebhookInventory, take_inventory
 
-# The verbs of `callsheet webhooks` on any subscription, as the service has them.
-
-
-async def list_webhooks(at: Session) -> Document:
-    """List the subscriptions."""
-    found = await at.service.list_webhooks()
-    made = table("Webhooks", ("id", "url", "events", "active"))
-    for webhook in found:
-        cells = (
-            webhook.id,
-            redact(webhook.url or "-"),
-            ", ".join(webhook.events),
-            _active(webhook),
-        )
-        made.add_row(*(plain(cell) for cell in cells))
-    at.console.print(made)
-    return {"webhooks": [_document(webhook) for webhook in found]}
-
 
 async def create(at: Session) -> Document:
     """Subscribe, and show the secret this once, or write it to `--secret-file`.
@@ -64,17 +46,13 @@ async def create(at: Session) -> Document:
     Sent once: a second subscription would sign with a secret that nobody kept.
     """
     args = at.args
-    events = args.event or [READY]
-    more = request_body.completed(request_body.given(name=args.name), args)
+    body = {"events": [READY], **body_from(args, ops.CREATE_WEBHOOK)}
     with _secret_file(args.secret_file) as keep:
-        made = await send_once(
-            ops.CREATE_WEBHOOK,
-            lambda: at.service.create_webhook(args.url, events, more or None),
-            _lost,
-        )
+        send = partial(at.service.ask, ops.CREATE_WEBHOOK, body=body)
+        made = await send_once(ops.CREATE_WEBHOOK, send, _lost)
         keep(made.secret)
-    _show(at, made)
-    document = _document(made)
+    show_webhook(made, at.console)
+    document: Document = document_of(made)
     if made.secret is None:
         at.console.print("the service showed no secret: deliveries of it cannot be verified")
     elif args.secret_file:
@@ -84,58 +62,6 @@ async def create(at: Session) -> Document:
         _say_secret(at, made.secret)
         document["secret"] = made.secret
     return document
-
-
-async def show(at: Session) -> Document:
-    """Show one subscription."""
-    webhook = await at.service.get_webhook(at.args.id)
-    _show(at, webhook)
-    return _document(webhook)
-
-
-async def edit(at: Session) -> Document:
-    """Change a subscription, or switch it on or off."""
-    args = at.args
-    changes = request_body.given(url=args.url, events=args.event, name=args.name)
-    if args.enable or args.disable:
-        changes["is_active"] = bool(args.enable)
-    changes = request_body.completed(changes, args)
-    if not changes:
-        raise BadInput(
-            "nothing to change",
-            remedy="give --url URL, --event KIND, --name TEXT, --enable or --disable",
-        )
-    webhook = await at.service.edit_webhook(args.id, changes)
-    _show(at, webhook)
-    return {**_document(webhook), "changed": sorted(changes)}
-
-
-async def delete(at: Session) -> Document:
-    """End a subscription, once that was agreed to."""
-    webhook_id = at.args.id
-    question = f"Delete {webhook_id}? Its secret is lost with it."
-    await consent(at.args, question, what=f"to delete {webhook_id} is")
-    await at.service.delete_webhook(webhook_id)
-    at.console.print(f"{plain(webhook_id)}: deleted")
-    return {"webhook_id": webhook_id, "deleted": True}
-
-
-async def test(at: Session) -> Document:
-    """Have a signed ping sent, whose payload has `data.test` = true."""
-    result = await at.service.test_webhook(at.args.id)
-    at.console.print(f"{plain(at.args.id)}: a ping was asked for; the service says")
-    show_record(result, at.console)
-    return {"webhook_id": at.args.id, "result": redacted(result)}
-
-
-async def deliveries(at: Session) -> Document:
-    """Show the last 50 attempts at delivery, in whatever shape they come."""
-    found = await at.service.deliveries(at.args.id)
-    if found:
-        show_records("Deliveries", found, DELIVERY, at.console)
-    else:
-        at.console.print("no delivery was attempted yet")
-    return {"webhook_id": at.args.id, "deliveries": redacted(found)}
 
 
 @contextmanager
@@ -181,32 +107,11 @@ def _lost(words: str) -> Unsettled:
     )
 
 
-def _show(at: Session, webhook: Webhook) -> None:
-    at.console.print(f"[bold]{plain(webhook.id)}[/]: {_active(webhook)}")
-    show_record(webhook.raw, at.console, told=("id", "is_active"))
-
-
 def _say_secret(at: Session, secret: str) -> None:
     at.console.print("its secret, which will not be shown again:")
     # As it is: markup would take brackets out of it. With --json it is in the document alone.
     if not at.args.json:
         print(visible(secret), file=at.console.file)
-
-
-def _active(webhook: Webhook) -> str:
-    return {True: "active", False: "disabled", None: "-"}[webhook.is_active]
-
-
-def _document(webhook: Webhook) -> Document:
-    raw: Json = redacted(webhook.raw)
-    return {
-        "webhook_id": webhook.id,
-        "url": None if webhook.url is None else redact(webhook.url),
-        "events": list(webhook.events),
-        "name": webhook.name,
-        "active": webhook.is_active,
-        "raw": raw,
-    }
 
 
 # The verbs of `callsheet webhooks` for the subscription that runs learn of videos by.
@@ -216,11 +121,6 @@ def _document(webhook: Webhook) -> Document:
 
 
 DAY = 86400.0
-#: What a delivery is likely to say of itself; its shape is not shown.
-DELIVERY = (
-    "created_at", "started_at", "sent_at", "time", "event", "kind", "type", "event_id",
-    "attempt", "status", "status_code", "response_status", "success", "ok", "error", "outcome",
-)  # fmt: skip
 _ENSURE = "`callsheet webhooks ensure`"
 _COLUMNS = ("webhook", "address", "active", "secret", "last heard", "webhooks in 24 h", "failed")
 
@@ -315,7 +215,7 @@ def _all(found: WebhookInventory, at: Subscriber) -> list[tuple[OwnWebhook, str 
 async def _shown(at: Subscriber, own: OwnWebhook, secret: str | None) -> Document:
     webhook = own.webhook
     try:
-        attempts = await at.service.deliveries(webhook.id)
+        attempts = await at.service.ask(ops.DELIVERIES, webhook.id)
     except NotFound:
         attempts = []
     return {
@@ -396,6 +296,11 @@ def _print(console: Console, shown: list[Document], problems: list[str]) -> None
     console.print(made)
     for one in shown:
         if one["failed"]:
-            show_records(f"Failed for {one['webhook_id']}", one["failed"][:5], DELIVERY, console)
+            show_records(
+                f"Failed for {one['webhook_id']}",
+                one["failed"][:5],
+                ops.DELIVERIES.columns,
+                console,
+            )
     for problem in problems:
         console.print(plain(problem))

@@ -223,8 +223,9 @@ def available(response: Response) -> Decimal | None:
     return shapes.available(response.json())
 
 
-def nothing(_: Response) -> None:
-    """Read nothing: a success is a success, whatever it says."""
+def done(_: Response) -> bool:
+    """Return True: a success is a success, whatever it says."""
+    return True
 
 
 def caption_bytes(response: Response) -> bytes:
@@ -233,6 +234,10 @@ def caption_bytes(response: Response) -> bytes:
     if "text/html" in response.headers.get("content-type", ""):
         raise Unparsable
     return response.content
+
+
+#: These are given the id that was asked for, as `asked`.
+OF_ONE = (Video.read, Video.glimpse, Started.read)
 
 
 _AROUND = ("meta", "pagination", "page", "links", "paging")

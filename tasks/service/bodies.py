@@ -1,40 +1,18 @@
-"""Request bodies that the specification describes in words only (section 4, "Gaps").
+"""The bodies of clips, checked before they are paid for.
 
-Their members, types and bounds are the models' (`tasks.values.requests` has those that a sheet can
-ask for too)."""
+The specification describes them in words only (section 4, "Gaps"); their members, types and bounds
+are those of `tasks.values.requests`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.briefs import Json
 from callsheet.tasks.values.requests import CharacterSwap, ImageToVideo
-
-
-class _Remake(BaseModel):
-    model_config = ConfigDict(strict=True, extra="allow")
-
-
-class RegenerateScene(_Remake):
-    """One scene again: `POST /videos/{id}/scenes/{n}/regenerate`."""
-
-    narration: str | None = Field(None, description="What is said in it from now on.")
-
-
-class RegenerateVoice(_Remake):
-    """The voiceover again: `POST /videos/{id}/voice`."""
-
-    voice_id: str = Field(description="The voice that speaks from now on, by its id.")
-
-
-class Report(_Remake):
-    """A video flagged for review: `POST /videos/{id}/report`."""
-
-    reason: str = Field(description="What is wrong with it.")
-
 
 #: What a person is told of a fault, by the model and the member at fault; None is the whole body.
 _SENTENCES: Mapping[tuple[type[BaseModel], str | None], str] = {

@@ -37,7 +37,9 @@ class Incoming(Protocol):
 class Carrier(Protocol):
     """One base address, one key."""
 
-    async def carry(self, operation: Operation, target: str, body: bytes | None) -> Incoming:
+    async def carry(
+        self, operation: Operation[object], target: str, body: bytes | None
+    ) -> Incoming:
         """Send one request; `target` is path and query below the base address."""
 
     async def aclose(self) -> None:
@@ -62,7 +64,9 @@ class Lent:
         self._headers_of_json = httpx.Headers({**headers, **JSON})
         self._transport = transport
 
-    async def carry(self, operation: Operation, target: str, body: bytes | None) -> Incoming:
+    async def carry(
+        self, operation: Operation[object], target: str, body: bytes | None
+    ) -> Incoming:
         """Send one request."""
         import httpx
 

@@ -26,7 +26,7 @@ class Direct:
             headers, limit=limit, connect=CONNECT, pool=POOL, reuse=reuse
         )
 
-    async def carry(self, operation: Operation, target: str, body: bytes | None) -> Answer:
+    async def carry(self, operation: Operation[object], target: str, body: bytes | None) -> Answer:
         """Send one request; `target` is path and query below the base address."""
         return await self._connections.exchange(
             URL(self._base + sendable(target), encoded=True),

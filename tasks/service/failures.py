@@ -151,7 +151,7 @@ def still_unknown(error: ServiceError, money: Money) -> ServiceError:
     )
 
 
-def _message(response: Response, operation: Operation) -> str:
+def _message(response: Response, operation: Operation[object]) -> str:
     """Return one sentence: the operation, the status and the service's own words."""
     if 300 <= response.status < 400:
         return (
@@ -163,7 +163,7 @@ def _message(response: Response, operation: Operation) -> str:
     return f"{head}: {response.words}"
 
 
-def _remedy(response: Response, operation: Operation) -> str | None:
+def _remedy(response: Response, operation: Operation[object]) -> str | None:
     """Return what a person can do about it."""
     if 300 <= response.status < 400 or (response.status == 404 and "{id}" not in operation.path):
         return _ADDRESS

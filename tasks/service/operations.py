@@ -1,11 +1,30 @@
-"""The operations of the service, one row each. The money class decides what may be repeated."""
+"""The operations of the service, one entry each, and all that follows from an entry.
+
+The money class decides what may be repeated. The client sends a request as the entry says, and
+`callsheet video` and `callsheet webhooks` take their options, their question, their sentences and
+their JSON from it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal
+from typing import Any, Generic, Literal, TypeVar
 
+from callsheet.tasks.service import answers
+from callsheet.tasks.service.answers import (
+    Created,
+    Quote,
+    ShareLink,
+    SignedUrl,
+    Started,
+    Video,
+    VideoPage,
+    Webhook,
+)
+
+T_co = TypeVar("T_co", covariant=True)
 Scope = Literal["read", "write", "ai"]
 
 
@@ -19,11 +38,42 @@ class Money(Enum):
 
 
 @dataclass(frozen=True)
-class Operation:
+class Field:
+    """A member of a body, and how to type it: `typed` is `--name TEXT` unless told.
+
+    The word after the option says how it is read: `SECONDS` and `N` are numbers, `FILE|-` is a
+    script in a file; `TEXT|@FILE` and `SCRIPT|@FILE` may be in one. Without dashes it is an
+    argument; `--on/--off` is a switch. An option for `many` may be given again.
+    """
+
+    name: str
+    words: str | None = None
+    typed: str = ""
+    required: bool = False
+    many: bool = False
+
+    @property
+    def option(self) -> str:
+        """The name of the option, or the argument as help shows it."""
+        return (self.typed or f"--{self.name.replace('_', '-')}").split()[0]
+
+    @property
+    def value(self) -> str:
+        """What stands for its value in help."""
+        return self.typed.partition(" ")[2] or "TEXT"
+
+
+@dataclass(frozen=True)
+class Operation(Generic[T_co]):
     """One operation: `path` is relative to the base address and never holds a real id in logs.
 
-    `conflict` says what 409 means here, in the words of the specification; `makes` is True where
-    a success means that a new video exists.
+    `read` makes a value of its answer. `conflict` says what 409 means here, in the words of the
+    specification; `makes` is True where a success means that a new video exists.
+
+    The rest is for people. `words` is the help of its command (None: it has none), `verb` the
+    name, if not the first word of `name`; `fields` are the members of its body (None: no body).
+    `asks` is the question before it, `says` the sentence after it, `answer` the JSON member for
+    what the service said, `columns` the members that a list shows.
     """
 
     name: str
@@ -31,74 +81,159 @@ class Operation:
     path: str
     scope: Scope
     money: Money
+    read: Callable[..., T_co]
+    words: str | None = None
+    fields: tuple[Field, ...] | None = None
+    asks: str = ""
+    says: str = ""
+    answer: str = ""
+    columns: tuple[str, ...] = ()
+    verb: str = ""
     conflict: str | None = None
     makes: bool = False
+
+    @property
+    def command(self) -> str:
+        """What a person types after `callsheet video` or `callsheet webhooks`."""
+        return self.verb or self.name.split()[0]
 
     @property
     def read_timeout(self) -> float:
         """Seconds without a byte: cutting a paid call early only makes its outcome unknown."""
         return 30.0 if self.money is Money.READ else 120.0
 
+    @property
+    def about(self) -> Literal["video", "webhook"]:
+        """What its id is the id of."""
+        return "webhook" if self.path.startswith("/webhooks") else "video"
+
+    @property
+    def pays(self) -> bool:
+        """Whether it may spend credits: then it asks first, and is known to the ledger."""
+        return self.money in (Money.KEYED, Money.ONCE) and self.about == "video"
+
 
 R, K, G, N = Money.READ, Money.KEYED, Money.GENTLE, Money.ONCE
-_BUSY = "a render is already running"
+_BUSY, _NOT_READY = "a render is already running", "the video is not ready yet"
+#: What a template, a tool, an export or a delivery is likely to say of itself.
+CATALOG = ("id", "slug", "name", "title", "category", "description", "fields")
+EXPORTS = ("id", "render", "status", "progress", "created_at", "finished_at", "credits_charged")
+DELIVERY = (
+    "created_at", "started_at", "sent_at", "time", "event", "kind", "type", "event_id",
+    "attempt", "status", "status_code", "response_status", "success", "ok", "error", "outcome",
+)  # fmt: skip
+
+# fmt: off
+_TITLE, _TOPIC = Field("title", "title of the video"), Field("topic", "what it is about")
+_SHAPE, _LANGUAGE = Field("aspect_ratio", "9:16, 1:1 or 16:9"), Field("language", "such as en")
+_VOICE = Field("voice_id", "id of a voice")
+_CHARACTER = Field("character_id", "id of a character", "--character N")
+_CLIP = (_TITLE, _TOPIC, _SHAPE, _LANGUAGE, _VOICE)
+_NARRATION = Field("narration", "the new words", "--narration TEXT|@FILE")
+_CLIP_URL = Field("clip", "address of the clip", "CLIP")
+_NAME = Field("name", "a name for it")
+_EVENTS = Field("events", "such as video.ready", "--event KIND", many=True)
+_REQUEST = (
+    Field("tool", "the service writes the script", "--tool ID"),
+    Field("fields", "an input of the tool", "--field NAME=TEXT", many=True),
+    Field("script", "your script: JSON, or text", "--script FILE|-"),
+    Field("duration_seconds", "target length", "--duration SECONDS"),
+    Field("mode", "how it is made"), Field("style", "how it looks"), *_CLIP, _CHARACTER,
+    Field("music_id", "id of the music"), Field("caption_style", "how captions look"),
+    Field("video_model", "the model that makes every scene"),
+)
 
 # Videos (specification, section 4).
-LIST = Operation("list", "GET", "/videos", "read", R)
-CREATE = Operation(
-    "create",
-    "POST",
-    "/videos",
-    "write",
-    K,
-    conflict="the same request is still being worked on",
-    makes=True,
-)
-ESTIMATE = Operation("estimate", "POST", "/videos/estimate", "read", R)
-GET = Operation("get", "GET", "/videos/{id}", "read", R)
-EDIT = Operation("edit", "PATCH", "/videos/{id}", "write", G, conflict=_BUSY)
-DELETE = Operation("delete", "DELETE", "/videos/{id}", "write", G, conflict=_BUSY)
-GENERATE = Operation(
-    "generate", "POST", "/videos/{id}/generate", "write", N, conflict="already generating"
-)
-CANCEL = Operation(
-    "cancel", "POST", "/videos/{id}/cancel", "write", G, conflict="no render is running"
-)
-DOWNLOAD = Operation(
-    "download", "GET", "/videos/{id}/download", "read", R, conflict="the video is not ready yet"
-)
-RENDERS = Operation("renders", "GET", "/videos/{id}/renders", "read", R)
-RENDER = Operation("render", "POST", "/videos/{id}/renders", "write", N, conflict=_BUSY)
-RENDER_PROGRESS = Operation("render progress", "GET", "/videos/{id}/renders/progress", "read", R)
-SCENE = Operation("scene", "POST", "/videos/{id}/scenes/{n}/regenerate", "write", N, conflict=_BUSY)
-VOICE_PROGRESS = Operation("voice progress", "GET", "/videos/{id}/voice", "read", R)
-VOICE = Operation("voice", "POST", "/videos/{id}/voice", "write", N, conflict=_BUSY)
-CAPTIONS = Operation("captions", "GET", "/videos/{id}/captions", "read", R)
-SHARE = Operation(
-    "share", "POST", "/videos/{id}/share-link", "write", G, conflict="the video is not ready yet"
-)
-REPORT = Operation("report", "POST", "/videos/{id}/report", "write", G)
-ANIMATE = Operation("image-to-video", "POST", "/videos/image-to-video", "ai", N, makes=True)
-AVATAR = Operation("talking-avatar", "POST", "/videos/talking-avatar", "ai", N, makes=True)
-SWAP = Operation("character-swap", "POST", "/videos/character-swap", "ai", N, makes=True)
-TEMPLATES = Operation("templates", "GET", "/templates", "read", R)
+CREATE = Operation("create", "POST", "/videos", "write", K, Created.read,
+    "make a video: quoted, asked, sent under a key", _REQUEST, makes=True,
+    conflict="the same request is still being worked on")
+ESTIMATE = Operation("estimate", "POST", "/videos/estimate", "read", R, Quote.read,
+    "show what a video would cost; free", _REQUEST)
+LIST = Operation("list", "GET", "/videos", "read", R, VideoPage.read,
+    "list the organization's videos")
+GET = Operation("get", "GET", "/videos/{id}", "read", R, Video.read,
+    "show what the service says about a video", verb="show")
+DOWNLOAD = Operation("download", "GET", "/videos/{id}/download", "read", R, SignedUrl.read,
+    "download the video, checked before it is written", conflict=_NOT_READY)
+CAPTIONS = Operation("captions", "GET", "/videos/{id}/captions", "read", R, answers.caption_bytes,
+    "download the captions")
+RENDERS = Operation("renders", "GET", "/videos/{id}/renders", "read", R, answers.opaque,
+    "list past exports, and the progress of the current one", columns=EXPORTS)
+RENDER_PROGRESS = Operation(
+    "render progress", "GET", "/videos/{id}/renders/progress", "read", R, answers.opaque)
+TEMPLATES = Operation("templates", "GET", "/templates", "read", R, answers.entries,
+    "list the templates", answer="templates", columns=CATALOG)
+EDIT = Operation("edit", "PATCH", "/videos/{id}", "write", G, Video.glimpse,
+    "change title, topic, script or caption settings",
+    (_TITLE, _TOPIC, Field("script", "JSON, or text", "--script FILE|-")), conflict=_BUSY,
+    says="{id}: changed {changed}; its finished video stays as it is until `{generate}`")
+DELETE = Operation("delete", "DELETE", "/videos/{id}", "write", G, answers.done,
+    "delete a video and its files", asks="Delete {id} and its files?", says="{id}: deleted",
+    answer="deleted", conflict=_BUSY)
+CANCEL = Operation("cancel", "POST", "/videos/{id}/cancel", "write", G, Video.glimpse,
+    "stop a running render; its reserved credits are released", conflict="no render is running",
+    says="{id}: stopped; the credits it reserved are released")
+SHARE = Operation("share", "POST", "/videos/{id}/share-link", "write", G, ShareLink.read,
+    "make a public link to the video, which expires", (), conflict=_NOT_READY)
+REPORT = Operation("report", "POST", "/videos/{id}/report", "write", G, answers.done,
+    "flag a video for review", (Field("reason", "what is wrong with it", required=True),),
+    says="{id}: flagged for review", answer="reported")
+
+# They spend credits without a quote and without a key.
+GENERATE = Operation("generate", "POST", "/videos/{id}/generate", "write", N, Started.read,
+    "render a draft, or render again after edits", conflict="already generating")
+RENDER = Operation("render", "POST", "/videos/{id}/renders", "write", N, Started.read,
+    "export again, after edits", (), conflict=_BUSY)
+SCENE = Operation("scene", "POST", "/videos/{id}/scenes/{n}/regenerate", "write", N, Started.read,
+    "regenerate one scene; the others stay as they are", (_NARRATION,), conflict=_BUSY)
+VOICE = Operation("voice", "POST", "/videos/{id}/voice", "write", N, Started.read,
+    "make a new voiceover; without --voice-id, show its progress", (_VOICE,), conflict=_BUSY)
+VOICE_PROGRESS = Operation(
+    "voice progress", "GET", "/videos/{id}/voice", "read", R, answers.opaque, answer="progress")
+ANIMATE = Operation("image-to-video", "POST", "/videos/image-to-video", "ai", N, Created.read,
+    "make a clip of one image", verb="animate", makes=True,
+    fields=(Field("image", "address of the image", "IMAGE"), _NARRATION, *_CLIP,
+            Field("duration_seconds", "length: 5 or 10 seconds", "--seconds N")))
+AVATAR = Operation("talking-avatar", "POST", "/videos/talking-avatar", "ai", N, Created.read,
+    "have your own recorded clip speak a new script", verb="avatar", makes=True,
+    fields=(_CLIP_URL, Field("script", "what it says", "--script SCRIPT|@FILE", True), *_CLIP))
+SWAP = Operation("character-swap", "POST", "/videos/character-swap", "ai", N, Created.read,
+    "put a character, or the person in photos, into a clip", verb="swap", makes=True,
+    fields=(_CLIP_URL, Field("photos", "address of a photo", "--photo URL", many=True),
+            _CHARACTER, *_CLIP, Field("duration_seconds", "3 to 60", "--seconds N")))
 
 # Named in the specification without shape or scope beyond what section 5 says of scopes.
-TOOLS = Operation("tools", "GET", "/tools", "read", R)
-CHARACTERS = Operation("characters", "GET", "/characters", "read", R)
-CREDITS = Operation("credits", "GET", "/credits", "read", R)
-ME = Operation("me", "GET", "/me", "read", R)
+TOOLS = Operation("tools", "GET", "/tools", "read", R, answers.entries,
+    "list the tools that write a script from a brief", answer="tools", columns=CATALOG)
+CHARACTERS = Operation("characters", "GET", "/characters", "read", R, answers.entries)
+CREDITS = Operation("credits", "GET", "/credits", "read", R, answers.available)
+ME = Operation("me", "GET", "/me", "read", R, answers.opaque)
 
 # Webhooks. A second create would leave a second subscription, its secret lost: sent once.
-LIST_WEBHOOKS = Operation("list webhooks", "GET", "/webhooks", "read", R)
-CREATE_WEBHOOK = Operation("create webhook", "POST", "/webhooks", "write", N)
-GET_WEBHOOK = Operation("get webhook", "GET", "/webhooks/{id}", "read", R)
-EDIT_WEBHOOK = Operation("edit webhook", "PATCH", "/webhooks/{id}", "write", G)
-DELETE_WEBHOOK = Operation("delete webhook", "DELETE", "/webhooks/{id}", "write", G)
-TEST_WEBHOOK = Operation("test webhook", "POST", "/webhooks/{id}/test", "write", G)
-DELIVERIES = Operation("deliveries", "GET", "/webhooks/{id}/deliveries", "read", R)
+LIST_WEBHOOKS = Operation("list webhooks", "GET", "/webhooks", "read", R, Webhook.read_list,
+    "list the organization's subscriptions", answer="webhooks",
+    columns=("webhook_id", "url", "events", "active"))
+CREATE_WEBHOOK = Operation("create webhook", "POST", "/webhooks", "write", N, Webhook.read,
+    "subscribe; the secret is shown once and never again",
+    (Field("url", "a public https address", "URL"), _NAME, _EVENTS))
+GET_WEBHOOK = Operation("get webhook", "GET", "/webhooks/{id}", "read", R, Webhook.read,
+    "show one subscription", verb="show")
+EDIT_WEBHOOK = Operation("edit webhook", "PATCH", "/webhooks/{id}", "write", G, Webhook.read,
+    "change address, events or name, or switch it on or off",
+    (Field("url", "a public https address", "--url URL"), _NAME, _EVENTS,
+     Field("is_active", "turn it on or off", "--enable/--disable")))
+DELETE_WEBHOOK = Operation("delete webhook", "DELETE", "/webhooks/{id}", "write", G, answers.done,
+    "end a subscription", asks="Delete {id}? Its secret is lost with it.", says="{id}: deleted",
+    answer="deleted")
+TEST_WEBHOOK = Operation("test webhook", "POST", "/webhooks/{id}/test", "write", G, answers.opaque,
+    "have a signed ping sent", answer="result", says="{id}: a ping was asked for; the service says")
+DELIVERIES = Operation("deliveries", "GET", "/webhooks/{id}/deliveries", "read", R, answers.entries,
+    "list the last 50 delivery attempts", answer="deliveries", columns=DELIVERY)
+# fmt: on
 
-OPERATIONS = tuple(value for value in globals().values() if isinstance(value, Operation))
+OPERATIONS: tuple[Operation[Any], ...] = tuple(
+    value for value in globals().values() if isinstance(value, Operation)
+)
 
 #: What a row of a sheet can ask for, by the word in its `operation` column.
-MAKING = {operation.name: operation for operation in OPERATIONS if operation.makes}
+MAKING: dict[str, Operation[Created]] = {one.name: one for one in OPERATIONS if one.makes}

@@ -30,28 +30,23 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9_.~-]+")
 class Request:
     """What is sent: `target` is path and query, encoded, and `key` stands in `body` too."""
 
-    operation: Operation
+    operation: Operation[object]
     target: str
     body: bytes | None = field(default=None, repr=False)
     key: str | None = None
 
 
 def target_of(
-    operation: Operation,
-    *,
-    video_id: str | None = None,
-    webhook_id: str | None = None,
-    scene: int | None = None,
+    operation: Operation[object], named: str | None = None, *, scene: int | None = None
 ) -> str:
     """Return the path of an operation with its ids in it; raise BadInput for one that is none."""
     target = operation.path
-    for kind, named in (("video", video_id), ("webhook", webhook_id)):
-        if named is not None:
-            if not named.strip(". /"):
-                raise BadInput(f'"{named}" is not the id of a {kind}')
-            # Nearly every id is plain already, and to quote one takes its time.
-            plain = _PLAIN_ID.fullmatch(named)
-            target = target.replace("{id}", named if plain else quote(named, safe=""))
+    if named is not None:
+        if not named.strip(". /"):
+            raise BadInput(f'"{named}" is not the id of a {operation.about}')
+        # Nearly every id is plain already, and to quote one takes its time.
+        plain = _PLAIN_ID.fullmatch(named)
+        target = target.replace("{id}", named if plain else quote(named, safe=""))
     if scene is not None:
         if scene < 1:
             raise BadInput(f"there is no scene {scene}: they are counted from 1")

@@ -271,7 +271,7 @@ OnRequest = Callable[[LogEntry], None]
 
 
 def log_request(
-    operation: Operation,
+    operation: Operation[object],
     response: Response | None,
     failure: Failure | None,
     *,
@@ -299,7 +299,7 @@ def log_request(
 
 
 def trace_request(
-    operation: Operation,
+    operation: Operation[object],
     response: Response | None,
     failure: Failure | None,
     number: int,
@@ -321,7 +321,7 @@ def trace_request(
     )
 
 
-def _is_fine(operation: Operation, failure: Failure | None) -> bool:
+def _is_fine(operation: Operation[object], failure: Failure | None) -> bool:
     # A look at what is not ready yet is answered with a conflict, and nothing is wrong.
     waits = failure is not None and failure.outcome is Outcome.CONFLICT
     return failure is None or (waits and operation.money is Money.READ)

@@ -49,7 +49,7 @@ from callsheet.tasks.runtime.errors import (
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.service import VideoService, Webhook
-from callsheet.tasks.service.operations import CREATE_WEBHOOK
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.store.disk import try_open_locked
 
 # Which webhooks at the service are ours, and what is to become of each.
@@ -108,7 +108,7 @@ async def take_inventory(at: Subscriber) -> WebhookInventory:
     Raises ServiceError, and ConfigurationError when a secret's file cannot be used.
     """
     kept = {secret.nonce: secret for secret in read_webhook_secrets(at.folder)}
-    listed = await at.service.list_webhooks()
+    listed = await at.service.ask(ops.LIST_WEBHOOKS)
     nonces = [_last_part(webhook.url) for webhook in listed]
     known = await at.ledger.read(
         partial(all_subscriptions, organisation=at.organisation, nonces=nonces)
@@ -119,7 +119,7 @@ async def take_inventory(at: Subscriber) -> WebhookInventory:
         if wanted and entry.webhook_id and entry.webhook_id not in shown:
             # How long the list may be is not shown: what is not on it is asked for by its id.
             try:
-                listed.append(await at.service.get_webhook(entry.webhook_id))
+                listed.append(await at.service.ask(ops.GET_WEBHOOK, entry.webhook_id))
             except NotFound:
                 continue
     return compare(at, listed, known=known, kept=kept)
@@ -293,7 +293,9 @@ async def create(at: Subscriber, *, beside: bool = False) -> OwnWebhook | None:
         drop_webhook_secret(at.folder, nonce)
         return None
     try:
-        webhook = await at.service.create_webhook(planned.url, [READY])
+        webhook = await at.service.ask(
+            ops.CREATE_WEBHOOK, body={"url": planned.url, "events": [READY]}
+        )
     except (NotSent, RateLimited, Refused):
         await retire(at, nonce)
         raise
@@ -301,7 +303,7 @@ async def create(at: Subscriber, *, beside: bool = False) -> OwnWebhook | None:
         await delete(at, OwnWebhook(webhook=webhook, entry=planned))
         raise ShapeError(
             "create webhook: the service showed no secret, so nothing of it can be verified",
-            operation=CREATE_WEBHOOK.name,
+            operation=ops.CREATE_WEBHOOK.name,
             remedy="make one in the service's own pages, and set CALLSHEET_WEBHOOK_SECRET",
         )
     keep_webhook_secret(at.folder, replace(held, secret=webhook.secret))
@@ -312,7 +314,7 @@ async def create(at: Subscriber, *, beside: bool = False) -> OwnWebhook | None:
 async def delete(at: Subscriber, own: OwnWebhook) -> None:
     """Delete a webhook at the service, then retire its secret; raise ServiceError."""
     with contextlib.suppress(NotFound):
-        await at.service.delete_webhook(own.webhook.id)
+        await at.service.ask(ops.DELETE_WEBHOOK, own.webhook.id)
     await retire(at, own.entry.nonce)
 
 

@@ -14,6 +14,7 @@ from callsheet.tasks.runtime.errors import ServiceError, shorten
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.service import Webhook
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.briefs import Json
 from callsheet.tasks.webhooks.inventory import (
     READY,
@@ -124,10 +125,10 @@ async def _first_heard(
 async def _enable(at: Subscriber, webhook: Webhook) -> bool:
     """Enable a webhook that was heard though it is disabled; return whether it was."""
     if webhook.events and READY not in webhook.events:
-        await at.service.edit_webhook(webhook.id, {"events": [*webhook.events, READY]})
+        await at.service.ask(ops.EDIT_WEBHOOK, webhook.id, {"events": [*webhook.events, READY]})
     if webhook.is_active is not False:
         return False
-    await at.service.edit_webhook(webhook.id, {"is_active": True})
+    await at.service.ask(ops.EDIT_WEBHOOK, webhook.id, {"is_active": True})
     log.warning("webhook %s had been disabled and is active again", webhook.id)
     return True
 
@@ -158,7 +159,7 @@ async def _check_given(at: Subscriber, timeout: float) -> SubscriptionStatus:
     status = SubscriptionStatus(nonce=GIVEN)
     trouble = "no webhook at the service leads to CALLSHEET_WEBHOOK_URL, so no ping can be sent"
     try:
-        for webhook in await at.service.list_webhooks():
+        for webhook in await at.service.ask(ops.LIST_WEBHOOKS):
             if not _leads_here(at, webhook):
                 continue
             unheard = await ping(at, webhook, GIVEN, timeout=timeout)
@@ -236,7 +237,7 @@ async def ping(at: Subscriber, webhook: Webhook, nonce: str, *, timeout: float) 
     """
     mark = partial(pings_heard, nonce=nonce, since=at.clock() - SKEW)
     before = await at.ledger.read(mark)
-    asking = asyncio.ensure_future(at.service.test_webhook(webhook.id))
+    asking = asyncio.ensure_future(at.service.ask(ops.TEST_WEBHOOK, webhook.id))
     # Once the ping is heard, it is all the same what the service says of it.
     asking.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
@@ -254,7 +255,7 @@ async def ping(at: Subscriber, webhook: Webhook, nonce: str, *, timeout: float) 
 async def missed_events(at: Subscriber, webhook: Webhook) -> tuple[str, ...]:
     """Return the events among the last 50 attempts that did not come in; empty if nobody says."""
     try:
-        attempts = await at.service.deliveries(webhook.id)
+        attempts = await at.service.ask(ops.DELIVERIES, webhook.id)
     except ServiceError as error:
         log.info("what was missed is not known: %s", error)
         return ()

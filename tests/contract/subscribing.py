@@ -18,6 +18,7 @@ from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.webhook_events import Subscription, all_subscriptions
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import VideoService, Webhook
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.webhooks import Subscriber, SubscriptionStatus, ensure_subscription
 
 #: A ping within one machine takes milliseconds; this is how long one that never comes is awaited.
@@ -40,7 +41,7 @@ class Place:
 
     async def webhooks(self) -> list[Webhook]:
         """Return what the service has under our address."""
-        listed = await self.at.service.list_webhooks()
+        listed = await self.at.service.ask(ops.LIST_WEBHOOKS)
         return [webhook for webhook in listed if (webhook.url or "").startswith(self.at.prefix)]
 
     async def entries(self) -> list[Subscription]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callsheet.tasks.runtime.errors import OutcomeUnknown, ShapeError
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.briefs import canonical_json
 from tests.contract.sandboxes import (
     CLIPS,
@@ -75,11 +76,16 @@ async def test_a_clip_without_a_key_is_sent_once_and_told_as_unknown(service, fa
 @pytest.mark.parametrize(
     ("operation", "ask"),
     [
-        ("generate", lambda s, video_id: s.generate(video_id)),
-        ("export", lambda s, video_id: s.render(video_id, {})),
-        ("scene", lambda s, video_id: s.regenerate_scene(video_id, 1, {})),
-        ("voice", lambda s, video_id: s.change_voice(video_id, {"voice_id": "v"})),
-        ("webhooks_create", lambda s, _: s.create_webhook("http://127.0.0.1:9/", ["video.ready"])),
+        ("generate", lambda s, video_id: s.ask(ops.GENERATE, video_id)),
+        ("export", lambda s, video_id: s.ask(ops.RENDER, video_id, {})),
+        ("scene", lambda s, video_id: s.ask(ops.SCENE, video_id, {}, scene=1)),
+        ("voice", lambda s, video_id: s.ask(ops.VOICE, video_id, {"voice_id": "v"})),
+        (
+            "webhooks_create",
+            lambda s, _: s.ask(
+                ops.CREATE_WEBHOOK, body={"url": "http://127.0.0.1:9/", "events": ["video.ready"]}
+            ),
+        ),
     ],
 )
 async def test_what_is_sent_once_and_lost_was_made_once(service, faulty, operation, ask):
@@ -91,8 +97,8 @@ async def test_what_is_sent_once_and_lost_was_made_once(service, faulty, operati
         await ask(service, video_id)
     assert caught.value.attempts == 1
     assert calls(faulty, operation) == before + 1
-    for hook in await service.list_webhooks():
-        await service.delete_webhook(hook.id)
+    for hook in await service.ask(ops.LIST_WEBHOOKS):
+        await service.ask(ops.DELETE_WEBHOOK, hook.id)
 
 
 @pytest.mark.parametrize("do", [do for do in (*LOST, *BEFORE) if do != "shapeless"])

@@ -13,6 +13,7 @@ from callsheet.tasks.runtime.errors import (
     NotFound,
     RateLimited,
 )
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.briefs import canonical_json
 from tests.contract.sandboxes import (
     CLIPS,
@@ -30,25 +31,25 @@ pytestmark = pytest.mark.xdist_group("client")
 
 UNKNOWN = {
     "get": lambda s: s.get("vid_nowhere"),
-    "edit": lambda s: s.edit("vid_nowhere", {"title": "x"}),
-    "delete": lambda s: s.delete("vid_nowhere"),
-    "generate": lambda s: s.generate("vid_nowhere"),
+    "edit": lambda s: s.ask(ops.EDIT, "vid_nowhere", {"title": "x"}),
+    "delete": lambda s: s.ask(ops.DELETE, "vid_nowhere"),
+    "generate": lambda s: s.ask(ops.GENERATE, "vid_nowhere"),
     "cancel": lambda s: s.cancel("vid_nowhere"),
     "download": lambda s: s.download("vid_nowhere"),
     "renders": lambda s: s.renders("vid_nowhere"),
-    "render": lambda s: s.render("vid_nowhere", {}),
-    "render progress": lambda s: s.render_progress("vid_nowhere"),
-    "scene": lambda s: s.regenerate_scene("vid_nowhere", 1, {}),
-    "voice progress": lambda s: s.voice_progress("vid_nowhere"),
-    "voice": lambda s: s.change_voice("vid_nowhere", {"voice_id": "v"}),
+    "render": lambda s: s.ask(ops.RENDER, "vid_nowhere", {}),
+    "render progress": lambda s: s.ask(ops.RENDER_PROGRESS, "vid_nowhere"),
+    "scene": lambda s: s.ask(ops.SCENE, "vid_nowhere", {}, scene=1),
+    "voice progress": lambda s: s.ask(ops.VOICE_PROGRESS, "vid_nowhere"),
+    "voice": lambda s: s.ask(ops.VOICE, "vid_nowhere", {"voice_id": "v"}),
     "captions": lambda s: s.captions("vid_nowhere", "srt"),
-    "share": lambda s: s.share("vid_nowhere"),
-    "report": lambda s: s.report("vid_nowhere", {"reason": "x"}),
-    "get webhook": lambda s: s.get_webhook("wh_nowhere"),
-    "edit webhook": lambda s: s.edit_webhook("wh_nowhere", {"name": "x"}),
-    "delete webhook": lambda s: s.delete_webhook("wh_nowhere"),
-    "test webhook": lambda s: s.test_webhook("wh_nowhere"),
-    "deliveries": lambda s: s.deliveries("wh_nowhere"),
+    "share": lambda s: s.ask(ops.SHARE, "vid_nowhere"),
+    "report": lambda s: s.ask(ops.REPORT, "vid_nowhere", {"reason": "x"}),
+    "get webhook": lambda s: s.ask(ops.GET_WEBHOOK, "wh_nowhere"),
+    "edit webhook": lambda s: s.ask(ops.EDIT_WEBHOOK, "wh_nowhere", {"name": "x"}),
+    "delete webhook": lambda s: s.ask(ops.DELETE_WEBHOOK, "wh_nowhere"),
+    "test webhook": lambda s: s.ask(ops.TEST_WEBHOOK, "wh_nowhere"),
+    "deliveries": lambda s: s.ask(ops.DELIVERIES, "wh_nowhere"),
 }
 
 
@@ -99,8 +100,8 @@ async def test_400_a_brief_or_script_that_is_not_one(service, bad):
 async def test_400_a_subscription_with_a_bad_address_or_event(running_with, url, events):
     async with client(running_with("--time-scale", "600", "--credits", "0")) as service:
         with pytest.raises(BadRequest):
-            await service.create_webhook(url, events)
-        assert url not in [hook.url for hook in await service.list_webhooks()]
+            await service.ask(ops.CREATE_WEBHOOK, body={"url": url, "events": events})
+        assert url not in [hook.url for hook in await service.ask(ops.LIST_WEBHOOKS)]
 
 
 async def test_400_captions_before_there_is_caption_data(service):
@@ -128,14 +129,14 @@ async def test_402_generating_a_draft_without_credits(poor):
     async with client(poor) as service:
         draft = await made(service, new_key(), start_generation=False)
         with pytest.raises(InsufficientCredits):
-            await service.generate(draft.video_id)
+            await service.ask(ops.GENERATE, draft.video_id)
         assert (await service.get(draft.video_id)).status == "draft"
 
 
 async def test_409_generating_what_is_generating(service, running):
     video_id = await endless(service, running)
     with pytest.raises(Conflict, match="already generating"):
-        await service.generate(video_id)
+        await service.ask(ops.GENERATE, video_id)
     await service.cancel(video_id)
 
 
@@ -189,7 +190,7 @@ async def test_a_scene_that_is_not_there(service, number):
     created = await made(service, new_key())
     await finished(service, created.video_id)
     with pytest.raises((NotFound, BadRequest)):
-        await service.regenerate_scene(created.video_id, number)
+        await service.ask(ops.SCENE, created.video_id, scene=number)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 from callsheet.tasks.ledger.webhook_events import Hint, keep_hint
 from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.webhooks.listener import CheckIntervals, following_hints
 from tests.contract.subscribing import PING_TIMEOUT, SHORT, Place, free_port, place
 
@@ -54,7 +55,7 @@ async def here(tmp_path: Path, running: dict) -> AsyncIterator[Place]:
     async with place(tmp_path / "here", running, ledger=ledger, port=free_port()) as opened:
         yield opened
         for webhook in await opened.webhooks():
-            await opened.at.service.delete_webhook(webhook.id)
+            await opened.at.service.ask(ops.DELETE_WEBHOOK, webhook.id)
 
 
 @asynccontextmanager
@@ -96,7 +97,7 @@ async def test_a_webhook_that_was_disabled_is_mended_and_everything_is_looked_at
     async with here.receiver():
         made = await here.ensure()
         assert made.webhook_id is not None
-        await here.at.service.edit_webhook(made.webhook_id, {"is_active": False})
+        await here.at.service.ask(ops.EDIT_WEBHOOK, made.webhook_id, {"is_active": False})
         async with listening(here, engine, PING_TIMEOUT):
             await engine.until(lambda: engine.relies and engine.sweeps == 1)
     assert engine.said == []

@@ -29,6 +29,7 @@ from callsheet.tasks.ledger.webhook_events import (
     plan_subscription,
 )
 from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.webhooks import new_nonce, rotate_subscription
 from tests.contract.sandbox.receiver import receiving as answering
 from tests.contract.sandbox.receiver import status as answering_with
@@ -158,7 +159,9 @@ async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
     )
     keep_webhook_secret(here.at.folder, held)
     await here.at.ledger.write(partial(plan_subscription, planned=planned))
-    lost = await here.at.service.create_webhook(planned.url, ["video.ready"])
+    lost = await here.at.service.ask(
+        ops.CREATE_WEBHOOK, body={"url": planned.url, "events": ["video.ready"]}
+    )
     async with here.receiver():
         status = await here.ensure()
 
@@ -212,7 +215,7 @@ async def test_a_webhook_whose_secret_is_lost_is_replaced(here: Place):
 async def test_a_webhook_deleted_at_the_service_is_replaced(here: Place):
     async with here.receiver():
         first = await here.ensure()
-        await here.at.service.delete_webhook(str(first.webhook_id))
+        await here.at.service.ask(ops.DELETE_WEBHOOK, str(first.webhook_id))
         status = await here.ensure()
 
     assert status.made
@@ -233,7 +236,7 @@ async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(her
     await asyncio.gather(*(made(service, new_key()) for _ in range(10)))
 
     async def is_off() -> bool:
-        return (await service.get_webhook(str(first.webhook_id))).is_active is False
+        return (await service.ask(ops.GET_WEBHOOK, str(first.webhook_id))).is_active is False
 
     await until(is_off)
     down = await here.ensure(SHORT)
@@ -258,7 +261,7 @@ async def test_a_receiver_that_is_down_is_a_trouble_and_what_it_missed_is_told(h
     await made(here.at.service, new_key())
 
     async def tried() -> bool:
-        attempts = await here.at.service.deliveries(str(first.webhook_id))
+        attempts = await here.at.service.ask(ops.DELIVERIES, str(first.webhook_id))
         return len(attempts) >= 4
 
     await until(tried)
@@ -393,7 +396,9 @@ async def test_a_host_that_changed_its_name_keeps_its_webhook(here: Place):
         (entry,) = await here.entries()
         nonce = new_nonce()
         # Planned under a name this host has no more, then made and kept here.
-        hook = await here.at.service.create_webhook(here.at.prefix + nonce, ["video.ready"])
+        hook = await here.at.service.ask(
+            ops.CREATE_WEBHOOK, body={"url": here.at.prefix + nonce, "events": ["video.ready"]}
+        )
         older = replace(
             entry, nonce=nonce, url=here.at.prefix + nonce, place="gone:/x", webhook_id=hook.id,
             made_at=time.time() + 1,
@@ -488,10 +493,19 @@ async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here: Place):
 
 async def test_webhooks_of_others_are_left_alone(here: Place):
     service = here.at.service
-    by_hand = await service.create_webhook(here.at.prefix + "made-by-hand", ["video.ready"])
-    deeper = await service.create_webhook(f"{here.at.prefix}team/{new_nonce()}", ["video.ready"])
-    beside = await service.create_webhook(
-        here.at.prefix.replace("/hooks/", f"/hooks-2/{new_nonce()}"), ["video.ready"]
+    by_hand = await service.ask(
+        ops.CREATE_WEBHOOK, body={"url": here.at.prefix + "made-by-hand", "events": ["video.ready"]}
+    )
+    deeper = await service.ask(
+        ops.CREATE_WEBHOOK,
+        body={"url": f"{here.at.prefix}team/{new_nonce()}", "events": ["video.ready"]},
+    )
+    beside = await service.ask(
+        ops.CREATE_WEBHOOK,
+        body={
+            "url": here.at.prefix.replace("/hooks/", f"/hooks-2/{new_nonce()}"),
+            "events": ["video.ready"],
+        },
     )
     async with here.receiver():
         status = await here.ensure()
@@ -499,10 +513,10 @@ async def test_webhooks_of_others_are_left_alone(here: Place):
 
     assert status.made
     assert rotated.made
-    listed = {webhook.id for webhook in await service.list_webhooks()}
+    listed = {webhook.id for webhook in await service.ask(ops.LIST_WEBHOOKS)}
     assert {by_hand.id, deeper.id, beside.id} < listed
     for webhook in (by_hand, deeper, beside):
-        await service.delete_webhook(webhook.id)
+        await service.ask(ops.DELETE_WEBHOOK, webhook.id)
 
 
 async def test_a_key_without_the_write_scope_is_a_trouble(opening: Opening, running: dict):
@@ -528,7 +542,9 @@ async def test_a_service_in_trouble_is_a_trouble(here: Place, running: dict, on:
 
 async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening: Opening):
     url = here.at.prefix.rstrip("/")
-    hook = await here.at.service.create_webhook(url, ["video.ready"])
+    hook = await here.at.service.ask(
+        ops.CREATE_WEBHOOK, body={"url": url, "events": ["video.ready"]}
+    )
     given = {"CALLSHEET_WEBHOOK_SECRET": str(hook.secret)}
     async with opening("there", more=given) as there:
         silent = await there.ensure(SHORT)
@@ -536,7 +552,7 @@ async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening
             status = await there.ensure()
         left = (await there.entries(), there.secrets())
         refused = await rotate_subscription(there.at)
-    await here.at.service.delete_webhook(hook.id)
+    await here.at.service.ask(ops.DELETE_WEBHOOK, hook.id)
 
     assert not silent.heard
     assert "was not heard" in str(silent.trouble)

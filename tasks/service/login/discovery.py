@@ -277,7 +277,10 @@ def _clock(answer: Response) -> float | None:
 
 
 async def _read(
-    operation: Operation, base_url: str, key: str, transport: httpx.AsyncBaseTransport | None
+    operation: Operation[object],
+    base_url: str,
+    key: str,
+    transport: httpx.AsyncBaseTransport | None,
 ) -> Response | str:
     """Return the answer to one read, or in words why there is none."""
     wire = Wire(base_url=base_url, api_key=key, transport=transport, limit=2)

@@ -11,6 +11,7 @@ import pytest
 
 from callsheet.tasks.runtime.errors import Conflict, NotFound
 from callsheet.tasks.service import VideoService
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.briefs import canonical_json
 
 REQUEST = {
@@ -96,20 +97,23 @@ async def test_our_client_looks_at_what_else_there_is(speaking: Any) -> None:
     async with client(speaking) as service:
         body = frozen("else", start_generation=False)
         video = (await service.create(body, key="else")).video_id
-        made = await service.create_webhook("https://hooks.example.com/callsheet", ["video.ready"])
+        made = await service.ask(
+            ops.CREATE_WEBHOOK,
+            body={"url": "https://hooks.example.com/callsheet", "events": ["video.ready"]},
+        )
         assert made.secret
-        assert [one.id for one in await service.list_webhooks()] == [made.id]
-        changed = await service.edit_webhook(made.id, {"is_active": False})
+        assert [one.id for one in await service.ask(ops.LIST_WEBHOOKS)] == [made.id]
+        changed = await service.ask(ops.EDIT_WEBHOOK, made.id, {"is_active": False})
         assert (changed.id, changed.is_active) == (made.id, False)
-        await service.delete_webhook(made.id)
-        assert await service.list_webhooks() == []
+        await service.ask(ops.DELETE_WEBHOOK, made.id)
+        assert await service.ask(ops.LIST_WEBHOOKS) == []
         assert await service.tools()
         assert await service.templates()
-        await service.generate(video)
+        await service.ask(ops.GENERATE, video)
         await finished(service, video)
         assert await service.renders(video)
-        link = await service.share(video)
-        await service.delete(video)
+        link = await service.ask(ops.SHARE, video)
+        await service.ask(ops.DELETE, video)
     assert "/share/" in link.url
 
 

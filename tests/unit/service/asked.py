@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from callsheet.tasks.service import VideoService
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.service.operations import Money
 
 READ, KEYED, GENTLE, ONCE = Money.READ, Money.KEYED, Money.GENTLE, Money.ONCE
@@ -83,37 +84,41 @@ ASKED = {
     ),
     "get": Asked(lambda s: s.get("vid_1"), "/videos/vid_1", answer=VIDEO),
     "edit": Asked(
-        lambda s: s.edit("vid_1", {"title": "é"}), "/videos/vid_1", {"title": "é"}, VIDEO
+        lambda s: s.ask(ops.EDIT, "vid_1", {"title": "é"}), "/videos/vid_1", {"title": "é"}, VIDEO
     ),
-    "delete": Asked(lambda s: s.delete("vid_1"), "/videos/vid_1"),
-    "generate": Asked(lambda s: s.generate("vid_1"), "/videos/vid_1/generate", None, VIDEO, 202),
+    "delete": Asked(lambda s: s.ask(ops.DELETE, "vid_1"), "/videos/vid_1"),
+    "generate": Asked(
+        lambda s: s.ask(ops.GENERATE, "vid_1"), "/videos/vid_1/generate", None, VIDEO, 202
+    ),
     "cancel": Asked(lambda s: s.cancel("vid_1"), "/videos/vid_1/cancel", None, VIDEO),
     "download": Asked(
         lambda s: s.download("vid_1"), "/videos/vid_1/download", answer={"url": "https://f.test/1"}
     ),
     "renders": Asked(lambda s: s.renders("vid_1"), "/videos/vid_1/renders", answer=[{"n": 1}]),
     "render": Asked(
-        lambda s: s.render("vid_1", {"resolution": 2}),
+        lambda s: s.ask(ops.RENDER, "vid_1", {"resolution": 2}),
         "/videos/vid_1/renders",
         {"resolution": 2},
         VIDEO,
         202,
     ),
     "render progress": Asked(
-        lambda s: s.render_progress("vid_1"), "/videos/vid_1/renders/progress", answer={"p": 5}
+        lambda s: s.ask(ops.RENDER_PROGRESS, "vid_1"),
+        "/videos/vid_1/renders/progress",
+        answer={"p": 5},
     ),
     "scene": Asked(
-        lambda s: s.regenerate_scene("vid_1", 2, {"narration": "Now."}),
+        lambda s: s.ask(ops.SCENE, "vid_1", {"narration": "Now."}, scene=2),
         "/videos/vid_1/scenes/2/regenerate",
         {"narration": "Now."},
         VIDEO,
         202,
     ),
     "voice progress": Asked(
-        lambda s: s.voice_progress("vid_1"), "/videos/vid_1/voice", answer={"p": 5}
+        lambda s: s.ask(ops.VOICE_PROGRESS, "vid_1"), "/videos/vid_1/voice", answer={"p": 5}
     ),
     "voice": Asked(
-        lambda s: s.change_voice("vid_1", {"voice_id": "v2"}),
+        lambda s: s.ask(ops.VOICE, "vid_1", {"voice_id": "v2"}),
         "/videos/vid_1/voice",
         {"voice_id": "v2"},
         VIDEO,
@@ -123,13 +128,15 @@ ASKED = {
         lambda s: s.captions("vid_1", "vtt"), "/videos/vid_1/captions?format=vtt", answer="WEBVTT"
     ),
     "share": Asked(
-        lambda s: s.share("vid_1", {"days": 3}),
+        lambda s: s.ask(ops.SHARE, "vid_1", {"days": 3}),
         "/videos/vid_1/share-link",
         {"days": 3},
         {"url": "https://f.test/s"},
     ),
     "report": Asked(
-        lambda s: s.report("vid_1", {"reason": "odd"}), "/videos/vid_1/report", {"reason": "odd"}
+        lambda s: s.ask(ops.REPORT, "vid_1", {"reason": "odd"}),
+        "/videos/vid_1/report",
+        {"reason": "odd"},
     ),
     **{
         name: Asked(
@@ -142,26 +149,31 @@ ASKED = {
         for name in ("image-to-video", "talking-avatar", "character-swap")
     },
     "templates": Asked(lambda s: s.templates(), "/templates", answer=[{"id": 1}]),
-    "list webhooks": Asked(lambda s: s.list_webhooks(), "/webhooks", answer=[HOOK]),
+    "list webhooks": Asked(lambda s: s.ask(ops.LIST_WEBHOOKS), "/webhooks", answer=[HOOK]),
     "create webhook": Asked(
-        lambda s: s.create_webhook("https://r.test/h", ["video.ready"], {"name": "n"}),
+        lambda s: s.ask(
+            ops.CREATE_WEBHOOK,
+            body={"url": "https://r.test/h", "events": ["video.ready"], "name": "n"},
+        ),
         "/webhooks",
         {"url": "https://r.test/h", "events": ["video.ready"], "name": "n"},
         HOOK,
         201,
     ),
-    "get webhook": Asked(lambda s: s.get_webhook("wh_1"), "/webhooks/wh_1", answer=HOOK),
+    "get webhook": Asked(lambda s: s.ask(ops.GET_WEBHOOK, "wh_1"), "/webhooks/wh_1", answer=HOOK),
     "edit webhook": Asked(
-        lambda s: s.edit_webhook("wh_1", {"is_active": True}),
+        lambda s: s.ask(ops.EDIT_WEBHOOK, "wh_1", {"is_active": True}),
         "/webhooks/wh_1",
         {"is_active": True},
         HOOK,
     ),
-    "delete webhook": Asked(lambda s: s.delete_webhook("wh_1"), "/webhooks/wh_1"),
-    "test webhook": Asked(lambda s: s.test_webhook("wh_1"), "/webhooks/wh_1/test"),
-    "deliveries": Asked(lambda s: s.deliveries("wh_1"), "/webhooks/wh_1/deliveries", answer=[]),
+    "delete webhook": Asked(lambda s: s.ask(ops.DELETE_WEBHOOK, "wh_1"), "/webhooks/wh_1"),
+    "test webhook": Asked(lambda s: s.ask(ops.TEST_WEBHOOK, "wh_1"), "/webhooks/wh_1/test"),
+    "deliveries": Asked(
+        lambda s: s.ask(ops.DELIVERIES, "wh_1"), "/webhooks/wh_1/deliveries", answer=[]
+    ),
     "tools": Asked(lambda s: s.tools(), "/tools", answer={"tools": []}),
     "characters": Asked(lambda s: s.characters(), "/characters", answer={"characters": []}),
     "credits": Asked(lambda s: s.credits(), "/credits", answer={"available": 7}),
-    "me": Asked(lambda s: s.me(), "/me", answer={"organisation": "o"}),
+    "me": Asked(lambda s: s.ask(ops.ME), "/me", answer={"organisation": "o"}),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.service.bodies import RegenerateScene, RegenerateVoice, Report, body_of
+from callsheet.tasks.service.bodies import body_of
 from callsheet.tasks.values.requests import CharacterSwap, ImageToVideo, TalkingAvatar
 
 
@@ -57,11 +57,4 @@ def test_no_other_length_of_a_swap_is_sent(seconds):
 
 def test_a_member_of_another_type_is_told_by_its_name():
     with pytest.raises(BadInput, match=r"narration: .*valid string"):
-        body_of(RegenerateScene, narration=7)
-
-
-def test_the_bodies_of_remakes_hold_what_was_given_and_nothing_else():
-    assert body_of(RegenerateScene, narration=None) == {}
-    assert body_of(RegenerateScene, narration="New words.") == {"narration": "New words."}
-    assert body_of(RegenerateVoice, voice_id="v2") == {"voice_id": "v2"}
-    assert body_of(Report, reason="wrong video") == {"reason": "wrong video"}
+        body_of(ImageToVideo, image="i", narration=7)

@@ -11,6 +11,7 @@ import pytest
 from httpx_aiohttp import AiohttpTransport
 
 from callsheet.tasks.runtime.errors import ConfigurationError, NotSent, ServiceError
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.service.transport import default_transport
 from tests.certificates import certificate
 
@@ -19,8 +20,8 @@ VIDEO = b'{"data": {"id": "vid_1", "status": "generating"}, "error": null, "meta
 CALLS = {
     "read": lambda s: s.get("vid_1"),
     "keyed": lambda s: s.create(BODY, key="cs1_k"),
-    "gentle": lambda s: s.delete("vid_1"),
-    "once": lambda s: s.generate("vid_1"),
+    "gentle": lambda s: s.ask(ops.DELETE, "vid_1"),
+    "once": lambda s: s.ask(ops.GENERATE, "vid_1"),
 }
 
 
@@ -172,7 +173,7 @@ async def test_a_proxy_is_left_out_where_the_environment_says_so(serve, proxied)
 
 async def test_a_proxy_that_is_not_there_gets_nothing(proxied):
     with pytest.raises(NotSent) as caught:
-        await proxied("http://service.test/api/v1", "http://127.0.0.1:9").generate("vid_1")
+        await proxied("http://service.test/api/v1", "http://127.0.0.1:9").ask(ops.GENERATE, "vid_1")
     assert caught.value.attempts == 3
 
 
@@ -200,7 +201,7 @@ async def test_a_tunnel_that_is_refused_sends_nothing(serve, proxied):
     proxy = await serve(answer("403 Forbidden", b""))
     service = proxied("https://service.test/api/v1", proxy.base_url.removesuffix("/api/v1"))
     with pytest.raises(NotSent):
-        await service.generate("vid_1")
+        await service.ask(ops.GENERATE, "vid_1")
     assert {request.method for request in proxy.seen} == {"CONNECT"}
 
 
@@ -249,8 +250,8 @@ async def test_what_is_sent_once_asks_for_a_connection_of_its_own(serve, connect
     server = await serve(OK)
     service = connect(server.base_url)
     await service.get("vid_1")
-    await service.generate("vid_1")
-    await service.generate("vid_1")
+    await service.ask(ops.GENERATE, "vid_1")
+    await service.ask(ops.GENERATE, "vid_1")
     assert server.connections == 3
     assert [request.headers.get("connection") for request in server.seen] == [
         None,

@@ -4,6 +4,7 @@ a second charge. One test for each; `holes.py` has the list, and where the other
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 
 import httpx
@@ -23,6 +24,7 @@ from callsheet.tasks.runtime.errors import (
     Unauthenticated,
 )
 from callsheet.tasks.service import Money
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.service.bodies import body_of
 from callsheet.tasks.values.requests import ImageToVideo
 from tests.named_tests import ROOT, missing
@@ -126,7 +128,7 @@ async def test_status_of_a_replay(talk, status):
 async def test_generating_a_finished_video_again(talk):
     service, seen = talk((500, {}), (202, {}))
     with pytest.raises(OutcomeUnknown):
-        await service.generate("vid_1")
+        await service.ask(ops.GENERATE, "vid_1")
     assert len(seen) == 1
 
 
@@ -142,20 +144,20 @@ async def test_bodies_of_clips(talk, name):
 async def test_bodies_of_remakes_and_reports(talk):
     odd = {"whatever": ["they", "want"]}
     service, seen = talk((202, {"url": "https://s.test/1"}))
-    await service.render("vid_1", odd)
-    await service.regenerate_scene("vid_1", 1, odd)
-    await service.change_voice("vid_1", odd)
-    await service.share("vid_1", odd)
-    await service.report("vid_1", odd)
-    await service.edit("vid_1", odd)
+    await service.ask(ops.RENDER, "vid_1", odd)
+    await service.ask(ops.SCENE, "vid_1", odd, scene=1)
+    await service.ask(ops.VOICE, "vid_1", odd)
+    await service.ask(ops.SHARE, "vid_1", odd)
+    await service.ask(ops.REPORT, "vid_1", odd)
+    await service.ask(ops.EDIT, "vid_1", odd)
     assert [json.loads(request.content) for request in seen] == [odd] * 6
 
 
 @pytest.mark.parametrize("shape", [[], {}, [{"n": 1}], {"percent": 3}, "half way", None])
 async def test_shape_of_renders_and_progress(talk, shape):
     service, _ = talk((200, {"data": shape, "error": None, "meta": {}}))
-    for ask in (service.renders, service.render_progress, service.voice_progress):
-        assert await ask("vid_1") == shape
+    for operation in (ops.RENDERS, ops.RENDER_PROGRESS, ops.VOICE_PROGRESS):
+        assert await service.ask(operation, "vid_1") == shape
 
 
 async def test_shape_of_a_script(talk):
@@ -223,7 +225,7 @@ async def test_retryable_that_is_missing_or_odd(talk, value):
 async def test_a_claim_to_be_retryable_makes_nothing_be_paid_twice(talk):
     service, seen = talk(refusal(500, retryable=True))
     with pytest.raises(OutcomeUnknown):
-        await service.generate("vid_1")
+        await service.ask(ops.GENERATE, "vid_1")
     assert len(seen) == 1
 
 
@@ -318,34 +320,39 @@ def test_deleting_what_is_generating():
     # It is never done by itself: only a person's own word deletes a video.
     files = [path for door in ("flows", "tasks") for path in (ROOT / door).rglob("*.py")]
     assert len(files) > 50
-    assert [str(path) for path in files if "service.delete(" in path.read_text()] == []
+    named = [str(path) for path in files if re.search(r"ops\.DELETE\b", path.read_text())]
+    assert named == []
 
 
 async def test_event_kinds(talk):
     hook = {"id": "wh_1", "events": ["video.ready", "video.gone"]}
     service, seen = talk((201, hook))
-    made = await service.create_webhook("https://r.test/h", ["video.ready"])
+    made = await service.ask(
+        ops.CREATE_WEBHOOK, body={"url": "https://r.test/h", "events": ["video.ready"]}
+    )
     assert json.loads(seen[0].content)["events"] == ["video.ready"]
     assert made.events == ("video.ready", "video.gone")
 
 
 async def test_fields_of_a_delivery_attempt(talk):
     service, _ = talk((200, {"attempts": [{"odd": 1}, None, "text"]}))
-    assert await service.deliveries("wh_1") == [{"odd": 1}, None, "text"]
+    assert await service.ask(ops.DELIVERIES, "wh_1") == [{"odd": 1}, None, "text"]
 
 
 async def test_a_webhook_secret_is_not_shown_again(talk):
     service, _ = talk((201, {"id": "wh_1", "secret": "s3cr3t-once"}), (200, {"id": "wh_1"}))
-    assert (await service.create_webhook("https://r.test/h", [])).secret == "s3cr3t-once"
-    assert (await service.get_webhook("wh_1")).secret is None
+    assert (
+        await service.ask(ops.CREATE_WEBHOOK, body={"url": "https://r.test/h", "events": []})
+    ).secret == "s3cr3t-once"
+    assert (await service.ask(ops.GET_WEBHOOK, "wh_1")).secret is None
 
 
 async def test_number_of_scenes(talk):
     service, seen = talk((202, {}))
-    await service.regenerate_scene("vid_1", 99999)
+    await service.ask(ops.SCENE, "vid_1", scene=99999)
     assert seen[0].url.path.endswith("/scenes/99999/regenerate")
     with pytest.raises(BadInput):
-        await service.regenerate_scene("vid_1", 0)
+        await service.ask(ops.SCENE, "vid_1", scene=0)
 
 
 async def test_what_becomes_of_this_version(talk):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from callsheet.tasks.runtime.errors import BadInput, Conflict, OutcomeUnknown, ShapeError
+from callsheet.tasks.service import operations as ops
 
 STARTED = {"status": "generating", "poll_after_seconds": 20, "render": 2}
 remakes = pytest.mark.parametrize(
     "call",
     [
-        lambda s: s.generate("vid_1"),
-        lambda s: s.render("vid_1"),
-        lambda s: s.regenerate_scene("vid_1", 3),
-        lambda s: s.change_voice("vid_1", {"voice_id": "v"}),
+        lambda s: s.ask(ops.GENERATE, "vid_1"),
+        lambda s: s.ask(ops.RENDER, "vid_1"),
+        lambda s: s.ask(ops.SCENE, "vid_1", scene=3),
+        lambda s: s.ask(ops.VOICE, "vid_1", {"voice_id": "v"}),
     ],
     ids=["generate", "render", "scene", "voice"],
 )
@@ -21,9 +22,9 @@ progress = pytest.mark.parametrize(
     "call",
     [
         lambda s: s.renders("vid_1"),
-        lambda s: s.render_progress("vid_1"),
-        lambda s: s.voice_progress("vid_1"),
-        lambda s: s.me(),
+        lambda s: s.ask(ops.RENDER_PROGRESS, "vid_1"),
+        lambda s: s.ask(ops.VOICE_PROGRESS, "vid_1"),
+        lambda s: s.ask(ops.ME),
     ],
     ids=["renders", "render progress", "voice progress", "me"],
 )
@@ -70,7 +71,7 @@ async def test_a_remake_while_one_is_running_is_a_conflict_told_at_once(talk, ca
 async def test_scenes_are_counted_from_one(talk, scene):
     service, seen = talk((202, STARTED))
     with pytest.raises(BadInput, match="counted from 1"):
-        await service.regenerate_scene("vid_1", scene)
+        await service.ask(ops.SCENE, "vid_1", scene=scene)
     assert not seen
 
 
@@ -99,7 +100,7 @@ async def test_progress_that_was_cut_is_asked_for_again(talk, call):
 @pytest.mark.parametrize("answer", [(200, {"id": "vid_1", "status": "draft"}), (200, {})])
 async def test_an_edit_shows_the_video_that_was_asked_for(talk, answer):
     service, seen = talk(answer)
-    video = await service.edit("vid_1", {"script": {"scenes": [{"text": "é"}]}})
+    video = await service.ask(ops.EDIT, "vid_1", {"script": {"scenes": [{"text": "é"}]}})
     assert video is not None
     assert video.id == "vid_1"
     assert seen[0].content == '{"script":{"scenes":[{"text":"é"}]}}'.encode()
@@ -108,14 +109,14 @@ async def test_an_edit_shows_the_video_that_was_asked_for(talk, answer):
 @pytest.mark.parametrize("answer", [(200, b"OK"), (204, b""), (200, [])])
 async def test_an_edit_that_shows_nothing_is_an_edit(talk, answer):
     service, _ = talk(answer)
-    assert await service.edit("vid_1", {"title": "x"}) is None
+    assert await service.ask(ops.EDIT, "vid_1", {"title": "x"}) is None
 
 
 @pytest.mark.parametrize("answer", [(200, {"deleted": True}), (200, b"gone"), (204, b"")])
 async def test_a_deletion_and_a_report_succeed_whatever_is_said(talk, answer):
     service, seen = talk(answer)
-    await service.delete("vid_1")
-    await service.report("vid_1", {"reason": "wrong video"})
+    await service.ask(ops.DELETE, "vid_1")
+    await service.ask(ops.REPORT, "vid_1", {"reason": "wrong video"})
     assert [request.method for request in seen] == ["DELETE", "POST"]
 
 
@@ -130,7 +131,7 @@ async def test_a_deletion_and_a_report_succeed_whatever_is_said(talk, answer):
 )
 async def test_a_share_link_is_found_and_does_not_show_itself(talk, data):
     service, _ = talk((200, {"data": data, "error": None, "meta": {}}))
-    link = await service.share("vid_1")
+    link = await service.ask(ops.SHARE, "vid_1")
     assert link.url == "https://s.test/v/abc"
     assert "s.test" not in repr(link)
 
@@ -138,7 +139,7 @@ async def test_a_share_link_is_found_and_does_not_show_itself(talk, data):
 async def test_a_share_link_that_is_none_may_have_been_made(talk):
     service, seen = talk((200, {"data": {}, "error": None, "meta": {}}))
     with pytest.raises(OutcomeUnknown):
-        await service.share("vid_1")
+        await service.ask(ops.SHARE, "vid_1")
     assert len(seen) == 1
 
 

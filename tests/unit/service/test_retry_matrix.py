@@ -66,7 +66,7 @@ async def outcome_of(time, money, *steps):
             raise step
         return step
 
-    operation = Operation(name="op", method="POST", path="/x", scope="write", money=money)
+    operation = Operation("op", "POST", "/x", "write", money, bool)
     request = Request(operation=operation, target="/x", body=b"same", key="cs1_k")
     try:
         result = await sender_over(time, handler).send(request, read_id)
@@ -200,7 +200,7 @@ async def test_repeating_ends_after_sixty_seconds_of_sending(time):
         time.now += timedelta(seconds=61)
         raise httpx.ReadTimeout("slow")
 
-    operation = Operation(name="op", method="POST", path="/x", scope="write", money=K)
+    operation = Operation("op", "POST", "/x", "write", K, bool)
     with pytest.raises(OutcomeUnknown):
         await sender_over(time, handler).send(Request(operation=operation, target="/x"), read_id)
     assert len(sent) == 1

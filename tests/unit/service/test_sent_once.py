@@ -7,20 +7,23 @@ import pytest
 
 from callsheet.tasks.runtime.errors import NotSent, OutcomeUnknown, RateLimited, Refused
 from callsheet.tasks.service import OPERATIONS, Money
+from callsheet.tasks.service import operations as ops
 
 VIDEO = {"data": {"id": "vid_1", "status": "generating"}, "error": None, "meta": {}}
 HOOK = {"data": {"id": "wh_1", "secret": "whsec_once"}, "error": None, "meta": {}}
 BODY = b'{"image":"https://f.test/a.png"}'
 
 PAID = {
-    "generate": lambda s: s.generate("vid_1"),
-    "render": lambda s: s.render("vid_1"),
-    "scene": lambda s: s.regenerate_scene("vid_1", 1),
-    "voice": lambda s: s.change_voice("vid_1", {"voice_id": "v"}),
+    "generate": lambda s: s.ask(ops.GENERATE, "vid_1"),
+    "render": lambda s: s.ask(ops.RENDER, "vid_1"),
+    "scene": lambda s: s.ask(ops.SCENE, "vid_1", scene=1),
+    "voice": lambda s: s.ask(ops.VOICE, "vid_1", {"voice_id": "v"}),
     "image-to-video": lambda s: s.make("image-to-video", BODY, key=None),
     "talking-avatar": lambda s: s.make("talking-avatar", BODY, key=None),
     "character-swap": lambda s: s.make("character-swap", BODY, key=None),
-    "create webhook": lambda s: s.create_webhook("https://r.test/h", ["video.ready"]),
+    "create webhook": lambda s: s.ask(
+        ops.CREATE_WEBHOOK, body={"url": "https://r.test/h", "events": ["video.ready"]}
+    ),
 }
 #: What leaves open whether the request was carried out.
 OPEN = {
@@ -139,5 +142,5 @@ async def test_a_connection_the_service_has_dropped_is_never_met(serve, connect,
     server = await serve(answer(202, VIDEO), then_close=True)
     service = connect(server.base_url)
     for _ in range(5):
-        await service.generate("vid_1")
+        await service.ask(ops.GENERATE, "vid_1")
     assert len(server.seen) == 5

@@ -13,6 +13,7 @@ from callsheet.tasks.runtime.errors import (
     ShapeError,
 )
 from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.service import operations as ops
 
 HOOK = {
     "id": "wh_1",
@@ -36,7 +37,7 @@ wraps = pytest.mark.parametrize(
 @wraps
 async def test_a_subscription_is_read_in_any_envelope(talk, wrap):
     service, _ = talk((200, wrap(HOOK)))
-    hook = await service.get_webhook("wh_1")
+    hook = await service.ask(ops.GET_WEBHOOK, "wh_1")
     assert (hook.id, hook.url, hook.events) == ("wh_1", "https://r.test/hook", ("video.ready",))
     assert (hook.name, hook.is_active, hook.secret) == ("ours", True, None)
     assert hook.raw == HOOK
@@ -54,7 +55,9 @@ async def test_a_subscription_is_read_in_any_envelope(talk, wrap):
 )
 async def test_its_id_is_found_under_any_name(talk, record):
     service, _ = talk((201, enveloped(record | {"secret": "whsec_named"})))
-    hook = await service.create_webhook("https://r.test/h", ["video.ready"])
+    hook = await service.ask(
+        ops.CREATE_WEBHOOK, body={"url": "https://r.test/h", "events": ["video.ready"]}
+    )
     assert (hook.id, hook.secret) == ("wh_1", "whsec_named")
 
 
@@ -62,7 +65,7 @@ async def test_its_id_is_found_under_any_name(talk, record):
 async def test_without_one_certain_id_the_shape_is_wrong(talk, record):
     service, _ = talk((200, enveloped(record)))
     with pytest.raises(ShapeError):
-        await service.get_webhook("wh_1")
+        await service.ask(ops.GET_WEBHOOK, "wh_1")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,9 @@ async def test_without_one_certain_id_the_shape_is_wrong(talk, record):
 )
 async def test_the_secret_is_given_once_and_shown_nowhere(talk, body):
     service, _ = talk((201, body))
-    hook = await service.create_webhook("https://r.test/hook", ["video.ready"])
+    hook = await service.ask(
+        ops.CREATE_WEBHOOK, body={"url": "https://r.test/hook", "events": ["video.ready"]}
+    )
     assert hook.secret == "plain0canary0words"
     assert "canary" not in repr(hook)
     assert "canary" not in repr(hook.raw)
@@ -93,7 +98,7 @@ async def test_the_secret_is_given_once_and_shown_nowhere(talk, body):
 )
 async def test_what_is_missing_or_odd_is_not_guessed(talk, record):
     service, _ = talk((200, enveloped({"id": "wh_1"} | record)))
-    hook = await service.get_webhook("wh_1")
+    hook = await service.ask(ops.GET_WEBHOOK, "wh_1")
     assert (hook.events, hook.is_active, hook.name, hook.url) == ((), None, None, None)
 
 
@@ -108,14 +113,14 @@ async def test_what_is_missing_or_odd_is_not_guessed(talk, record):
 )
 async def test_a_list_of_them_is_found(talk, body):
     service, seen = talk((200, body))
-    assert [hook.id for hook in await service.list_webhooks()] == ["wh_1"]
+    assert [hook.id for hook in await service.ask(ops.LIST_WEBHOOKS)] == ["wh_1"]
     assert len(seen) == 1
 
 
 async def test_what_holds_no_list_is_not_an_empty_one(talk):
     service, _ = talk((200, enveloped({"count": 0})))
     with pytest.raises(ShapeError):
-        await service.list_webhooks()
+        await service.ask(ops.LIST_WEBHOOKS)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +129,7 @@ async def test_what_holds_no_list_is_not_an_empty_one(talk):
 )
 async def test_attempts_at_delivery_are_kept_as_they_are(talk, body):
     service, _ = talk((200, body))
-    assert await service.deliveries("wh_1") == [{"n": 1}, "odd"]
+    assert await service.ask(ops.DELIVERIES, "wh_1") == [{"n": 1}, "odd"]
 
 
 @pytest.mark.parametrize(
@@ -137,13 +142,13 @@ async def test_attempts_at_delivery_are_kept_as_they_are(talk, body):
 )
 async def test_a_ping_says_whatever_it_says(talk, answer, said):
     service, _ = talk(answer)
-    assert await service.test_webhook("wh_1") == said
+    assert await service.ask(ops.TEST_WEBHOOK, "wh_1") == said
 
 
 @pytest.mark.parametrize("answer", [(200, HOOK), (200, b"deleted"), (204, b"")])
 async def test_an_ended_subscription_is_ended_whatever_is_said_of_it(talk, answer):
     service, seen = talk(answer)
-    await service.delete_webhook("wh_1")
+    await service.ask(ops.DELETE_WEBHOOK, "wh_1")
     assert len(seen) == 1
 
 
@@ -151,20 +156,22 @@ async def test_a_bad_address_is_told_in_the_services_words(talk):
     error = {"message": "url must be public", "code": "invalid_url", "retryable": False}
     service, seen = talk((400, {"data": None, "error": error, "meta": {}}))
     with pytest.raises(BadRequest, match=r"create webhook was refused \(400\): url must be public"):
-        await service.create_webhook("http://10.0.0.1/", ["video.ready"])
+        await service.ask(
+            ops.CREATE_WEBHOOK, body={"url": "http://10.0.0.1/", "events": ["video.ready"]}
+        )
     assert len(seen) == 1
 
 
 async def test_an_edit_that_got_no_answer_is_made_again_since_it_says_the_same(talk):
     service, seen = talk((500, {}), (200, enveloped(HOOK)))
-    assert (await service.edit_webhook("wh_1", {"is_active": True})).is_active
+    assert (await service.ask(ops.EDIT_WEBHOOK, "wh_1", {"is_active": True})).is_active
     assert seen[0].content == seen[1].content == b'{"is_active":true}'
 
 
 async def test_an_ending_that_may_have_happened_before_is_unknown(talk):
     service, seen = talk((500, {}), (404, {}))
     with pytest.raises(OutcomeUnknown) as caught:
-        await service.delete_webhook("wh_1")
+        await service.ask(ops.DELETE_WEBHOOK, "wh_1")
     assert (len(seen), caught.value.status) == (2, 404)
     assert "look before asking again" in caught.value.remedy
 
@@ -172,17 +179,17 @@ async def test_an_ending_that_may_have_happened_before_is_unknown(talk):
 async def test_an_unknown_subscription_and_a_missing_scope_are_told(talk):
     service, _ = talk((404, {}), (403, {}))
     with pytest.raises(NotFound):
-        await service.get_webhook("wh_1")
+        await service.ask(ops.GET_WEBHOOK, "wh_1")
     with pytest.raises(Forbidden):
-        await service.list_webhooks()
+        await service.ask(ops.LIST_WEBHOOKS)
 
 
 @pytest.mark.parametrize("webhook_id", ["", ".", "../videos"])
 async def test_an_id_stays_inside_its_place_in_the_path(talk, webhook_id):
     service, seen = talk((200, enveloped(HOOK)))
     if webhook_id == "../videos":
-        await service.get_webhook(webhook_id)
+        await service.ask(ops.GET_WEBHOOK, webhook_id)
         assert seen[0].url.raw_path == b"/api/v1/webhooks/..%2Fvideos"
     else:
         with pytest.raises(BadInput, match="not the id of a webhook"):
-            await service.get_webhook(webhook_id)
+            await service.ask(ops.GET_WEBHOOK, webhook_id)

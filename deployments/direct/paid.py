@@ -1,0 +1,206 @@
+"""Paid operations without a quote: asked for, then sent once.
+
+None of them takes an idempotency key and none is quoted (specification, section 4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from callsheet.deployments.direct.session import Document, Session, Unsettled, document_of
+from callsheet.deployments.direct.video_verbs import show_before
+from callsheet.deployments.process import on_signal
+from callsheet.deployments.terminal import consent, plain
+from callsheet.tasks.engine.context import organisation_of
+from callsheet.tasks.engine.evidence import (
+    Baseline,
+    Before,
+    before,
+    journaled,
+    made_by,
+    was_changed,
+)
+from callsheet.tasks.ledger.service_state import NEW
+from callsheet.tasks.runtime.errors import Forbidden, OutcomeUnknown, ServiceError
+from callsheet.tasks.runtime.redact import say
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.service import Created, Operation, Started, Video, VideoService
+from callsheet.tasks.values.briefs import Json, canonical_json
+
+
+async def pay(at: Session, operation: Operation[Any], request: dict[str, Json]) -> Document:
+    """Ask, then send once; say what is known of the cost and invent nothing."""
+    video_id = getattr(at.args, "id", None)
+    if video_id is not None:
+        await show_before(at, video_id)
+    of = "" if video_id is None else f" {video_id}"
+    at.console.print("the service gives no quote for this: what it will charge is not known")
+    await consent(
+        at.args,
+        f"Spend credits on it without a quote ({operation.name}{of})?",
+        what=f"credits for {operation.name}{of}, at an unknown price, are",
+    )
+    body = canonical_json(request) if request else b""
+    made = await pay_once(at, UnkeyedCall(operation=operation, body=body, video_id=video_id))
+    status = made.status or ("started" if video_id else "accepted")
+    at.console.print(f"{plain(made.video_id)}: {plain(status)}")
+    wait = suggest("video show", str(plain(made.video_id)), "--wait")
+    at.console.print(f"`{wait}` waits for its video")
+    return {**document_of(made), "operation": operation.name, "quoted": None}
+
+
+# Sends what is sent once: a paid call without a key, or one that would leave a second thing.
+#
+# The one way out for every operation of class ONCE (specification, section 4: none of them takes
+# an idempotency key). A paid one is in the ledger before it leaves, and stays there as unsettled
+# until its outcome was told or a person has settled it: what nobody was told would be typed again.
+# When its answer is lost, what has changed since before the call is looked for.
+
+
+T = TypeVar("T")
+#: Makes the error of an unknown outcome from what is known of it.
+Doubt = Callable[[str], Unsettled]
+
+#: Finds the video that a call made or changed, once that is certain.
+Find = Callable[[], Awaitable[Video | None]]
+
+#: How often the effect of a call is looked for, and how long apart, in seconds.
+SEARCHES, APART = 5, 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnkeyedCall:
+    """One paid call: the operation, its body as it is sent, and the video it changes, if any."""
+
+    operation: Operation[Any]
+    body: bytes = b""
+    video_id: str | None = None
+
+
+async def pay_once(at: Session, call: UnkeyedCall) -> Created | Started:
+    """Return what the service answers; it is asked once, whatever the outcome.
+
+    When its answer is lost, what shows that it was carried out is looked for. Raises SpendRefused,
+    and sends nothing, while an earlier such call is not settled; Unsettled when nobody knows
+    whether this one was carried out; the client's own errors when it was not.
+    """
+    assert at.ledger is not None, "a verb that pays has a ledger"
+    find = await _watch(at, call)
+    record = journaled(
+        at.ledger,
+        organisation=organisation_of(at.settings),
+        operation=call.operation.name,
+        body=call.body,
+        clock=time.time,
+        target=call.video_id or NEW,
+    )
+    entry = await at.until_told.enter_async_context(record)
+    scene = getattr(at.args, "number", None)
+    send = partial(at.service.ask, call.operation, call.video_id, call.body or None, scene=scene)
+    made: Created | Started
+    try:
+        made = await send_once(call.operation, send, _doubt_about(call, entry.number))
+    except Unsettled as lost:
+        found = await _search(find) if isinstance(lost.__cause__, OutcomeUnknown) else None
+        if found is None:
+            raise
+        made = Started(
+            video_id=found.id, status=found.status, poll_after=found.poll_after, raw=found.raw
+        )
+    entry.video_id = made.video_id
+    return made
+
+
+async def send_once(operation: Operation[T], send: Callable[[], Awaitable[T]], doubt: Doubt) -> T:
+    """Return what `send` returns; raise what `doubt` makes of the words, should that be unknown.
+
+    Somebody who stops waiting for the answer does not know the outcome either.
+    """
+    sending = asyncio.ensure_future(send())
+    try:
+        with _first_signal_waits(sending):
+            return await sending
+    except OutcomeUnknown as error:
+        raise doubt(str(error).rstrip(".")) from error
+    except asyncio.CancelledError:
+        raise doubt(f"{operation.name}: sent, but its answer was not waited for") from None
+
+
+def _doubt_about(call: UnkeyedCall, number: int) -> Doubt:
+    look = "`callsheet video list` shows whether there is a new video"
+    if call.video_id is not None:
+        shows = suggest("video show", call.video_id), suggest("video renders", call.video_id)
+        look = f"`{shows[0]}`, `{shows[1]}`"
+    adopt = suggest("resolve", "--call", str(number), "--adopt", "ID")
+    settle = f"`{adopt}`, or `{suggest('resolve', '--call', str(number), '--abandon')}`"
+    return lambda words: Unsettled(
+        f"{words}; it may have been processed and charged",
+        remedy=f"look first: {look}; then settle it: {settle}. "
+        "Doing it again may pay a second time",
+    )
+
+
+@contextmanager
+def _first_signal_waits(sending: asyncio.Future[Any]) -> Iterator[None]:
+    """Let a call under way end at the first signal, and be left at the second."""
+    warned = False
+
+    def stop() -> None:
+        nonlocal warned
+        if warned:
+            sending.cancel()
+            return
+        warned = True
+        words = "waiting for the answer of the call; press Ctrl-C again to leave it"
+        say(words)
+
+    with on_signal(stop):
+        yield
+
+
+async def _watch(at: Session, call: UnkeyedCall) -> Find:
+    """Note how things stand; return what finds, later, the video that the call made or changed.
+
+    What a key may not read cannot be told apart later: then a lost answer stays lost.
+    """
+    with suppress(Forbidden):
+        if call.video_id is not None:
+            earlier = await before(at.service, call.video_id)
+            return partial(_changed, at.service, call.video_id, earlier)
+        assert at.ledger is not None, "a verb that pays has a ledger"
+        known = Baseline(at.ledger, at.service, organisation_of(at.settings))
+        await known.refresh(at=time.time())
+        return partial(_made, known, call.body, time.time())
+    return _not_found
+
+
+async def _changed(service: VideoService, video_id: str, earlier: Before) -> Video | None:
+    if await was_changed(service, video_id, earlier):
+        return await service.get(video_id)
+    return None
+
+
+async def _made(known: Baseline, body: bytes, sent_at: float) -> Video | None:
+    return (await made_by(known, json.loads(body), sent_at))[0]
+
+
+async def _not_found() -> Video | None:
+    return None
+
+
+async def _search(find: Find) -> Video | None:
+    """Return the video that the call made or changed, once that is certain; None otherwise."""
+    say("the answer was lost: looking for what the call has done")
+    for _ in range(SEARCHES):
+        with suppress(ServiceError):
+            if found := await find():
+                return found
+        await asyncio.sleep(APART)
+    return None
