@@ -152,9 +152,24 @@ class _Parsers(Mapping[str, argparse.ArgumentParser]):
 def _parser_of(command: str, prog: str) -> argparse.ArgumentParser:
     does, part = COMMANDS[command]
     parser = _Parser(prog=prog, description=_sentence(does))
-    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout")
-    parser.add_argument("--profile", metavar="NAME", help="read settings from this TOML profile")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show more detail")
+    _take_shared(parser)
     arguments = importlib.import_module(f"callsheet.deployments.arguments.{part}_commands")
     getattr(arguments, command.replace("-", "_"))(parser)
     return parser
+
+
+def add_verb(verbs: Any, name: str, words: str) -> argparse.ArgumentParser:
+    """Return the parser of a new verb; what was typed before the verb is not undone by it."""
+    made: argparse.ArgumentParser = verbs.add_parser(name, help=words, description=_sentence(words))
+    _take_shared(made, default=argparse.SUPPRESS)
+    return made
+
+
+def _take_shared(parser: argparse.ArgumentParser, **how: Any) -> None:
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document on stdout", **how
+    )
+    parser.add_argument(
+        "--profile", metavar="NAME", help="read settings from this TOML profile", **how
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="show more detail", **how)

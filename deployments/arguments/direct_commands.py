@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser
+from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from callsheet.deployments.parser import add_verb
 from callsheet.tasks.service.operations import OPERATIONS, Field, Operation
 
 _ON = "store_true"
@@ -72,16 +73,8 @@ def _verb(
     verbs: Any, name: str, words: str, operation: Operation[object] | None = None
 ) -> ArgumentParser:
     """Return the parser of a new verb, with what an operation takes."""
-    made: ArgumentParser = verbs.add_parser(
-        name, help=words, description=f"{words[0].upper()}{words[1:]}."
-    )
+    made = add_verb(verbs, name, words)
     made.set_defaults(operation=operation)
-    # Suppressed defaults: `callsheet video --json list` must not be unsaid by `list`.
-    made.add_argument("--json", action=_ON, default=SUPPRESS, help="one JSON document on stdout")
-    made.add_argument(
-        "--profile", metavar="NAME", default=SUPPRESS, help="settings from a TOML profile"
-    )
-    made.add_argument("-v", "--verbose", action=_ON, default=SUPPRESS, help="say more")
     if operation is not None:
         _takes(made, operation)
     return made

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 
+from callsheet.deployments.parser import add_verb
+
 # What the commands take that stay up, board, receiver and sandbox, and `doctor`.
 
 
@@ -74,17 +76,7 @@ def _link(parser: ArgumentParser) -> None:
 
 
 def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> ArgumentParser:
-    """Return the parser of a verb; what was said before the verb is not unsaid by it."""
-    made = verbs.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
-    made.add_argument(
-        "--json", action="store_true", default=SUPPRESS, help="print one JSON document"
-    )
-    made.add_argument(
-        "--profile", metavar="NAME", default=SUPPRESS, help="read settings from this TOML profile"
-    )
-    made.add_argument(
-        "-v", "--verbose", action="store_true", default=SUPPRESS, help="show more detail"
-    )
+    made = add_verb(verbs, name, words)
     made.add_argument(
         "--url", metavar="URL", default=SUPPRESS, help="address that browsers use for the board"
     )
@@ -267,18 +259,8 @@ def _take_inboxes(parser: ArgumentParser) -> None:
 
 
 def _night_verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> ArgumentParser:
-    """Return the parser of a verb; what was said before the verb is not unsaid by it."""
-    made = verbs.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
+    made = add_verb(verbs, name, words)
     made.add_argument("--nights", metavar="FILE", default=SUPPRESS, help="path of nights.toml")
-    made.add_argument(
-        "--json", action="store_true", default=SUPPRESS, help="print one JSON document"
-    )
-    made.add_argument(
-        "--profile", metavar="NAME", default=SUPPRESS, help="read settings from this TOML profile"
-    )
-    made.add_argument(
-        "-v", "--verbose", action="store_true", default=SUPPRESS, help="show more detail"
-    )
     return made
 
 

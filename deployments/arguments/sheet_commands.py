@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
+from argparse import ArgumentParser
+
+from callsheet.deployments.parser import add_verb
 
 # What the commands take that are given a sheet, or describe what one may hold.
 
@@ -333,9 +335,9 @@ def _take_sandbox(parser: ArgumentParser) -> None:
 def ledger(parser: ArgumentParser) -> None:
     """Give `callsheet ledger` its verbs."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    backup = _verb(verbs, "backup", "copy the ledger into one file, even during runs")
+    backup = add_verb(verbs, "backup", "copy the ledger into one file, even during runs")
     backup.add_argument("file", metavar="FILE", help="a new file, or an existing folder")
-    restore = _verb(
+    restore = add_verb(
         verbs, "restore", "replace the ledger with a backup; also moves SQLite to PostgreSQL"
     )
     restore.add_argument(
@@ -346,33 +348,19 @@ def ledger(parser: ArgumentParser) -> None:
         action="store_true",
         help="replace the existing ledger; a copy of it is stored next to it",
     )
-    _verb(
+    add_verb(
         verbs, "check", "check that the ledger is intact and its accounts add up; changes nothing"
     )
-    upgrade = _verb(verbs, "upgrade", "upgrade the ledger to the schema of this version")
+    upgrade = add_verb(verbs, "upgrade", "upgrade the ledger to the schema of this version")
     upgrade.add_argument("--make", action="store_true", help="create the ledger if there is none")
     upgrade.add_argument(
         "--anyway",
         action="store_true",
         help="upgrade even while a run of the previous version is active",
     )
-    vacuum = _verb(verbs, "vacuum", "delete data that is no longer needed and shrink the ledger")
+    vacuum = add_verb(verbs, "vacuum", "delete data that is no longer needed and shrink the ledger")
     vacuum.add_argument(
         "--forget-events", metavar="D", help="also delete history older than D, such as 400d, "
         "of finished rows; payments stay",
     )  # fmt: skip
     vacuum.add_argument("--anyway", action="store_true", help="vacuum during a run; the run waits")
-
-
-def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> ArgumentParser:
-    made = verbs.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
-    made.add_argument(
-        "--json", action="store_true", default=SUPPRESS, help="print one JSON document"
-    )
-    made.add_argument(
-        "--profile", metavar="NAME", default=SUPPRESS, help="read settings from this TOML profile"
-    )
-    made.add_argument(
-        "-v", "--verbose", action="store_true", default=SUPPRESS, help="show more detail"
-    )
-    return made

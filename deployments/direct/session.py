@@ -252,6 +252,9 @@ def cell(value: Json, name: str = "") -> str:
     if value is None:
         return "-"
     kept = redacted({name: value})[name]
-    if isinstance(kept, list) and all(isinstance(one, dict) and "name" in one for one in kept):
-        kept = ", ".join(str(one["name"]) for one in kept)
+    if isinstance(kept, bool):
+        return "yes" if kept else "no"
+    if isinstance(kept, list):
+        names = [one.get("name") if isinstance(one, dict) else one for one in kept]
+        kept = ", ".join(map(str, names)) if all(isinstance(one, str) for one in names) else kept
     return shorten(kept if isinstance(kept, str) else json.dumps(kept, ensure_ascii=False), _WIDEST)

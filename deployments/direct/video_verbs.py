@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from callsheet.deployments.direct.session import Document, Session, show_list, show_record
-from callsheet.deployments.terminal import plain, table
+from callsheet.deployments.terminal import plain
 from callsheet.tasks.engine.context import make_fetcher
 from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
 from callsheet.tasks.engine.policy.renders import (
@@ -39,7 +39,6 @@ from callsheet.tasks.store import (
 from callsheet.tasks.store.spool import spool_name
 from callsheet.tasks.values.amounts import (
     as_number,
-    as_text,
     in_credits,
     parse_duration,
     say_bytes,
@@ -60,15 +59,11 @@ async def list_videos(at: Session) -> Document:
                 more = True
                 break
             found.append(video)
-    made = table("Videos", ("id", "status", "title", "credits"), numbers=("credits",))
-    for video in found:
-        charged = "-" if video.charged is None else as_text(video.charged)
-        cells = (video.id, video.status or "-", _title_of(video) or "-", charged)
-        made.add_row(*(plain(cell) for cell in cells))
-    at.console.print(made)
+    lines = [_line(video) for video in found]
+    show_list("Videos", lines, ops.LIST.columns, at.console)
     if more:
         at.console.print(f"and more than these {limit}: --limit shows them")
-    return {"videos": [_line(video) for video in found], "more": more}
+    return {"videos": lines, "more": more}
 
 
 async def show(at: Session) -> Document:

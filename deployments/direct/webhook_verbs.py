@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from rich.console import Console
 
@@ -19,11 +20,11 @@ from callsheet.deployments.direct.session import (
     Session,
     Unsettled,
     document_of,
-    show_records,
+    show_list,
     show_webhook,
 )
 from callsheet.deployments.receiver.endpoint import name_of, split_address, who_is_there
-from callsheet.deployments.terminal import plain, table
+from callsheet.deployments.terminal import plain
 from callsheet.tasks.credentials import GIVEN
 from callsheet.tasks.ledger.webhook_events import count_hints, last_heard
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError, NotFound
@@ -47,10 +48,11 @@ async def create(at: Session) -> Document:
     """
     args = at.args
     body = {"events": [READY], **body_from(args, ops.CREATE_WEBHOOK)}
-    with _secret_file(args.secret_file) as keep:
+    with _secret_file(args.secret_file) as file:
         send = partial(at.service.ask, ops.CREATE_WEBHOOK, body=body)
         made = await send_once(ops.CREATE_WEBHOOK, send, _lost)
-        keep(made.secret)
+        if file is not None and made.secret is not None:
+            file.write(f"{made.secret}\n")
     show_webhook(made, at.console)
     document: Document = document_of(made)
     if made.secret is None:
@@ -59,44 +61,39 @@ async def create(at: Session) -> Document:
         at.console.print(f"its secret is in {plain(args.secret_file)}, for your eyes only")
         document["secret_file"] = args.secret_file
     else:
-        _say_secret(at, made.secret)
+        at.console.print("its secret, which will not be shown again:")
+        # As it is: markup would take brackets out of it. With --json it is in the document alone.
+        if not args.json:
+            print(visible(made.secret), file=at.console.file)
         document["secret"] = made.secret
     return document
 
 
 @contextmanager
-def _secret_file(path: str | None) -> Iterator[Callable[[str | None], None]]:
-    """Make a file for its owner alone before there is a secret; yield what keeps one in it.
+def _secret_file(path: str | None) -> Iterator[TextIO | None]:
+    """Yield a new file that its owner alone can read, made before there is a secret.
 
-    Left without a secret there is no file; without a path nothing is kept.
+    Without a path there is none; one that stays empty is removed.
     """
     if path is None:
-        yield lambda _: None
+        yield None
         return
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError as error:
-        raise BadInput(
-            f"--secret-file {path} exists and was not changed",
-            remedy="name a file that is not there yet",
-        ) from error
+        file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
     except OSError as error:
-        raise BadInput(f"--secret-file {path} cannot be made: {error.strerror}") from error
-    kept = False
-
-    def keep(secret: str | None) -> None:
-        nonlocal kept
-        if secret is not None:
-            os.write(handle, f"{secret}\n".encode())
-            os.fsync(handle)
-            kept = True
-
+        there = isinstance(error, FileExistsError)
+        why = "exists and was not changed" if there else f"cannot be made: {error.strerror}"
+        raise BadInput(
+            f"--secret-file {path} {why}", remedy="name a file that does not exist yet"
+        ) from error
     try:
-        yield keep
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
     finally:
-        os.close(handle)
-        if not kept:
-            with suppress(OSError):
+        with suppress(OSError):
+            if not Path(path).stat().st_size:
                 Path(path).unlink()
 
 
@@ -107,13 +104,6 @@ def _lost(words: str) -> Unsettled:
     )
 
 
-def _say_secret(at: Session, secret: str) -> None:
-    at.console.print("its secret, which will not be shown again:")
-    # As it is: markup would take brackets out of it. With --json it is in the document alone.
-    if not at.args.json:
-        print(visible(secret), file=at.console.file)
-
-
 # The verbs of `callsheet webhooks` for the subscription that runs learn of videos by.
 #
 # `ensure` and `rotate` do what `tasks.webhooks` does for a run; `status` shows service, ledger,
@@ -122,7 +112,7 @@ def _say_secret(at: Session, secret: str) -> None:
 
 DAY = 86400.0
 _ENSURE = "`callsheet webhooks ensure`"
-_COLUMNS = ("webhook", "address", "active", "secret", "last heard", "webhooks in 24 h", "failed")
+_COLUMNS = ("webhook_id", "url", "active", "secret", "last_heard", "hints_in_24_h", "failed")
 
 
 async def ensure(at: Session) -> Document:
@@ -139,11 +129,11 @@ async def status(session: Session) -> Document:
     """Show every subscription of ours; the document's `exit` is 3 when one needs a person."""
     at, receiver = _subscriber(session), await _receiver(session)
     found = await take_inventory(at)
-    given = [await _given(at)] if at.settings.webhook_secret else []
-    shown = [*given]
-    for own, secret in _all(found, at):
-        shown.append(await _shown(at, own, secret))
-    here = bool(given) or bool(found.here) or not found.elsewhere
+    shown = [await _given(at)] if at.settings.webhook_secret else []
+    here = bool(shown) or bool(found.here) or not found.elsewhere
+    shown += [await _shown(at, own, at.place) for own in found.here]
+    shown += [await _shown(at, own, own.entry.place) for own in found.elsewhere]
+    shown += [await _shown(at, own, None) for own in found.useless]
     problems = [*_problems(found, shown), *(receiver if here else [])]
     _print(session.console, shown, problems)
     return {
@@ -203,15 +193,6 @@ async def _receiver(at: Session) -> list[str]:
     return []
 
 
-def _all(found: WebhookInventory, at: Subscriber) -> list[tuple[OwnWebhook, str | None]]:
-    """Return every webhook of own, and where its secret is."""
-    return [
-        *((own, at.place) for own in found.here),
-        *((own, own.entry.place) for own in found.elsewhere),
-        *((own, None) for own in found.useless),
-    ]
-
-
 async def _shown(at: Subscriber, own: OwnWebhook, secret: str | None) -> Document:
     webhook = own.webhook
     try:
@@ -229,13 +210,12 @@ async def _shown(at: Subscriber, own: OwnWebhook, secret: str | None) -> Documen
 
 
 async def _given(at: Subscriber) -> Document:
-    heard = await _heard(at, GIVEN)
     return {
         "webhook_id": None,
         "url": redacted(at.settings.webhook_url),
         "active": None,
         "secret": "CALLSHEET_WEBHOOK_SECRET",
-        **heard,
+        **await _heard(at, GIVEN),
         "failed": [],
     }
 
@@ -281,26 +261,19 @@ def _has_failed(attempt: Json) -> bool:
 
 
 def _print(console: Console, shown: list[Document], problems: list[str]) -> None:
-    made = table("Subscriptions", _COLUMNS, numbers=("webhooks in 24 h", "failed"))
-    for one in shown:
-        cells = (
-            one["webhook_id"] or "-",
-            one["url"] or "-",
-            {True: "active", False: "disabled", None: "-"}[one["active"]],
-            one["secret"] or "lost",
-            one["last_heard"] or "never",
-            one["hints_in_24_h"],
-            len(one["failed"]),
-        )
-        made.add_row(*(plain(cell) for cell in cells))
-    console.print(made)
+    lines: list[Json] = [
+        {
+            **one,
+            "secret": one["secret"] or "lost",
+            "last_heard": one["last_heard"] or "never",
+            "failed": len(one["failed"]),
+        }
+        for one in shown
+    ]
+    show_list("Subscriptions", lines, _COLUMNS, console)
     for one in shown:
         if one["failed"]:
-            show_records(
-                f"Failed for {one['webhook_id']}",
-                one["failed"][:5],
-                ops.DELIVERIES.columns,
-                console,
-            )
+            title = f"Failed for {one['webhook_id']}"
+            show_list(title, one["failed"][:5], ops.DELIVERIES.columns, console)
     for problem in problems:
         console.print(plain(problem))

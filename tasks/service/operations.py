@@ -150,7 +150,7 @@ CREATE = Operation("create", "POST", "/videos", "write", K, Created.read,
 ESTIMATE = Operation("estimate", "POST", "/videos/estimate", "read", R, Quote.read,
     "show what a video would cost; free", _REQUEST)
 LIST = Operation("list", "GET", "/videos", "read", R, VideoPage.read,
-    "list the organization's videos")
+    "list the organization's videos", columns=("video_id", "status", "title", "charged"))
 GET = Operation("get", "GET", "/videos/{id}", "read", R, Video.read,
     "show what the service says about a video", verb="show")
 DOWNLOAD = Operation("download", "GET", "/videos/{id}/download", "read", R, SignedUrl.read,
