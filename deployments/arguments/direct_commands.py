@@ -53,9 +53,9 @@ def video(command: ArgumentParser) -> None:
     verbs = command.add_subparsers(dest="verb", metavar="VERB", required=True)
     for operation in OPERATIONS:
         if operation.words and operation.about == "video":
-            parser = _verb(verbs, operation.command, operation.words, operation)
+            parser = add_operation(verbs, operation)
             parser.add_argument(
-                "--sandbox", action=_ON, help="use a local sandbox; nothing is charged"
+                "--sandbox", action=_ON, help="use the local sandbox; nothing is charged"
             )
 
 
@@ -63,25 +63,16 @@ def webhooks(command: ArgumentParser) -> None:
     """Give `callsheet webhooks` its verbs."""
     verbs = command.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, words in _OWN.items():
-        _verb(verbs, name, words)
+        add_verb(verbs, name, words).set_defaults(operation=None)
     for operation in OPERATIONS:
         if operation.words and operation.about == "webhook":
-            _verb(verbs, operation.command, operation.words, operation)
+            add_operation(verbs, operation)
 
 
-def _verb(
-    verbs: Any, name: str, words: str, operation: Operation[object] | None = None
-) -> ArgumentParser:
-    """Return the parser of a new verb, with what an operation takes."""
-    made = add_verb(verbs, name, words)
-    made.set_defaults(operation=operation)
-    if operation is not None:
-        _takes(made, operation)
-    return made
-
-
-def _takes(parser: ArgumentParser, operation: Operation[object]) -> None:
-    """Add what an operation takes: its id, the members of its body, its own options."""
+def add_operation(verbs: Any, operation: Operation[object]) -> ArgumentParser:
+    """Return the parser of a new verb, with all that its operation takes."""
+    parser = add_verb(verbs, operation.command, operation.words or "")
+    parser.set_defaults(operation=operation)
     if "{id}" in operation.path:
         parser.add_argument("id", metavar="ID", help=f"id of the {operation.about}")
     if "{n}" in operation.path:
@@ -97,6 +88,7 @@ def _takes(parser: ArgumentParser, operation: Operation[object]) -> None:
         parser.add_argument(*names.split(), **how)
     if operation.pays or operation.asks:
         parser.add_argument("--yes", action=_ON, help="go ahead without asking")
+    return parser
 
 
 def _takes_field(parser: ArgumentParser, field: Field) -> None:

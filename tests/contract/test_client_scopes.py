@@ -6,6 +6,7 @@ import pytest
 
 from callsheet.tasks.runtime.errors import Forbidden, ServiceError, Unauthenticated
 from callsheet.tasks.service import Webhook
+from callsheet.tasks.service import operations as ops
 from tests.contract.sandboxes import REQUEST, anyone, client
 from tests.unit.service.asked import ASKED, TABLE
 
@@ -79,4 +80,4 @@ async def _ask(service, running, name: str) -> None:
     if name == "create webhook":
         assert isinstance(made, Webhook)
         async with client(running) as everything:
-            await everything.delete_webhook(made.id)
+            await everything.ask(ops.DELETE_WEBHOOK, made.id)

@@ -13,6 +13,7 @@ from callsheet.tasks.runtime.errors import (
     NotFound,
     RateLimited,
 )
+from callsheet.tasks.service import OPERATIONS
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.briefs import canonical_json
 from tests.contract.sandboxes import (
@@ -26,31 +27,12 @@ from tests.contract.sandboxes import (
     made,
     new_key,
 )
+from tests.unit.service.asked import ASKED
 
 pytestmark = pytest.mark.xdist_group("client")
 
-UNKNOWN = {
-    "get": lambda s: s.get("vid_nowhere"),
-    "edit": lambda s: s.ask(ops.EDIT, "vid_nowhere", {"title": "x"}),
-    "delete": lambda s: s.ask(ops.DELETE, "vid_nowhere"),
-    "generate": lambda s: s.ask(ops.GENERATE, "vid_nowhere"),
-    "cancel": lambda s: s.cancel("vid_nowhere"),
-    "download": lambda s: s.download("vid_nowhere"),
-    "renders": lambda s: s.renders("vid_nowhere"),
-    "render": lambda s: s.ask(ops.RENDER, "vid_nowhere", {}),
-    "render progress": lambda s: s.ask(ops.RENDER_PROGRESS, "vid_nowhere"),
-    "scene": lambda s: s.ask(ops.SCENE, "vid_nowhere", {}, scene=1),
-    "voice progress": lambda s: s.ask(ops.VOICE_PROGRESS, "vid_nowhere"),
-    "voice": lambda s: s.ask(ops.VOICE, "vid_nowhere", {"voice_id": "v"}),
-    "captions": lambda s: s.captions("vid_nowhere", "srt"),
-    "share": lambda s: s.ask(ops.SHARE, "vid_nowhere"),
-    "report": lambda s: s.ask(ops.REPORT, "vid_nowhere", {"reason": "x"}),
-    "get webhook": lambda s: s.ask(ops.GET_WEBHOOK, "wh_nowhere"),
-    "edit webhook": lambda s: s.ask(ops.EDIT_WEBHOOK, "wh_nowhere", {"name": "x"}),
-    "delete webhook": lambda s: s.ask(ops.DELETE_WEBHOOK, "wh_nowhere"),
-    "test webhook": lambda s: s.ask(ops.TEST_WEBHOOK, "wh_nowhere"),
-    "deliveries": lambda s: s.ask(ops.DELIVERIES, "wh_nowhere"),
-}
+#: What can be asked of one video or webhook.
+OF_ONE = {operation.name: operation for operation in OPERATIONS if "{id}" in operation.path}
 
 
 @pytest.fixture
@@ -59,10 +41,12 @@ def poor(running_with):
     return running_with("--time-scale", "600", "--credits", "0")
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("name", OF_ONE)
 async def test_404_what_is_not_there(service, name):
+    operation, asked = OF_ONE[name], ASKED[name]
+    named, scene = f"{asked.ids[0]}nowhere", 1 if "{n}" in operation.path else None
     with pytest.raises(NotFound) as caught:
-        await UNKNOWN[name](service)
+        await service.ask(operation, named, asked.body, scene=scene, query=asked.query)
     assert (caught.value.status, caught.value.permanent, caught.value.attempts) == (404, True, 1)
     assert caught.value.request_id
 

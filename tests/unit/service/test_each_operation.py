@@ -8,7 +8,7 @@ import json
 import pytest
 
 from callsheet.tasks.service import OPERATIONS, VideoService
-from tests.unit.service.asked import ASKED, TABLE
+from tests.unit.service.asked import ASKED, METHODS, TABLE
 
 
 def test_the_table_of_operations_is_the_specifications():
@@ -34,5 +34,5 @@ async def test_it_sends_what_the_table_says_and_takes_the_success(talk, name):
 
 def test_every_public_method_of_the_client_is_asked_for_here():
     methods = {name for name, _ in inspect.getmembers(VideoService, inspect.isroutine)}
-    asked = {name for one in ASKED.values() for name in one.call.__code__.co_names}
-    assert {name for name in methods if not name.startswith("_")} - asked == {"aclose"}
+    called = {name for one in METHODS.values() for name in one.__code__.co_names}
+    assert {name for name in methods if not name.startswith("_")} - called == {"aclose", "ask"}

@@ -6,27 +6,15 @@ import pytest
 
 from callsheet.tasks.runtime.errors import BadInput, Conflict, OutcomeUnknown, ShapeError
 from callsheet.tasks.service import operations as ops
+from tests.unit.service.asked import ASKED
 
 STARTED = {"status": "generating", "poll_after_seconds": 20, "render": 2}
-remakes = pytest.mark.parametrize(
-    "call",
-    [
-        lambda s: s.ask(ops.GENERATE, "vid_1"),
-        lambda s: s.ask(ops.RENDER, "vid_1"),
-        lambda s: s.ask(ops.SCENE, "vid_1", scene=3),
-        lambda s: s.ask(ops.VOICE, "vid_1", {"voice_id": "v"}),
-    ],
-    ids=["generate", "render", "scene", "voice"],
-)
-progress = pytest.mark.parametrize(
-    "call",
-    [
-        lambda s: s.renders("vid_1"),
-        lambda s: s.ask(ops.RENDER_PROGRESS, "vid_1"),
-        lambda s: s.ask(ops.VOICE_PROGRESS, "vid_1"),
-        lambda s: s.ask(ops.ME),
-    ],
-    ids=["renders", "render progress", "voice progress", "me"],
+remakes, progress = (
+    pytest.mark.parametrize("call", [ASKED[name].call for name in names], ids=names)
+    for names in (
+        ("generate", "render", "scene", "voice"),
+        ("renders", "render progress", "voice progress", "me"),
+    )
 )
 
 
