@@ -28,12 +28,12 @@ _MORE: Mapping[str, Mapping[str, Any]] = {
     "list": {"--limit": {"type": int, "default": 20, "metavar": "N", "help": "default 20"}},
     "get": _WAIT,
     "download": {
-        "--output -o": {"metavar": "FILE", "help": "where to write it; default ID.mp4 here"},
+        "-o --output": {"metavar": "FILE", "help": "where to write it; default ID.mp4 here"},
         **_FORCE, **_WAIT,
     },
     "captions": {
         "--format": {"choices": ("srt", "vtt"), "default": "srt", "help": "default srt"},
-        "--output -o": {"metavar": "FILE", "help": "where to write them; default: print them"},
+        "-o --output": {"metavar": "FILE", "help": "where to write them; default: print them"},
         **_FORCE,
     },
     "create webhook": {

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from functools import partial
 
-from callsheet.deployments.direct import create, ordinary, video_verbs, webhook_verbs
+from callsheet.deployments.direct import create, perform, video_verbs, webhook_verbs
 from callsheet.deployments.direct.session import Verb, carry_out
 from callsheet.tasks.service import operations as ops
 
@@ -19,7 +19,7 @@ SPECIAL: Mapping[str, Verb] = {
     ops.RENDERS.name: video_verbs.renders,
     ops.DOWNLOAD.name: video_verbs.download,
     ops.CAPTIONS.name: video_verbs.captions,
-    ops.VOICE.name: ordinary.voice,
+    ops.VOICE.name: perform.voice,
     ops.CREATE_WEBHOOK.name: webhook_verbs.create,
 }
 #: The verbs for the subscription that runs use. They write to the ledger, or read what runs and
@@ -36,7 +36,7 @@ def main(args: Namespace) -> int:
     operation = args.operation
     if operation is None:
         return carry_out(args, OWN[args.verb], pays=True)
-    ordinarily = partial(ordinary.perform, operation=operation)
+    ordinarily = partial(perform.perform, operation=operation)
     return carry_out(args, SPECIAL.get(operation.name, ordinarily), pays=operation.pays)
 
 

@@ -21,8 +21,8 @@ MOST_BYTES = 8_000_000
 def body_from(args: Namespace, operation: Operation[object]) -> dict[str, Json]:
     """Return the body of an operation: the file in `--body`, then its options, then `--set`.
 
-    Raises BadInput for what cannot be sent as JSON in UTF-8, for a clip that nobody can make, and
-    for a change that changes nothing.
+    Raises BadInput for what cannot be sent as JSON in UTF-8, for a clip that cannot be made, and
+    for an edit that changes nothing.
     """
     if operation.fields is None:
         return {}

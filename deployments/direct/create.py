@@ -95,7 +95,7 @@ def _key(wanted: dict[str, Json], *, another: int) -> str:
             campaign=DIRECT, row=digest, operation=CREATE, digest=digest, nth=another
         )
     if another != 1:
-        raise BadInput("--another is for keys of ours, and the request has one of its own")
+        raise BadInput("--another needs a key that Callsheet makes, and the request has its own")
     plain_key = isinstance(own, str) and own.isascii() and own.isprintable()
     if not plain_key or not own.strip() or '"' in own or "\\" in own:
         raise BadInput("idempotency_key is not plain text")

@@ -56,8 +56,8 @@ from callsheet.tasks.values.briefs import Json
 #
 # Opens the client behind the organisation's one gate, which the ledger remembers, so that a moment
 # named by the service holds for direct commands and runs alike. When the service does not do as it
-# is told: a definite refusal is 2, nothing was spent. What a later moment may mend is 5, with the
-# moment. What may have been processed, nobody knows, is 3: a person has to look.
+# is told: a definite refusal is 2, nothing was spent. What may work later is 5, with the moment.
+# What may or may not have been processed is 3: a person has to look.
 
 
 Document = dict[str, Any]
@@ -139,7 +139,7 @@ async def _open_ledger(settings: Settings, *, make: bool) -> Ledger | None:
 
 
 class Unsettled(CallsheetError):
-    """Nobody knows whether it was carried out; look before doing it again."""
+    """The outcome is unknown: look before you do it again."""
 
     exit_status = 3
 

@@ -142,12 +142,12 @@ def _line(video: Video) -> Document:
 # A video is waited for by the same rules as in a run: when to poll, and what is proof of a video.
 
 
-#: What to say of a video that waits for somebody.
+#: What to say about a video that waits for a person.
 UNSTARTED = {"draft": "it is a draft: `callsheet video generate ID` renders it"}
 
 
 async def download(at: Session) -> Document:
-    """Fetch a video beside its target, check it, and give it its name.
+    """Download a video next to its target, check it, and give it its name.
 
     Raises BadInput when there is such a file already, or no video and none on its way.
     """
@@ -258,7 +258,7 @@ async def _fetch(at: Session, video_id: str, target: Path) -> tuple[VideoFile, S
         except Conflict as error:
             await _raise_why(at, video_id, error)
 
-    # Beside its target: one disk, so that its name is all it still needs when it is whole.
+    # Next to its target: on one disk, a rename is all that is left to do when it is complete.
     async with make_fetcher(at.settings, folder) as fetcher:
         fetched = await fetcher.fetch(f"{spool_name(video_id)}.download", fresh)
     try:

@@ -14,7 +14,7 @@ from typing import TextIO
 from rich.console import Console
 
 from callsheet.deployments.direct.body import body_from
-from callsheet.deployments.direct.paid import send_once
+from callsheet.deployments.direct.perform import send_once
 from callsheet.deployments.direct.session import (
     Document,
     Session,
@@ -44,7 +44,7 @@ from callsheet.tasks.webhooks.inventory import READY, OwnWebhook, WebhookInvento
 async def create(at: Session) -> Document:
     """Subscribe, and show the secret this once, or write it to `--secret-file`.
 
-    Sent once: a second subscription would sign with a secret that nobody kept.
+    Sent once: a second subscription would sign with a secret that is lost.
     """
     args = at.args
     body = {"events": [READY], **body_from(args, ops.CREATE_WEBHOOK)}
@@ -116,7 +116,7 @@ _COLUMNS = ("webhook_id", "url", "active", "secret", "last_heard", "hints_in_24_
 
 
 async def ensure(at: Session) -> Document:
-    """Make or mend our subscription, and have it proved by a ping."""
+    """Create or fix the subscription that runs use, and test it with a ping."""
     return await _tell(at, ensure_subscription)
 
 
@@ -126,7 +126,7 @@ async def rotate(at: Session) -> Document:
 
 
 async def status(session: Session) -> Document:
-    """Show every subscription of ours; the document's `exit` is 3 when one needs a person."""
+    """Show every subscription of Callsheet; `exit` in JSON is 3 when one needs attention."""
     at, receiver = _subscriber(session), await _receiver(session)
     found = await take_inventory(at)
     shown = [await _given(at)] if at.settings.webhook_secret else []

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from callsheet.deployments.arguments.direct_commands import add_operation
 from callsheet.deployments.direct.body import body_from
-from callsheet.deployments.direct.ordinary import perform
+from callsheet.deployments.direct.perform import perform
 from callsheet.deployments.direct.session import Session
 from callsheet.deployments.parser import parse
 from callsheet.tasks.runtime.errors import BadInput, SpendRefused

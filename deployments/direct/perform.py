@@ -1,6 +1,8 @@
-"""Paid operations without a quote: asked for, then sent once.
+"""Carries out one operation: all it does follows from its entry in the table.
 
-None of them takes an idempotency key and none is quoted (specification, section 4).
+A paid operation without a key (specification, section 4) has no quote either: it is asked for, then
+sent once. It is in the ledger before it leaves, and stays there as unsettled until its outcome was
+printed or a person has settled it. When its answer is lost, the change it made is looked for.
 """
 
 from __future__ import annotations
@@ -14,7 +16,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from callsheet.deployments.direct.session import Document, Session, Unsettled, document_of
+from callsheet.deployments.direct.body import body_from
+from callsheet.deployments.direct.session import (
+    Document,
+    Session,
+    Unsettled,
+    document_of,
+    show_list,
+    show_record,
+    show_webhook,
+)
 from callsheet.deployments.direct.video_verbs import show_before
 from callsheet.deployments.process import on_signal
 from callsheet.deployments.terminal import consent, plain
@@ -29,13 +40,70 @@ from callsheet.tasks.engine.evidence import (
 )
 from callsheet.tasks.ledger.service_state import NEW
 from callsheet.tasks.runtime.errors import Forbidden, OutcomeUnknown, ServiceError
-from callsheet.tasks.runtime.redact import say
+from callsheet.tasks.runtime.redact import say, visible
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.service import Created, Operation, Started, Video, VideoService
+from callsheet.tasks.service import (
+    Created,
+    Operation,
+    ShareLink,
+    Started,
+    Video,
+    VideoService,
+    Webhook,
+)
+from callsheet.tasks.service import operations as ops
+from callsheet.tasks.service.request import target_of
 from callsheet.tasks.values.briefs import Json, canonical_json
 
 
-async def pay(at: Session, operation: Operation[Any], request: dict[str, Json]) -> Document:
+async def perform(at: Session, operation: Operation[Any]) -> Document:
+    """Carry out an operation: body, question, request, sentence, answer."""
+    named, scene = getattr(at.args, "id", None), getattr(at.args, "number", None)
+    target_of(operation, named, scene=scene)
+    body = body_from(at.args, operation)
+    if operation.pays:
+        return await _pay(at, operation, body)
+    if operation.asks:
+        if named is not None and operation.about == "video":
+            await show_before(at, named)
+        question = operation.asks.format(id=named)
+        await consent(at.args, question, what=f"to {operation.name} {named} is")
+    answer = await at.service.ask(operation, named, body or None)
+    changed = sorted(body) if operation.method == "PATCH" else []
+    if operation.says:
+        words = {"id": plain(named), "changed": plain(", ".join(changed))}
+        generate = suggest("video generate", str(plain(named)))
+        at.console.print(operation.says.format(**words, generate=generate))
+    document: Document = {} if named is None else {f"{operation.about}_id": named}
+    if operation.answer:
+        document[operation.answer] = document_of(answer)
+    else:
+        document |= document_of(answer) or {"status": None, "raw": None}
+    _show(at, operation, answer)
+    return {**document, "changed": changed} if changed else document
+
+
+async def voice(at: Session) -> Document:
+    """Make a new voiceover; without a voice, show the progress of the last one."""
+    asked = body_from(at.args, ops.VOICE)
+    return await perform(at, ops.VOICE if asked else ops.VOICE_PROGRESS)
+
+
+def _show(at: Session, operation: Operation[Any], answer: Any) -> None:
+    """Show what the service said, unless it only said that it is done."""
+    if operation.columns:
+        title = operation.answer.capitalize()
+        show_list(title, document_of(answer), operation.columns, at.console)
+    elif isinstance(answer, Webhook):
+        show_webhook(answer, at.console)
+    elif isinstance(answer, ShareLink):
+        # As it is: markup or a line break would make another address of it.
+        print(visible(answer.url), file=at.console.file)
+    elif operation.answer and answer is not True:
+        show_record(answer, at.console)
+
+
+async def _pay(at: Session, operation: Operation[Any], request: dict[str, Json]) -> Document:
     """Ask, then send once; say what is known of the cost and invent nothing."""
     video_id = getattr(at.args, "id", None)
     if video_id is not None:
@@ -54,14 +122,6 @@ async def pay(at: Session, operation: Operation[Any], request: dict[str, Json]) 
     wait = suggest("video show", str(plain(made.video_id)), "--wait")
     at.console.print(f"`{wait}` waits for its video")
     return {**document_of(made), "operation": operation.name, "quoted": None}
-
-
-# Sends what is sent once: a paid call without a key, or one that would leave a second thing.
-#
-# The one way out for every operation of class ONCE (specification, section 4: none of them takes
-# an idempotency key). A paid one is in the ledger before it leaves, and stays there as unsettled
-# until its outcome was told or a person has settled it: what nobody was told would be typed again.
-# When its answer is lost, what has changed since before the call is looked for.
 
 
 T = TypeVar("T")
@@ -88,8 +148,8 @@ async def pay_once(at: Session, call: UnkeyedCall) -> Created | Started:
     """Return what the service answers; it is asked once, whatever the outcome.
 
     When its answer is lost, what shows that it was carried out is looked for. Raises SpendRefused,
-    and sends nothing, while an earlier such call is not settled; Unsettled when nobody knows
-    whether this one was carried out; the client's own errors when it was not.
+    and sends nothing, while an earlier such call is not settled; Unsettled when it is
+    not known whether this one was carried out; the client's own errors when it was not.
     """
     assert at.ledger is not None, "a verb that pays has a ledger"
     find = await _watch(at, call)
@@ -121,7 +181,7 @@ async def pay_once(at: Session, call: UnkeyedCall) -> Created | Started:
 async def send_once(operation: Operation[T], send: Callable[[], Awaitable[T]], doubt: Doubt) -> T:
     """Return what `send` returns; raise what `doubt` makes of the words, should that be unknown.
 
-    Somebody who stops waiting for the answer does not know the outcome either.
+    A person who stops waiting for the answer does not know the outcome either.
     """
     sending = asyncio.ensure_future(send())
     try:
