@@ -22,7 +22,7 @@ _MORE: Mapping[str, Mapping[str, Any]] = {
     "create": {
         "--draft": {"action": _ON, "help": "make it, but do not render it yet"},
         "--another": {"type": int, "default": 1, "metavar": "N", "help": "make the Nth video of "
-                      "this very request"},
+                      "the same request"},
         "--max-credits": {"metavar": "N", "help": "refuse a higher or unknown price"},
     },
     "list": {"--limit": {"type": int, "default": 20, "metavar": "N", "help": "default 20"}},

@@ -129,12 +129,12 @@ _SHAPE, _LANGUAGE = Field("aspect_ratio", "9:16, 1:1 or 16:9"), Field("language"
 _VOICE = Field("voice_id", "id of a voice")
 _CHARACTER = Field("character_id", "id of a character", "--character N")
 _CLIP = (_TITLE, _TOPIC, _SHAPE, _LANGUAGE, _VOICE)
-_NARRATION = Field("narration", "the new words", "--narration TEXT|@FILE")
+_NARRATION = Field("narration", "what is said in it", "--narration TEXT|@FILE")
 _CLIP_URL = Field("clip", "address of the clip", "CLIP")
 _NAME = Field("name", "a name for it")
 _EVENTS = Field("events", "such as video.ready", "--event KIND", many=True)
 _REQUEST = (
-    Field("tool", "the service writes the script", "--tool ID"),
+    Field("tool", "tool that writes the script", "--tool ID"),
     Field("fields", "an input of the tool", "--field NAME=TEXT", many=True),
     Field("script", "your script: JSON, or text", "--script FILE|-"),
     Field("duration_seconds", "target length", "--duration SECONDS"),
@@ -145,7 +145,7 @@ _REQUEST = (
 
 # Videos (specification, section 4).
 CREATE = Operation("create", "POST", "/videos", "write", K, Created.read,
-    "make a video: quoted, asked, sent under a key", _REQUEST, makes=True,
+    "make a video; shows the price, asks, and pays once", _REQUEST, makes=True,
     conflict="the same request is still being worked on")
 ESTIMATE = Operation("estimate", "POST", "/videos/estimate", "read", R, Quote.read,
     "show what a video would cost; free", _REQUEST)
@@ -195,7 +195,7 @@ ANIMATE = Operation("image-to-video", "POST", "/videos/image-to-video", "ai", N,
     fields=(Field("image", "address of the image", "IMAGE"), _NARRATION, *_CLIP,
             Field("duration_seconds", "length: 5 or 10 seconds", "--seconds N")))
 AVATAR = Operation("talking-avatar", "POST", "/videos/talking-avatar", "ai", N, Created.read,
-    "have your own recorded clip speak a new script", verb="avatar", makes=True,
+    "make your own recorded clip speak a new script", verb="avatar", makes=True,
     fields=(_CLIP_URL, Field("script", "what it says", "--script SCRIPT|@FILE", True), *_CLIP))
 SWAP = Operation("character-swap", "POST", "/videos/character-swap", "ai", N, Created.read,
     "put a character, or the person in photos, into a clip", verb="swap", makes=True,
@@ -226,7 +226,7 @@ DELETE_WEBHOOK = Operation("delete webhook", "DELETE", "/webhooks/{id}", "write"
     "end a subscription", asks="Delete {id}? Its secret is lost with it.", says="{id}: deleted",
     answer="deleted")
 TEST_WEBHOOK = Operation("test webhook", "POST", "/webhooks/{id}/test", "write", G, answers.opaque,
-    "have a signed ping sent", answer="result", says="{id}: a ping was asked for; the service says")
+    "send a signed test ping", answer="result", says="{id}: test ping requested; the answer:")
 DELIVERIES = Operation("deliveries", "GET", "/webhooks/{id}/deliveries", "read", R, answers.entries,
     "list the last 50 delivery attempts", answer="deliveries", columns=DELIVERY)
 # fmt: on

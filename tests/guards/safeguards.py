@@ -426,6 +426,13 @@ MUTATIONS = (
         RUN_LEASES,
     ),
     Mutation(
+        "a command that pays without a quote asks first",
+        "tasks/service/operations.py",
+        "self.money in (Money.KEYED, Money.ONCE)",
+        "self.money is Money.KEYED",
+        ("tests/unit/direct/test_table.py",),
+    ),
+    Mutation(
         "a call without a key is not sent again by the client",
         "tasks/service/failures.py",
         "Outcome.LOST: (A, A, A, Q),",
