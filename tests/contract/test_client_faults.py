@@ -16,6 +16,7 @@ from tests.contract.sandboxes import (
     new_key,
     plan_fault,
 )
+from tests.unit.service.asked import subscribe
 
 pytestmark = pytest.mark.xdist_group("client")
 
@@ -82,9 +83,7 @@ async def test_a_clip_without_a_key_is_sent_once_and_told_as_unknown(service, fa
         ("voice", lambda s, video_id: s.ask(ops.VOICE, video_id, {"voice_id": "v"})),
         (
             "webhooks_create",
-            lambda s, _: s.ask(
-                ops.CREATE_WEBHOOK, body={"url": "http://127.0.0.1:9/", "events": ["video.ready"]}
-            ),
+            lambda s, _: subscribe(s, "http://127.0.0.1:9/"),
         ),
     ],
 )

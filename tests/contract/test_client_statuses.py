@@ -27,7 +27,7 @@ from tests.contract.sandboxes import (
     made,
     new_key,
 )
-from tests.unit.service.asked import ASKED
+from tests.unit.service.asked import ASKED, subscribe
 
 pytestmark = pytest.mark.xdist_group("client")
 
@@ -84,7 +84,7 @@ async def test_400_a_brief_or_script_that_is_not_one(service, bad):
 async def test_400_a_subscription_with_a_bad_address_or_event(running_with, url, events):
     async with client(running_with("--time-scale", "600", "--credits", "0")) as service:
         with pytest.raises(BadRequest):
-            await service.ask(ops.CREATE_WEBHOOK, body={"url": url, "events": events})
+            await subscribe(service, url, events)
         assert url not in [hook.url for hook in await service.ask(ops.LIST_WEBHOOKS)]
 
 

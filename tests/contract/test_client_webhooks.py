@@ -10,6 +10,7 @@ import pytest
 from callsheet.tasks.service import operations as ops
 from tests.contract.sandbox.receiver import receiving, status
 from tests.contract.sandboxes import finished, made, new_key
+from tests.unit.service.asked import subscribe
 
 pytestmark = pytest.mark.xdist_group("client")
 
@@ -18,9 +19,7 @@ WITHIN = 30.0
 
 async def test_a_finished_video_is_told_under_the_secret_of_the_subscription(service):
     with receiving() as receiver:
-        hook = await service.ask(
-            ops.CREATE_WEBHOOK, body={"url": receiver.url, "events": ["video.ready"]}
-        )
+        hook = await subscribe(service, receiver.url)
         video_id = (await made(service, new_key())).video_id
         (got,) = await asyncio.to_thread(receiver.wait, 1)
         await service.ask(ops.DELETE_WEBHOOK, hook.id)
@@ -36,9 +35,7 @@ async def test_a_finished_video_is_told_under_the_secret_of_the_subscription(ser
 
 async def test_a_ping_can_be_told_from_a_real_event(service):
     with receiving() as receiver:
-        hook = await service.ask(
-            ops.CREATE_WEBHOOK, body={"url": receiver.url, "events": ["video.ready"]}
-        )
+        hook = await subscribe(service, receiver.url)
         assert await service.ask(ops.TEST_WEBHOOK, hook.id)
         (got,) = await asyncio.to_thread(receiver.wait, 1)
         await service.ask(ops.DELETE_WEBHOOK, hook.id)
@@ -49,9 +46,7 @@ async def test_a_ping_can_be_told_from_a_real_event(service):
 async def test_attempts_are_listed_with_the_repeated_ones(service):
     with receiving() as receiver:
         receiver.answer = status(500)
-        hook = await service.ask(
-            ops.CREATE_WEBHOOK, body={"url": receiver.url, "events": ["video.ready"]}
-        )
+        hook = await subscribe(service, receiver.url)
         await made(service, new_key())
         first, second = (await asyncio.to_thread(receiver.wait, 2))[:2]
         receiver.answer = status(204)
@@ -66,9 +61,7 @@ async def test_attempts_are_listed_with_the_repeated_ones(service):
 async def test_after_twenty_failures_it_is_off_until_the_client_turns_it_on(service):
     with receiving() as receiver:
         receiver.answer = status(410)
-        hook = await service.ask(
-            ops.CREATE_WEBHOOK, body={"url": receiver.url, "events": ["video.ready"]}
-        )
+        hook = await subscribe(service, receiver.url)
         await asyncio.gather(*(made(service, new_key()) for _ in range(20)))
         await asyncio.to_thread(receiver.wait, 20)
         until = time.monotonic() + WITHIN

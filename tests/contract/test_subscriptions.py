@@ -43,6 +43,7 @@ from tests.contract.sandboxes import (
     plan_fault,
 )
 from tests.contract.subscribing import SHORT, Place, free_port, place
+from tests.unit.service.asked import subscribe
 
 pytestmark = pytest.mark.xdist_group("client")
 
@@ -159,9 +160,7 @@ async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
     )
     keep_webhook_secret(here.at.folder, held)
     await here.at.ledger.write(partial(plan_subscription, planned=planned))
-    lost = await here.at.service.ask(
-        ops.CREATE_WEBHOOK, body={"url": planned.url, "events": ["video.ready"]}
-    )
+    lost = await subscribe(here.at.service, planned.url)
     async with here.receiver():
         status = await here.ensure()
 
@@ -396,9 +395,7 @@ async def test_a_host_that_changed_its_name_keeps_its_webhook(here: Place):
         (entry,) = await here.entries()
         nonce = new_nonce()
         # Planned under a name this host has no more, then made and kept here.
-        hook = await here.at.service.ask(
-            ops.CREATE_WEBHOOK, body={"url": here.at.prefix + nonce, "events": ["video.ready"]}
-        )
+        hook = await subscribe(here.at.service, here.at.prefix + nonce)
         older = replace(
             entry, nonce=nonce, url=here.at.prefix + nonce, place="gone:/x", webhook_id=hook.id,
             made_at=time.time() + 1,
@@ -493,20 +490,9 @@ async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here: Place):
 
 async def test_webhooks_of_others_are_left_alone(here: Place):
     service = here.at.service
-    by_hand = await service.ask(
-        ops.CREATE_WEBHOOK, body={"url": here.at.prefix + "made-by-hand", "events": ["video.ready"]}
-    )
-    deeper = await service.ask(
-        ops.CREATE_WEBHOOK,
-        body={"url": f"{here.at.prefix}team/{new_nonce()}", "events": ["video.ready"]},
-    )
-    beside = await service.ask(
-        ops.CREATE_WEBHOOK,
-        body={
-            "url": here.at.prefix.replace("/hooks/", f"/hooks-2/{new_nonce()}"),
-            "events": ["video.ready"],
-        },
-    )
+    by_hand = await subscribe(service, here.at.prefix + "made-by-hand")
+    deeper = await subscribe(service, f"{here.at.prefix}team/{new_nonce()}")
+    beside = await subscribe(service, here.at.prefix.replace("/hooks/", f"/hooks-2/{new_nonce()}"))
     async with here.receiver():
         status = await here.ensure()
         rotated = await rotate_subscription(replace(here.at, sleep=briefly))
@@ -542,9 +528,7 @@ async def test_a_service_in_trouble_is_a_trouble(here: Place, running: dict, on:
 
 async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening: Opening):
     url = here.at.prefix.rstrip("/")
-    hook = await here.at.service.ask(
-        ops.CREATE_WEBHOOK, body={"url": url, "events": ["video.ready"]}
-    )
+    hook = await subscribe(here.at.service, url)
     given = {"CALLSHEET_WEBHOOK_SECRET": str(hook.secret)}
     async with opening("there", more=given) as there:
         silent = await there.ensure(SHORT)

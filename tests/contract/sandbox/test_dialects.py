@@ -13,6 +13,7 @@ from callsheet.tasks.runtime.errors import Conflict, NotFound
 from callsheet.tasks.service import VideoService
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.briefs import canonical_json
+from tests.unit.service.asked import subscribe
 
 REQUEST = {
     "script": {"scenes": [{"text": "Here is the lighthouse."}]},
@@ -97,10 +98,7 @@ async def test_our_client_looks_at_what_else_there_is(speaking: Any) -> None:
     async with client(speaking) as service:
         body = frozen("else", start_generation=False)
         video = (await service.create(body, key="else")).video_id
-        made = await service.ask(
-            ops.CREATE_WEBHOOK,
-            body={"url": "https://hooks.example.com/callsheet", "events": ["video.ready"]},
-        )
+        made = await subscribe(service, "https://hooks.example.com/callsheet")
         assert made.secret
         assert [one.id for one in await service.ask(ops.LIST_WEBHOOKS)] == [made.id]
         changed = await service.ask(ops.EDIT_WEBHOOK, made.id, {"is_active": False})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from callsheet.tasks.service import OPERATIONS, VideoService
-from callsheet.tasks.service.operations import Money
+from callsheet.tasks.service import OPERATIONS, VideoService, Webhook
+from callsheet.tasks.service.operations import CREATE_WEBHOOK, Money
 
 READ, KEYED, GENTLE, ONCE = Money.READ, Money.KEYED, Money.GENTLE, Money.ONCE
 CLIP = b'{"made":"of this"}'
@@ -119,3 +119,11 @@ ASKED = {
 }
 # fmt: on
 TABLE = {name: (one.method, one.path, one.scope, one.money) for name, one in ASKED.items()}
+
+
+async def subscribe(
+    service: VideoService, url: str, events: Sequence[str] = ("video.ready",)
+) -> Webhook:
+    """Make a subscription, to ready videos unless told."""
+    body = {"url": url, "events": list(events)}
+    return await service.ask(CREATE_WEBHOOK, body=body)

@@ -28,7 +28,7 @@ from callsheet.tasks.service import operations as ops
 from callsheet.tasks.service.bodies import body_of
 from callsheet.tasks.values.requests import ImageToVideo
 from tests.named_tests import ROOT, missing
-from tests.unit.service.asked import ASKED, TABLE
+from tests.unit.service.asked import ASKED, TABLE, subscribe
 from tests.unit.service.holes import HOLES
 
 KEY = "cs1_k"
@@ -327,9 +327,7 @@ def test_deleting_what_is_generating():
 async def test_event_kinds(talk):
     hook = {"id": "wh_1", "events": ["video.ready", "video.gone"]}
     service, seen = talk((201, hook))
-    made = await service.ask(
-        ops.CREATE_WEBHOOK, body={"url": "https://r.test/h", "events": ["video.ready"]}
-    )
+    made = await subscribe(service, "https://r.test/h")
     assert json.loads(seen[0].content)["events"] == ["video.ready"]
     assert made.events == ("video.ready", "video.gone")
 

@@ -14,6 +14,7 @@ from callsheet.tasks.runtime.errors import (
 )
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.service import operations as ops
+from tests.unit.service.asked import subscribe
 
 HOOK = {
     "id": "wh_1",
@@ -55,9 +56,7 @@ async def test_a_subscription_is_read_in_any_envelope(talk, wrap):
 )
 async def test_its_id_is_found_under_any_name(talk, record):
     service, _ = talk((201, enveloped(record | {"secret": "whsec_named"})))
-    hook = await service.ask(
-        ops.CREATE_WEBHOOK, body={"url": "https://r.test/h", "events": ["video.ready"]}
-    )
+    hook = await subscribe(service, "https://r.test/h")
     assert (hook.id, hook.secret) == ("wh_1", "whsec_named")
 
 
@@ -79,9 +78,7 @@ async def test_without_one_certain_id_the_shape_is_wrong(talk, record):
 )
 async def test_the_secret_is_given_once_and_shown_nowhere(talk, body):
     service, _ = talk((201, body))
-    hook = await service.ask(
-        ops.CREATE_WEBHOOK, body={"url": "https://r.test/hook", "events": ["video.ready"]}
-    )
+    hook = await subscribe(service, "https://r.test/hook")
     assert hook.secret == "plain0canary0words"
     assert "canary" not in repr(hook)
     assert "canary" not in repr(hook.raw)
@@ -156,9 +153,7 @@ async def test_a_bad_address_is_told_in_the_services_words(talk):
     error = {"message": "url must be public", "code": "invalid_url", "retryable": False}
     service, seen = talk((400, {"data": None, "error": error, "meta": {}}))
     with pytest.raises(BadRequest, match=r"create webhook was refused \(400\): url must be public"):
-        await service.ask(
-            ops.CREATE_WEBHOOK, body={"url": "http://10.0.0.1/", "events": ["video.ready"]}
-        )
+        await subscribe(service, "http://10.0.0.1/")
     assert len(seen) == 1
 
 
