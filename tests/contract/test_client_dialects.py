@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from callsheet.tasks.runtime.errors import Conflict, NotFound
+from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.briefs import canonical_json
 from callsheet.tasks.values.catalog import PARTS, Catalogue
 from tests.contract.sandboxes import CLIPS, REQUEST, endless, finished, made, new_key, plan_fault
@@ -80,10 +81,10 @@ async def test_cancelling(spoken, speaking):
 async def test_editing_and_deleting(spoken):
     created = await made(spoken, new_key(), start_generation=False)
     assert created.status == "draft"
-    edited = await spoken.edit(created.video_id, {"title": "Fyren på ön"})
+    edited = await spoken.ask(ops.EDIT, created.video_id, {"title": "Fyren på ön"})
     assert edited is not None
     assert (edited.id, edited.status) == (created.video_id, "draft")
-    await spoken.delete(created.video_id)
+    await spoken.ask(ops.DELETE, created.video_id)
     with pytest.raises(NotFound):
         await spoken.get(created.video_id)
 
@@ -92,25 +93,25 @@ async def test_remakes_of_a_video(spoken):
     video_id = (await made(spoken, new_key())).video_id
     first = await at(await finished(spoken, video_id))
     for remake in (
-        lambda: spoken.regenerate_scene(video_id, 2, {"narration": "The sea is calm."}),
-        lambda: spoken.change_voice(video_id, {"voice_id": "another"}),
-        lambda: spoken.render(video_id, {}),
-        lambda: spoken.generate(video_id),
+        lambda: spoken.ask(ops.SCENE, video_id, {"narration": "The sea is calm."}, scene=2),
+        lambda: spoken.ask(ops.VOICE, video_id, {"voice_id": "another"}),
+        lambda: spoken.ask(ops.RENDER, video_id, {}),
+        lambda: spoken.ask(ops.GENERATE, video_id),
     ):
         before = await spoken.renders(video_id)
         started = await remake()
         assert started.video_id == video_id
         await finished(spoken, video_id)
         assert await spoken.renders(video_id) != before
-    assert await spoken.render_progress(video_id) is not None
-    assert await spoken.voice_progress(video_id) is not None
+    assert await spoken.ask(ops.RENDER_PROGRESS, video_id) is not None
+    assert await spoken.ask(ops.VOICE_PROGRESS, video_id) is not None
     assert (await at(await finished(spoken, video_id)))[4:8] == first[4:8]
 
 
 async def test_a_share_link_needs_no_key(spoken):
     created = await made(spoken, new_key())
     await finished(spoken, created.video_id)
-    link = await spoken.share(created.video_id)
+    link = await spoken.ask(ops.SHARE, created.video_id)
     assert (await at(link.url))[4:8] == b"ftyp"
 
 
@@ -143,17 +144,21 @@ async def test_the_credits_that_are_left(spoken, speaking):
 
 async def test_the_life_of_a_subscription(spoken):
     here = f"http://127.0.0.1:9/{uuid.uuid4().hex}"
-    hook = await spoken.create_webhook(here, ["video.ready"], {"name": "ours"})
+    hook = await spoken.ask(
+        ops.CREATE_WEBHOOK, body={"url": here, "events": ["video.ready"], "name": "ours"}
+    )
     assert hook.id.startswith("wh_")
     assert hook.secret
     assert (hook.url, hook.events, hook.name) == (here, ("video.ready",), "ours")
-    seen = await spoken.get_webhook(hook.id)
+    seen = await spoken.ask(ops.GET_WEBHOOK, hook.id)
     assert (seen.id, seen.url, seen.is_active, seen.secret) == (hook.id, here, True, None)
-    assert hook.id in [one.id for one in await spoken.list_webhooks()]
-    assert not (await spoken.edit_webhook(hook.id, {"is_active": False})).is_active
-    assert (await spoken.edit_webhook(hook.id, {"is_active": True, "name": "n"})).name == "n"
-    assert await spoken.test_webhook(hook.id) is not None
-    assert len(await spoken.deliveries(hook.id)) == 1
-    await spoken.delete_webhook(hook.id)
+    assert hook.id in [one.id for one in await spoken.ask(ops.LIST_WEBHOOKS)]
+    assert not (await spoken.ask(ops.EDIT_WEBHOOK, hook.id, {"is_active": False})).is_active
+    assert (
+        await spoken.ask(ops.EDIT_WEBHOOK, hook.id, {"is_active": True, "name": "n"})
+    ).name == "n"
+    assert await spoken.ask(ops.TEST_WEBHOOK, hook.id) is not None
+    assert len(await spoken.ask(ops.DELIVERIES, hook.id)) == 1
+    await spoken.ask(ops.DELETE_WEBHOOK, hook.id)
     with pytest.raises(NotFound):
-        await spoken.get_webhook(hook.id)
+        await spoken.ask(ops.GET_WEBHOOK, hook.id)
