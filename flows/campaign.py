@@ -60,7 +60,7 @@ async def run_campaign(
     retire: bool = False,
     pay_again: bool = False,
     workers: int | None = None,
-    needs_person: NeedsPerson | None = None,
+    needs_person: NeedsPerson = "failed",
     profile: str | None = None,
 ) -> CampaignResult:
     """Run a campaign from its sheet.
@@ -106,7 +106,7 @@ async def _run(
     options: RunOptions,
     approve: Approve,
     saved: Path | None,
-    needs_person: NeedsPerson | None,
+    needs_person: NeedsPerson,
     profile: str | None,
 ) -> State[Any]:
     """Run a campaign, or go along with the run that is open already, and show how far it is."""
@@ -115,15 +115,13 @@ async def _run(
     settings = (
         already.at.settings if already else load_settings(profile=profile, sheet=options.sheet)
     )
-    if needs_person is not None:
-        settings = settings.model_copy(update={"prefect_needs_person": needs_person})
     if already is None:
         options = _whole(options, saved, settings)
         suggest_for(profile, flow=True)
     door = Consent(approve, saved=saved)
     if options.workers is not None:
         door.find_starter = partial(worker_runs, profile)
-    return await end(await run_sheet(options, settings, door, AS_TASKS), settings)
+    return await end(await run_sheet(options, settings, door, AS_TASKS), needs_person)
 
 
 def _whole(options: RunOptions, saved: Path | None, settings: Settings) -> RunOptions:
@@ -166,4 +164,4 @@ async def run_of(
         raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
     choosing = partial(choose, campaign=found)
     door = door or ShownDoor()
-    return await end(await run_rows(found, choosing, options, settings, door, AS_TASKS), settings)
+    return await end(await run_rows(found, choosing, options, settings, door, AS_TASKS))

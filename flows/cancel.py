@@ -115,5 +115,5 @@ async def _told(
     get_run_logger().info(words)
     document = {"campaign": campaign.name, "released": as_number(released), "exit": status}
     if status == 3:
-        return needs_person(words, document, settings)
+        return needs_person(words, document)
     return Completed(name=NAMES.get(status, "Completed"), message=words, data=document)

@@ -19,6 +19,7 @@ from prefect.exceptions import Abort, CancelledRun, Pause, PrefectException
 from prefect.states import Cancelled, Completed, Failed, Scheduled
 
 from callsheet.flows.interface import QUESTION
+from callsheet.flows.interface import NeedsPerson as NeedsPersonEnds
 from callsheet.flows.shown import publish_problems, publish_report, showing
 from callsheet.flows.shown.artifacts import key_of, out_of_the_way, put_words
 from callsheet.tasks.aftercare.cancel import cancel_approved, cancel_rest, words_of_rest
@@ -27,7 +28,6 @@ from callsheet.tasks.campaign.steps import report_step
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import tally_of
 from callsheet.tasks.runtime.errors import CallsheetError, NeedsPerson, NotApproved, Parked
-from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import as_number
 
 # How flow runs end: in states that alarms can use, and without a traceback where nothing broke.
@@ -69,29 +69,31 @@ async def ended(run: Awaitable[State[Any]]) -> State[Any]:
         return refusal(error, await publish_problems(error))
 
 
-async def end(outcome: RunOutcome, settings: Settings) -> State[Any]:
+async def end(outcome: RunOutcome, needs: NeedsPersonEnds = "failed") -> State[Any]:
     """Return the state for an outcome; one that is parked is called back by Prefect if it can."""
     if outcome.exit_status == 5:
         words = "; ".join(filter(None, (outcome.words, counts(outcome))))
         return await park(words, outcome.parked_until, data=outcome.as_json())
-    return ending(outcome, settings)
+    return ending(outcome, needs)
 
 
-def ending(outcome: RunOutcome, settings: Settings) -> State[Any]:
+def ending(outcome: RunOutcome, needs: NeedsPersonEnds = "failed") -> State[Any]:
     """Return the state for an outcome, in a flow whose runs something else calls back."""
     document, words = outcome.as_json(), counts(outcome)
     if outcome.exit_status == 3:
-        return needs_person(words, document, settings)
+        return needs_person(words, document, needs)
     name = NAMES.get(outcome.exit_status, "Completed")
     return Completed(name=name, message=words, data=document)
 
 
-def needs_person(words: str, document: dict[str, Any], settings: Settings) -> State[Any]:
-    """Return the state of a run after which a person is needed: failed, or as it is set.
+def needs_person(
+    words: str, document: dict[str, Any], needs: NeedsPersonEnds = "failed"
+) -> State[Any]:
+    """Return the state of a run after which a person is needed: failed, or as `needs` says.
 
     Whoever asks for the result of a failed one gets a `NeedsPerson` with the document.
     """
-    if settings.prefect_needs_person == "completed":
+    if needs == "completed":
         return Completed(name=NAMES[3], message=words, data=document)
     error = NeedsPerson(words)
     error.document = document

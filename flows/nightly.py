@@ -140,7 +140,7 @@ async def _sweep(
             stopped=lambda: night.stopped,
         )
         await publish_night(inbox, report)
-    return ending(report, settings)
+    return ending(report)
 
 
 def _find(named: str, nights: str | None, settings: Settings) -> Inbox:
@@ -220,7 +220,7 @@ async def publish_night(inbox: Inbox, report: NightReport) -> None:
     )
 
 
-def ending(report: NightReport, settings: Settings) -> State[Any]:
+def ending(report: NightReport) -> State[Any]:
     """Return the state that a night ends in: that of its worst sheet.
 
     What waits for an approval, or is parked, is no alarm: the notice asks, the next night goes on.
@@ -234,7 +234,7 @@ def ending(report: NightReport, settings: Settings) -> State[Any]:
         error.document = document
         return Failed(name=NAMES.get(status, "Failed"), message=words, data=error)
     if status == 3:
-        return needs_person(words, document, settings)
+        return needs_person(words, document)
     if status == 4:
         return not_approved(words, document)
     return Completed(name=NAMES.get(status, "Completed"), message=words, data=document)

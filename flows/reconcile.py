@@ -60,7 +60,7 @@ async def _reconcile(campaign: str | None, profile: str | None) -> State[Any]:
     )
     kinds = ", ".join(f"{n} {kind}" for kind, n in names_of(comparison.differences).items())
     if comparison.exit_status:
-        return needs_person(kinds, comparison.as_json(), settings)
+        return needs_person(kinds, comparison.as_json())
     return Completed(message=kinds or "nothing differs", data=comparison.as_json())
 
 
@@ -77,6 +77,6 @@ async def _compare(campaign: str | None, settings: Settings) -> Comparison:
                 service,
                 organisation_of(settings),
                 campaign=only,
-                at_once=settings.watches,
+                at_once=settings.polls_at_once,
                 failed=settings.failed_words,
             )

@@ -100,7 +100,7 @@ async def _carry(run: str, profile: str | None) -> State[Any]:
         return attended("another process is running it, or it has finished")
     if end.outcome is not None and end.exit_status in (0, 3, 5):
         # What is parked is taken up again by the board.
-        return ending(end.outcome, settings)
+        return ending(end.outcome)
     name, words = NAMES.get(end.exit_status, "Failed"), end.words
     if end.exit_status == 5:
         return Completed(name=name, message=words, data={})

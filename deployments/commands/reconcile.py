@@ -52,7 +52,7 @@ async def _reconcile(args: Namespace) -> Comparison:
                     organisation_of(settings),
                     campaign=campaign,
                     briefs=briefs,
-                    at_once=settings.watches,
+                    at_once=settings.polls_at_once,
                     failed=settings.failed_words,
                 )
             except ServiceError as error:

@@ -45,7 +45,7 @@ async def _verify(args: Namespace) -> Audit:
             chosen=chosen,
             store=open_store(settings.store).address,
             spool=settings.spool,
-            at_once=settings.deliveries,
+            at_once=settings.at_once,
             quick=args.quick,
             pictures=settings.pictures,
         )

@@ -10,7 +10,6 @@ import logging
 import re
 import unicodedata
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import aclosing
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import wraps
@@ -35,9 +34,7 @@ from callsheet.tasks.runtime.errors import CallsheetError, Problem, SheetError, 
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.store.addresses import SignedAddresses, disposition_of
 from callsheet.tasks.values.amounts import count
-from callsheet.tasks.values.locations import is_object
 
 # Artifacts of Prefect's: under which key they are found, and what stands in them.
 #
@@ -227,26 +224,18 @@ class VideoLinks:
         board = self.settings.board_url
         return None if board is None else f"{board}/c/{_part(self.campaign)}"
 
-    async def videos(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return what to show of the video of each row (its `row_document`): a link, or where it
-        is.
+    def videos(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return what to show of the video of each row (its `row_document`): a link to the board,
+        or where it is.
 
-        A signed address is shown only where the settings say so: whoever sees Prefect's page could
-        watch the video by it.
+        Never a signed address: whoever sees Prefect's page could watch the video by it.
         """
-        found = [_video(row) for row in rows]
-        if self.settings.video_links != "signed":
-            return [self._cell(row, uri) for row, uri in zip(rows, found, strict=True)]
-        async with aclosing(SignedAddresses()) as addresses:
-            return [await _signed(addresses, uri) for uri in found]
+        return [self._cell(row, _video(row)) for row in rows]
 
     def _cell(self, row: Mapping[str, Any], uri: str | None) -> str:
         if uri is None:
             return self._page(row["row"])
-        published = self.settings.video_links
         below = uri.removeprefix(self.store.rstrip("/") + "/")
-        if published is not None and below != uri:
-            return link(VIDEO, f"{published}/{quote(below)}")
         if self.board is not None:
             # Its player, and not the file: whoever is not logged in is asked to.
             return link(VIDEO, f"{self.board}/videos?open={_part(row['row'])}")
@@ -258,15 +247,6 @@ class VideoLinks:
 
 def _video(row: Mapping[str, Any]) -> str | None:
     return next((file["uri"] for file in row["deliveries"] if file["kind"] == "mp4"), None)
-
-
-async def _signed(addresses: SignedAddresses, uri: str | None) -> str:
-    if uri is None or not is_object(uri):
-        return cell(uri or "")
-    name = PurePosixPath(uri).name
-    shown = disposition_of(name, download=False)
-    sign = addresses.sign(uri, content_type="video/mp4", disposition=shown, lasting=SIGNED_FOR)
-    return link(VIDEO, await sign)
 
 
 def _part(name: str) -> str:

@@ -139,7 +139,7 @@ async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
         numbers = [row.id for row in page]
         stand = partial(row_documents, campaign_id=run.campaign.id, numbers=numbers)
         said = list(map(await run.at.ledger.read(stand), page))
-        videos = await places.videos(said)
+        videos = places.videos(said)
         table += (
             {
                 "row": cell(row["row"]),

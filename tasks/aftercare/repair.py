@@ -58,7 +58,7 @@ MARK = 12
 
 async def repair(audit: Audit, at: Context, places: Places) -> Audit:
     """Bring back what can be, several files at a time; the rest says why it was left."""
-    slots = asyncio.Semaphore(at.settings.deliveries)
+    slots = asyncio.Semaphore(at.settings.at_once)
 
     async def mend(one: AuditedFile) -> AuditedFile:
         if one.sound or one.verdict == "unknown":
@@ -184,7 +184,7 @@ async def _record(one: AuditedFile, file: Delivered, words: str, at: Context) ->
 
 async def repair_pictures(audit: Audit, at: Context, places: Places) -> Audit:
     """Make the pictures of bare videos, several at a time; return the audit with what was made."""
-    slots = asyncio.Semaphore(at.settings.deliveries)
+    slots = asyncio.Semaphore(at.settings.at_once)
 
     async def make(one: BareVideo) -> BareVideo:
         async with slots:

@@ -72,7 +72,7 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
     """
     spent = await at.ledger.read(partial(figures_of, campaign_id=campaign.id))
     said = await at.ledger.read(partial(last_reviews, campaign_id=campaign.id))
-    prices = await ask_prices(at.service, rows, at_once=at.settings.quotes, clock=at.clock)
+    prices = await ask_prices(at.service, rows, at_once=at.settings.polls_at_once, clock=at.clock)
 
     def offer(row: CampaignRow) -> Offer:
         price, refusal, _ = prices[row.row]

@@ -285,7 +285,7 @@ async def past_takes(
         partial(takes_of, campaign_id=campaign.id, numbers=numbers)
     ):
         charged[number] += take.charged or 0
-    slots = asyncio.Semaphore(at.settings.watches)
+    slots = asyncio.Semaphore(at.settings.polls_at_once)
 
     async def judge(row: CampaignRow) -> tuple[CampaignRow, PastTake | None]:
         async with slots:

@@ -71,7 +71,7 @@ async def quote_rows(
     asked = await ask_prices(
         at.service,
         unknown,
-        at_once=at.settings.quotes,
+        at_once=at.settings.polls_at_once,
         clock=at.clock,
         keep=keep,
         hold=hold,

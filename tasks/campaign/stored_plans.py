@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -135,7 +136,8 @@ async def plan_with_prices(
         wanted = {line.row for line in plan.spending}
         sheet = await compared(sheet, wanted, settings, ledger=ledger, service=service, clock=clock)
         briefs = [brief for brief in sheet.briefs if brief.row in wanted]
-        prices = await ask_prices(service, briefs, at_once=settings.quotes, clock=clock, tell=tell)
+        ask = partial(ask_prices, at_once=settings.polls_at_once, clock=clock, tell=tell)
+        prices = await ask(service, briefs)
         plan = replace(priced(plan, prices), balance=await ask_balance(service))
         return PricedPlan(sheet, plan, match)
 

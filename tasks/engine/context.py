@@ -167,19 +167,19 @@ async def open_service(settings: Settings, ledger: Ledger | None, clock: UnixClo
 
 def _at_once(settings: Settings) -> int:
     # Quotes are asked for before the engine's lanes are at work.
-    return max(LEAST_AT_ONCE, _workers(settings), settings.quotes)
+    return max(LEAST_AT_ONCE, _workers(settings), settings.polls_at_once)
 
 
 def lanes_of(settings: Settings) -> Mapping[Lane, int]:
     """Return how many workers each lane has."""
     return {
-        "submit": settings.submits,
+        "submit": settings.at_once,
         # A call without a key goes alone, or nobody could tell what a lost answer left behind.
         "submit_unkeyed": 1,
         "search": 1,
-        "poll": settings.watches,
-        "cancel": settings.submits,
-        "deliver": settings.deliveries,
+        "poll": settings.polls_at_once,
+        "cancel": settings.at_once,
+        "deliver": settings.at_once,
     }
 
 
@@ -192,21 +192,21 @@ def fitted(settings: Settings, limit: int | None) -> Settings:
 
     Where that is fewer than were asked for, it is said.
     """
-    lanes = ("submits", "watches", "deliveries", "quotes")
-    needed = OTHER_FILES + 3 * settings.deliveries + max(_workers(settings), settings.quotes)
+    needed = OTHER_FILES + 3 * settings.at_once + max(_workers(settings), settings.polls_at_once)
     if limit is None or needed <= limit:
         return settings
     part = max(0, limit - OTHER_FILES) / (needed - OTHER_FILES)
-    fewer = {lane: max(1, int(part * getattr(settings, lane))) for lane in lanes}
+    fewer = max(1, int(part * settings.at_once))
     log.warning(
-        "this process may have %d files open and its lanes want %d: there are fewer (%s); "
-        "`ulimit -n %d` before it lets them be",
+        "this process may have %d files open, and at_once %d needs %d: it is %d now; "
+        "`ulimit -n %d` before it lets it be",
         limit,
+        settings.at_once,
         needed,
-        ", ".join(f"{lane} {count}" for lane, count in fewer.items()),
+        fewer,
         needed,
     )
-    return settings.model_copy(update=fewer)
+    return settings.model_copy(update={"at_once": fewer})
 
 
 def organisation_of(settings: Settings) -> str:

@@ -97,7 +97,7 @@ class Engine:
         self._workers: list[asyncio.Task[None]] = []
         self._fault: BaseException | None = None
         self._calls = CallsUnderWay()
-        self._spans = RowSpans(at.settings.trace_rows)
+        self._spans = RowSpans()
         self._cancellations = Cancellations(at.ledger, campaign.id)
         self._poll_plan = PollPlan()
         self._polls = Polls(

@@ -104,17 +104,10 @@ def _pool(value: str) -> str | None:
     return value if re.fullmatch(r"[\w.-]{1,200}", value) else None
 
 
-def _video_links(value: str) -> str | None:
-    return value if value == "signed" else service_address(value)
-
-
 Url = Annotated[str, _read(service_address, "not an http(s) address; nothing was spent")]
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 Lease = Annotated[float, _read(_lease, "too short; 1s is the least")]
 Count = Annotated[int, _read(_count, "not a whole number from 1 to 512")]
-Whole = Annotated[
-    int, _read(lambda text: int(text) if text.isdecimal() else None, "not a whole number")
-]
 Truth = Annotated[bool, _read({"yes": True, "no": False}.get, "neither yes nor no")]
 Amount = Annotated[Decimal, _read(parse_credits, "not an amount of credits; nothing was spent")]
 Amounts = Annotated[dict[str, Decimal], BeforeValidator(_amounts)]
@@ -132,10 +125,6 @@ Hidden = Annotated[
 Use = Annotated[
     Literal["auto", "yes", "no"],
     _read({"auto": "auto", "yes": "yes", "no": "no"}.get, "neither auto, yes nor no"),
-]
-NeedsPersonEnds = Annotated[
-    Literal["failed", "completed"],
-    _read({"failed": "failed", "completed": "completed"}.get, "neither failed nor completed"),
 ]
 Cancels = Annotated[
     Literal["unbegun", "all"],
@@ -159,7 +148,6 @@ LogLevel = Annotated[
 Checks = Annotated[frozenset[str], _read(_checks, f"no list of {', '.join(CHECKS)}")]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
 Pool = Annotated[str, _read(_pool, "not of letters, digits, dots, dashes and underscores alone")]
-VideoLinks = Annotated[str, _read(_video_links, "neither signed nor an http(s) address")]
 Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
 Words = Annotated[frozenset[str], _split(",")]
 
@@ -196,10 +184,7 @@ class Settings(BaseModel):
     horizon: Seconds = _setting("24h", "how long the service is trusted to know an idempotency key")
     deadline: Seconds = _setting("3h", "how long a render may take before its row is stalled")
     captions_wait: Seconds = _setting("2m", "how long captions may come later than their video")
-    submits: Count = _setting("8", "creates under way at once")
-    watches: Count = _setting("16", "looks at renders under way at once")
-    deliveries: Count = _setting("8", "downloads under way at once")
-    quotes: Count = _setting("16", "estimates under way at once")
+    at_once: Count = _setting("8", "creates, and downloads, under way at once; polls twice as many")
     failed_words: Words = _setting(
         "failed,failure,error,errored", "statuses of a render that will not come"
     )
@@ -264,19 +249,11 @@ class Settings(BaseModel):
         "`callsheet up` does not run itself callsheet-PROFILE or callsheet-FOLDER",
     )
     prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
-    prefect_needs_person: NeedsPersonEnds = _setting(
-        "failed", "the state of flow runs after which rows need attention: failed or completed"
-    )
     prefect_cancel: Cancels = _setting(
         "unbegun", "what to cancel with a flow run: unbegun rows, or all that is not made yet"
     )
     board_url: Url | None = _setting(
         None, "where people open the board, for links on Prefect's pages and in messages"
-    )
-    video_links: VideoLinks | None = _setting(
-        None,
-        "where a link to a video on Prefect's pages leads: signed, or the address at which the "
-        "store is read; default the board",
     )
     webhook_vendor: Vendor = _setting(
         "Service", "vendor part of the webhook headers' names, X-Service-Signature"
@@ -298,9 +275,6 @@ class Settings(BaseModel):
     metrics_push: Url | None = _setting(
         None, "the push gateway to which every run and night sends its metrics at its end"
     )
-    trace_rows: Whole = _setting(
-        "100", "how many rows of a run have a span of their own, with OpenTelemetry's variables set"
-    )
     #: What OpenTelemetry's own variables ask for: traces, metrics.
     telemetry: frozenset[str] = frozenset()
     #: What `callsheet login` kept for the profile, and the login of these that is in force.
@@ -314,6 +288,11 @@ class Settings(BaseModel):
     remarks: tuple[str, ...] = ()
     #: Where this user's runs are noted, a sheet each; None where nothing is to be noted.
     notes: Path | None = None
+
+    @property
+    def polls_at_once(self) -> int:
+        """How many requests that are free are under way at once: polls, and estimates."""
+        return 2 * self.at_once
 
     @property
     def spool(self) -> Path:

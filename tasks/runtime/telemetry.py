@@ -86,13 +86,14 @@ def _span(tracer: Tracer, name: str, facts: Callable[[], Facts] | None) -> Itera
                 made.set_attributes(_attributes(facts()))
 
 
+#: Rows of a run that have a span of their own.
+TRACED = 100
+
+
 class RowSpans:
-    """Spans of rows in a run: the first so many, and the requests made for these.
+    """Spans of rows in a run: the first so many, and the requests made for these."""
 
-    `most` is how many; 0 for none.
-    """
-
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int = TRACED) -> None:
         self._left = most
         self._under_way: dict[int, Span] = {}
         _left.update(MOST)

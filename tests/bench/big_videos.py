@@ -108,7 +108,7 @@ class _Road:
         """Run a campaign of so many rows."""
         desk = desk_at(self.address, videos, self.folder / name)
         desk.environ |= self.s3.environment() | {"CALLSHEET_STORE": f"{self.s3.address}/here"}
-        desk.environ["CALLSHEET_DELIVERIES"] = str(AT_ONCE)
+        desk.environ["CALLSHEET_AT_ONCE"] = str(AT_ONCE)
         ended = run_sheet(desk)
         return Moved(
             megabytes=self._arrived(videos),

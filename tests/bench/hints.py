@@ -81,7 +81,7 @@ def _run(rows: int, folder: Path, wait: str, renders: Renders) -> Found:
     return found
 
 
-LANES = {"CALLSHEET_SUBMITS": "16", "CALLSHEET_WATCHES": "16", "CALLSHEET_DELIVERIES": "16"}
+LANES = {"CALLSHEET_AT_ONCE": "16"}
 
 
 def _receiver() -> Mapping[str, str]:

@@ -36,7 +36,7 @@ INGRESS = {"enabled": True, "className": "nginx", "host": "videos.example", "tls
 MOST: dict[str, Any] = {
     **LEAST,
     "image": {"digest": "sha256:" + "0" * 64, "pullSecrets": [{"name": "registry"}]},
-    "settings": {**LEAST["settings"], "webhook_url": "https://hooks.example", "submits": 12},
+    "settings": {**LEAST["settings"], "webhook_url": "https://hooks.example", "at_once": 12},
     "env": {"AWS_REGION": "eu-central-1", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.example:4318"},
     "secrets": {
         "name": "callsheet",

@@ -75,7 +75,7 @@ def test_a_key_that_is_held_for_another_body_asks_a_person(production: Productio
         message="This idempotency_key was used before with another body.",
     )
 
-    ended = production.run(CALLSHEET_SUBMITS="1")
+    ended = production.run(CALLSHEET_AT_ONCE="1")
     again = production.run()
 
     assert ended.status == again.status == 3

@@ -30,7 +30,7 @@ def test_two_processes_of_a_ledger_share_what_the_service_allows(tmp_path: Path)
         watched(service.ready["base_url"]) as between,
     ):
         environ = {**service.environ, "CALLSHEET_BASE_URL": between.url}
-        desk = Desk(tmp_path, environ | {"CALLSHEET_SUBMITS": str(SUBMITS)})
+        desk = Desk(tmp_path, environ | {"CALLSHEET_AT_ONCE": str(SUBMITS)})
         (tmp_path / ".callsheet").mkdir()
         runs = []
         for name in ("one", "two"):
@@ -62,7 +62,7 @@ def test_two_processes_of_a_ledger_share_what_the_service_allows(tmp_path: Path)
 def test_a_run_that_waits_for_its_turns_can_be_stopped_and_goes_on_later(tmp_path: Path) -> None:
     limits = ("--rate", "3", "--rate-window", "4", "--credits", "1000000")
     with sandbox(tmp_path / "service", *limits) as service:
-        desk = Desk(tmp_path, service.environ | {"CALLSHEET_SUBMITS": "4"})
+        desk = Desk(tmp_path, service.environ | {"CALLSHEET_AT_ONCE": "4"})
         sheet = desk.sheet("one.csv", simple_sheet(ROWS))
         run = desk.start("run", sheet, "--yes", "--json", "--without-prefect")
         while len(service.bought()) < 4:

@@ -87,7 +87,7 @@ def test_a_second_process_that_hangs_keeps_no_video_from_being_delivered(
     production.asks_for(12)
     settings = {"CALLSHEET_SECOND_PROCESS": "yes", "CALLSHEET_SECOND_PROCESS_TIMEOUT": "1s"}
     # One video after the other: some are left when the process stops.
-    production.desk.environ |= {**settings, "CALLSHEET_DELIVERIES": "1"}
+    production.desk.environ |= {**settings, "CALLSHEET_AT_ONCE": "1"}
     process = production.start()
     production.waits_for(lambda: any(production.videos_in_the_store()))
     (second,) = (

@@ -15,7 +15,7 @@ def test_credits_that_run_out_in_the_middle_hold_the_rest(production: Production
     production.asks_for(3)
     production.service.plan_fault(on="create", nth="2-99", do="no-credits")
 
-    ended = production.run(CALLSHEET_SUBMITS="1")
+    ended = production.run(CALLSHEET_AT_ONCE="1")
 
     assert ended.status == 3
     assert ended.json["rows"] == {"total": 3, "delivered": 1, "held": 2}
@@ -28,7 +28,7 @@ def test_a_key_revoked_in_the_middle_holds_the_rest(production: Production) -> N
     production.asks_for(3)
     production.service.plan_fault(on="create", nth="2-99", do="unauthorized")
 
-    ended = production.run(CALLSHEET_SUBMITS="1")
+    ended = production.run(CALLSHEET_AT_ONCE="1")
 
     assert ended.status == 3
     assert ended.json["rows"] == {"total": 3, "delivered": 1, "held": 2}
@@ -106,7 +106,7 @@ def test_a_limit_is_waited_out_however_its_moment_is_told(
     production.asks_for(2)
     production.service.plan_fault(on="create", nth=1, do="limited", **limit)
 
-    ended = production.run(CALLSHEET_SUBMITS="1")
+    ended = production.run(CALLSHEET_AT_ONCE="1")
 
     assert ended.status == 0, ended.err
     struck = datetime.fromisoformat(production.service.strikes()[-1]["time"]).timestamp()
@@ -142,7 +142,7 @@ def test_a_row_whose_price_cannot_be_asked_is_held_and_the_others_are_made(
     # One row after the other: the second is asked for three times.
     production.service.plan_fault(on="estimate", nth="2-4", do="error-before")
 
-    ended = production.run(CALLSHEET_QUOTES="1")
+    ended = production.run(CALLSHEET_AT_ONCE="1")
 
     assert ended.status == 3
     assert ended.json["rows"] == {"total": 3, "delivered": 2, "held": 1}

@@ -131,7 +131,7 @@ def test_a_render_cancelled_from_outside_is_told_and_its_credits_are_free(
 ) -> None:
     production.asks_for(2)
     production.service.plan_fault(on="render", nth=1, do="never")
-    assert production.run("--max-wait", A_WHILE, CALLSHEET_SUBMITS="1").status == 5
+    assert production.run("--max-wait", A_WHILE, CALLSHEET_AT_ONCE="1").status == 5
     colleague(production.service, "POST", f"videos/{production.row()['video_id']}/cancel")
 
     ended = production.run()

@@ -37,7 +37,7 @@ print(json.dumps(asyncio.run(starter(sys.argv[1]))))
 
 @pytest.fixture
 def page(desk: Desk, server: PrefectServer) -> Iterator[Server]:
-    desk.environ |= {"CALLSHEET_SUBMITS": "1"}
+    desk.environ |= {"CALLSHEET_AT_ONCE": "1"}
     with served(desk, server) as page:
         yield page
 

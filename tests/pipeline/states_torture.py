@@ -116,7 +116,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, server: PrefectServer) -> Ite
         sandbox(tmp_path_factory.mktemp("sandbox"), "--credits", "100000") as service,
         httpx.Client(base_url=server.url, timeout=60) as client,
     ):
-        desk = Desk(folder, {**service.environ, "CALLSHEET_SUBMITS": "1"})
+        desk = Desk(folder, {**service.environ, "CALLSHEET_AT_ONCE": "1"})
         own = {"PREFECT_API_URL": server.url, "PREFECT_HOME": str(folder / "home")}
         environ = {**desk.environment(), **own, "DO_NOT_TRACK": "1", "PWD": str(folder)}
         client.post("/work_pools/", json={"name": "callsheet", "type": "process"})

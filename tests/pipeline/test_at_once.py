@@ -110,7 +110,7 @@ def test_a_run_that_was_stopped_until_its_lease_lapsed_pays_nothing_more(
     desk: Desk, slow: Sandbox, name: str
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(9))
-    desk.environ |= {"CALLSHEET_SUBMITS": "1", "CALLSHEET_LEASE": "2s"}
+    desk.environ |= {"CALLSHEET_AT_ONCE": "1", "CALLSHEET_LEASE": "2s"}
     before = _begun(slow)
     first = desk.start(*RUN, sheet, "--run-budget", "10000")
     _wait_for(lambda: _begun(slow) >= before + 2)
@@ -190,20 +190,19 @@ def _wait_for(met: Callable[[], bool]) -> None:
 def test_with_few_files_there_are_fewer_lanes_and_every_video_is_made(
     desk: Desk, name: str
 ) -> None:
-    lanes = dict.fromkeys(("SUBMITS", "WATCHES", "DELIVERIES", "QUOTES"), "512")
     sheet = desk.sheet(f"{name}.csv", simple_sheet(20))
     done = subprocess.run(
         ["bash", "-c", 'ulimit -n 128 && exec "$@"', "-", *CALLSHEET, "run", sheet, "--yes",
          "--json", "--without-prefect"],
         cwd=desk.folder,
-        env=desk.environment() | {f"CALLSHEET_{lane}": count for lane, count in lanes.items()},
+        env=desk.environment() | {"CALLSHEET_AT_ONCE": "512"},
         capture_output=True,
         text=True,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["rows"] == {"total": 20, "delivered": 20}
-    assert "may have 128 files open and its lanes want 3682: there are fewer" in done.stderr
+    assert "may have 128 files open, and at_once" in done.stderr
 
 
 def test_a_download_that_somebody_else_delivers_and_takes_away_is_made_again(

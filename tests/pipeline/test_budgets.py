@@ -160,7 +160,7 @@ def test_a_price_that_rose_a_little_goes_on(desk: Desk, faulty: Sandbox, name: s
 def test_a_price_that_rises_during_a_run_leaves_its_row_to_a_person(
     desk: Desk, faulty: Sandbox, name: str
 ) -> None:
-    desk.environ |= {"CALLSHEET_QUOTE_AGE": "0s", "CALLSHEET_SUBMITS": "1"}
+    desk.environ |= {"CALLSHEET_QUOTE_AGE": "0s", "CALLSHEET_AT_ONCE": "1"}
     # Two quotes for the plan, one for the first row as it begins; then it is dearer.
     dearer(faulty, "4-99")
 
@@ -197,7 +197,7 @@ def _approved_but_not_begun(desk: Desk, service: Sandbox, name: str) -> str:
     """Stop a run of three rows at its first create: the others are approved, and no more."""
     sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
     service.plan_fault(on="create", do="limited", retry_after=2)
-    hurried = Desk(desk.folder, {**desk.environ, "CALLSHEET_SUBMITS": "1"})
+    hurried = Desk(desk.folder, {**desk.environ, "CALLSHEET_AT_ONCE": "1"})
     ended = hurried.run(sheet, "--max-wait", "1s")
     service.clear_faults()
     assert ended.status == 5, ended.err

@@ -110,7 +110,7 @@ def test_rows_that_wait_for_a_rate_limit_are_cancelled_and_nothing_is_asked_earl
     options = ("--rate", "1", "--rate-window", "600")
     with sandbox(tmp_path / "limited", *options) as limited:
         limited.plan_fault(on="render", do="never")
-        desk = Desk(tmp_path, {**limited.environ, "CALLSHEET_SUBMITS": "2"})
+        desk = Desk(tmp_path, {**limited.environ, "CALLSHEET_AT_ONCE": "2"})
         sheet = desk.sheet(f"{name}.csv", simple_sheet(5))
         process = desk.start("run", sheet, "--yes", "--without-prefect")
         wait(lambda: limited.calls().get("create", 0) >= 2)
@@ -171,7 +171,7 @@ def test_a_create_of_unknown_outcome_stays_until_a_run_has_asked_again(
 
 def test_rows_that_have_not_begun_need_no_service(tmp_path: Path, name: str) -> None:
     with sandbox(tmp_path / "poor", "--credits", "20") as poor:
-        desk = Desk(tmp_path, {**poor.environ, "CALLSHEET_SUBMITS": "1"})
+        desk = Desk(tmp_path, {**poor.environ, "CALLSHEET_AT_ONCE": "1"})
         sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
         desk.run(sheet)
     offline = Desk(tmp_path)

@@ -18,7 +18,6 @@ BAD = "bad,product-launch,Kettle,Bad,5000,9:16\n"
 
 def test_a_run_is_one_trace_with_a_span_a_step_and_some_for_rows(here: Here, name: str) -> None:
     (here.folder / f"{name}.csv").write_text(simple_sheet(4) + BAD)
-    here.monkeypatch.setenv("CALLSHEET_TRACE_ROWS", "2")
     with collector() as collected:
         here.monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collected.url)
         here.monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "team=videos")
@@ -34,7 +33,7 @@ def test_a_run_is_one_trace_with_a_span_a_step_and_some_for_rows(here: Here, nam
     assert [span.name for span in sorted(steps, key=lambda one: one.start_time_unix_nano)
             if span.name in STEPS] == STEPS  # fmt: skip
     rows = {attributes(span)["row"]: span for span in collected.named("row")}
-    assert sorted(rows) == ["r001", "r002"]
+    assert sorted(rows) == ["r001", "r002", "r003", "r004"]
     (produce,) = collected.named("produce")
     assert {span.parent_span_id for span in rows.values()} == {produce.span_id}
 

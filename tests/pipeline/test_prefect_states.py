@@ -122,7 +122,7 @@ def caller(
 ) -> Iterator[Caller]:
     """One process for all tests: it takes seconds to start. Every automation is loaded."""
     folder = tmp_path_factory.mktemp("states")
-    desk = Desk(folder, {**studio.environ, "CALLSHEET_SUBMITS": "1", "PREFECT_API_URL": server.url})
+    desk = Desk(folder, {**studio.environ, "CALLSHEET_AT_ONCE": "1", "PREFECT_API_URL": server.url})
     path = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": IMPORTS}
     with _listener() as (url, told), httpx.Client(base_url=server.url, timeout=30) as client:
         process = subprocess.Popen(

@@ -38,7 +38,7 @@ def test_without_credits_the_rest_is_held_and_what_is_under_way_is_delivered(
 ) -> None:
     # Each video costs 15: two fit.
     with sandbox(tmp_path / "poor", "--credits", "40") as poor:
-        desk = Desk(tmp_path, {**poor.environ, "CALLSHEET_SUBMITS": "1"})
+        desk = Desk(tmp_path, {**poor.environ, "CALLSHEET_AT_ONCE": "1"})
 
         ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(5)))
 

@@ -50,7 +50,7 @@ RECONCILE = Scenario(
             {"on": "render", "nth": 2, "do": "never"},
         )
     },
-    settings={"CALLSHEET_DEADLINE": "1s", "CALLSHEET_SUBMITS": "1"},
+    settings={"CALLSHEET_DEADLINE": "1s", "CALLSHEET_AT_ONCE": "1"},
     meddler=undo_and_make_anew,
     command="reconcile {name} --apply --json",
     settles=True,

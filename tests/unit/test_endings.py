@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
+from typing import cast
 
 import pytest
 from prefect.client.schemas.objects import State
 
 from callsheet.flows.endings import NAMES, ended, ending, park, refusal
+from callsheet.flows.interface import NeedsPerson as NeedsPersonEnds
 from callsheet.flows.shown.artifacts import percent_delivered
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.engine.progress import Snapshot
@@ -18,7 +19,6 @@ from callsheet.tasks.ledger.campaigns import Tally
 from callsheet.tasks.ledger.values import State as RowState
 from callsheet.tasks.prefect_tasks import end_of
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError, NeedsPerson, SpendRefused
-from callsheet.tasks.runtime.settings import load_settings
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
 
@@ -33,10 +33,8 @@ OUTCOMES = [
 
 @pytest.mark.parametrize(("status", "setting", "kind", "name"), OUTCOMES)
 def test_an_outcome_is_a_state_that_alarms_can_use(
-    status: int, setting: str, kind: str, name: str, tmp_path: Path
+    status: int, setting: str, kind: str, name: str
 ) -> None:
-    environ = {"CALLSHEET_PREFECT_NEEDS_PERSON": setting}
-    settings = load_settings(environ=environ, folder=tmp_path)
     outcome = RunOutcome(
         campaign="spring",
         tally=Tally(rows={"delivered": 2, "failed": 1}),
@@ -44,7 +42,7 @@ def test_an_outcome_is_a_state_that_alarms_can_use(
         exit_status=status,
     )
 
-    state = ending(outcome, settings)
+    state = ending(outcome, cast(NeedsPersonEnds, setting))
 
     assert (state.type.value, state.name) == (kind, name)
     assert state.message == "2 delivered, 1 failed"

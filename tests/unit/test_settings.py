@@ -44,11 +44,11 @@ def test_every_setting_that_is_known_is_in_force(tmp_path: Path):
 def test_the_environment_wins_over_the_profile_and_that_over_the_default(
     tmp_path: Path, profiles: Path
 ):
-    (profiles / "studio.toml").write_text('store = "s3://videos"\nsubmits = 3\nwatches = 5\n')
-    found = load(tmp_path, "studio", submits="4")
-    assert (found.store, found.submits, found.watches, found.deliveries) == ("s3://videos", 4, 5, 8)
-    found = load(tmp_path, "studio", {"submits": "9"}, submits="4")
-    assert found.submits == 9
+    (profiles / "studio.toml").write_text('store = "s3://videos"\nat_once = 3\nlease = "5s"\n')
+    found = load(tmp_path, "studio", at_once="4")
+    assert (found.store, found.at_once, found.lease, found.horizon) == ("s3://videos", 4, 5, 86400)
+    found = load(tmp_path, "studio", {"at_once": "9"}, at_once="4")
+    assert found.at_once == 9
 
 
 def test_an_empty_variable_is_none_at_all(tmp_path: Path):
@@ -66,10 +66,10 @@ def test_a_profile_is_found_by_name_or_path(tmp_path: Path, profiles: Path, wher
 
 
 def test_a_profile_is_looked_for_upward(tmp_path: Path, profiles: Path):
-    (profiles / "studio.toml").write_text("submits = 3\n")
+    (profiles / "studio.toml").write_text("at_once = 3\n")
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    assert load(below, "studio").submits == 3
+    assert load(below, "studio").at_once == 3
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_a_profile_is_looked_for_upward(tmp_path: Path, profiles: Path):
     [
         ("colour = 'red'", "unknown setting colour"),
         ("[service]\nbase_url = 'x'", "unknown setting service"),
-        ("submits = 1.5", "submits is not a text or a whole number"),
-        ("submits = true", "not a whole number"),
-        ("submits = ", "cannot be read"),
-        ("# Ours.\n\nsubmits = 0", r"studio\.toml, line 3: submits \"0\" is not a whole number"),
+        ("at_once = 1.5", "at_once is not a text or a whole number"),
+        ("at_once = true", "not a whole number"),
+        ("at_once = ", "cannot be read"),
+        ("# Ours.\n\nat_once = 0", r"studio\.toml, line 3: at_once \"0\" is not a whole number"),
         ("[cost_center_budgets]\nsales = 'x'", 'line 1: cost_center_budgets "sales=x" is not an'),
     ],
 )
@@ -103,9 +103,9 @@ def test_a_profile_that_is_not_there_is_named(tmp_path: Path, name: str):
     [
         ({"horizon": "a day"}, 'CALLSHEET_HORIZON: "a day" is not a duration'),
         ({"deadline": "10"}, "CALLSHEET_DEADLINE"),
-        ({"submits": "0"}, "from 1 to 512"),
-        ({"submits": "many"}, 'CALLSHEET_SUBMITS "many"'),
-        ({"watches": "513"}, "from 1 to 512"),
+        ({"at_once": "0"}, "from 1 to 512"),
+        ({"at_once": "many"}, 'CALLSHEET_AT_ONCE "many"'),
+        ({"at_once": "513"}, "from 1 to 512"),
         ({"base_url": "api.test/api/v1"}, "is not an http"),
         ({"base_url": "http://"}, "is not an http"),
         ({"base_url": "http://[::1"}, "is not an http"),
@@ -115,7 +115,7 @@ def test_a_profile_that_is_not_there_is_named(tmp_path: Path, name: str):
         ({"cost_center_budgets": "a=1,a=2"}, 'CALLSHEET_COST_CENTER_BUDGETS "a=2"'),
         ({"quote_tolerance": "0.1"}, "write it like 10%"),
         ({"lease": "0s"}, "1s is the least"),
-        ({"submit": "3"}, "CALLSHEET_SUBMIT is no setting"),
+        ({"at_onc": "3"}, "CALLSHEET_AT_ONC is no setting"),
     ],
 )
 def test_a_setting_that_cannot_work_is_named(tmp_path: Path, environ, words: str):

@@ -1,4 +1,4 @@
-"""Where a video leads to from Prefect's tables: no address that is a secret, unless that is set."""
+"""Where a video leads to from Prefect's tables: no address that is a secret."""
 
 from __future__ import annotations
 
@@ -12,43 +12,26 @@ from callsheet.tasks.runtime.settings import load_settings
 
 S3 = "s3://videos/2027"
 BOARD = {"CALLSHEET_BOARD_URL": "https://board.example/"}
-PUBLISHED = {"CALLSHEET_VIDEO_LINKS": "https://cdn.example/f"}
 
 #: The settings, where the store is, and what a video's cell shows.
 CELLS: list[tuple[dict[str, str], str, str]] = [
     ({}, S3, "spring/r 1.mp4"),
     ({}, "/videos", "spring/r 1.mp4"),
     (BOARD, S3, "[video](https://board.example/c/spr%2Fing/videos?open=r%201)"),
-    (BOARD | PUBLISHED, S3, "[video](https://cdn.example/f/spring/r%201.mp4)"),
-    (PUBLISHED, "/videos", "[video](https://cdn.example/f/spring/r%201.mp4)"),
 ]
 
 
 @pytest.mark.parametrize(("environ", "store", "shown"), CELLS)
-async def test_a_video_leads_to_the_board_or_to_where_the_store_is_read(
+def test_a_video_leads_to_the_board_or_says_where_it_is(
     environ: dict[str, str], store: str, shown: str, tmp_path: Path
 ) -> None:
     places = places_of(environ, store, tmp_path)
 
-    (found, none) = await places.videos([video(store), {"row": "r2", "deliveries": []}])
+    (found, none) = places.videos([video(store), {"row": "r2", "deliveries": []}])
 
     assert found == shown
     board = "CALLSHEET_BOARD_URL" in environ
     assert none == "[board](https://board.example/c/spr%2Fing/rows/r2)" * board
-
-
-async def test_a_video_is_signed_for_a_week_where_that_is_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "somebody")
-    places = places_of({"CALLSHEET_VIDEO_LINKS": "signed"}, S3, tmp_path)
-
-    (shown,) = await places.videos([video(S3)])
-
-    assert shown.startswith("[video](https://")
-    assert "X-Amz-Expires=604800" in shown
-    assert "X-Amz-Signature=" in shown
 
 
 def places_of(environ: dict[str, str], store: str, folder: Path) -> VideoLinks:

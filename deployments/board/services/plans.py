@@ -215,8 +215,8 @@ async def _prices_now(board: Board, wanted: Sequence[Priceable]) -> dict[str, Pr
     async with await open_service(settings, board.ledger, board.clock) as service:
         try:
             async with asyncio.timeout(CHECK):
-                ask = partial(ask_prices, at_once=settings.quotes, clock=board.clock, keep=keep)
-                return await ask(service, wanted)
+                ask = partial(ask_prices, at_once=settings.polls_at_once, keep=keep)
+                return await ask(service, wanted, clock=board.clock)
         except TimeoutError:
             return asked
 

@@ -41,10 +41,8 @@ class Counting:
     ("lanes", "at_once"),
     [
         ({}, 64),
-        ({"CALLSHEET_WATCHES": "200"}, 200),
-        ({"CALLSHEET_SUBMITS": "90"}, 180),  # creates, and cancels beside them
-        ({"CALLSHEET_QUOTES": "130"}, 130),
-        ({"CALLSHEET_WATCHES": "60", "CALLSHEET_DELIVERIES": "60"}, 120),
+        # Creates, cancels and downloads, and twice as many polls.
+        ({"CALLSHEET_AT_ONCE": "40"}, 202),
     ],
 )
 async def test_the_client_has_a_connection_for_every_lane(tmp_path, lanes, at_once):
@@ -59,25 +57,17 @@ async def test_the_client_has_a_connection_for_every_lane(tmp_path, lanes, at_on
     assert counting.peak == at_once
 
 
-LANES = ("submits", "watches", "deliveries", "quotes")
-
-
 @pytest.mark.parametrize(
-    ("limit", "wanted", "lanes"),
-    [
-        (None, 512, (512, 512, 512, 512)),
-        (10_000, 512, (512, 512, 512, 512)),
-        (1024, 512, (132, 132, 132, 132)),
-        (64, 512, (1, 1, 1, 1)),
-        (256, None, (8, 16, 8, 16)),
-    ],
+    ("limit", "wanted", "fitting"),
+    [(None, 512, 512), (10_000, 512, 512), (1024, 512, 115), (64, 512, 1), (256, None, 8)],
 )
-def test_there_are_no_more_lanes_than_files_may_be_open(tmp_path, caplog, limit, wanted, lanes):
-    asked = {f"CALLSHEET_{lane.upper()}": str(wanted) for lane in LANES if wanted}
+def test_no_more_is_under_way_than_files_may_be_open(
+    tmp_path, caplog, limit: int | None, wanted: int | None, fitting: int
+):
+    asked = {} if wanted is None else {"CALLSHEET_AT_ONCE": str(wanted)}
     settings = fitted(load_settings(environ=asked, folder=tmp_path), limit)
-    assert tuple(getattr(settings, lane) for lane in LANES) == lanes
-    fewer = wanted is not None and lanes[0] < wanted
-    assert ("`ulimit -n" in caplog.text) is fewer
+    assert settings.at_once == fitting
+    assert ("`ulimit -n" in caplog.text) is (wanted is not None and fitting < wanted)
 
 
 def test_the_limit_of_files_is_raised_as_far_as_it_goes():
