@@ -150,6 +150,14 @@ def test_every_state_of_flow_runs_and_every_automation_is_in_its_page() -> None:
     assert {name for found in names for name in found if name} <= states
 
 
+def test_the_walk_of_one_row_names_files_that_exist_and_not_many() -> None:
+    page = (ROOT / "docs" / "one-row.md").read_text()
+    files = set(re.findall(r"`((?:tasks|flows|deployments)/[\w/]+\.py)`", page))
+
+    assert 40 < len(files) <= 60
+    assert [path for path in files if not (ROOT / path).is_file()] == []
+
+
 def test_every_recipe_names_files_that_have_its_example() -> None:
     recipes = re.split(r"^## ", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)[1:]
 
