@@ -60,7 +60,7 @@ async def run_campaign(
     retire: bool = False,
     pay_again: bool = False,
     workers: int | None = None,
-    needs_person: NeedsPerson = "failed",
+    needs_person: NeedsPerson | None = None,
     profile: str | None = None,
 ) -> CampaignResult:
     """Run a campaign from its sheet.
@@ -106,7 +106,7 @@ async def _run(
     options: RunOptions,
     approve: Approve,
     saved: Path | None,
-    needs_person: NeedsPerson,
+    needs_person: NeedsPerson | None,
     profile: str | None,
 ) -> State[Any]:
     """Run a campaign, or go along with the run that is open already, and show how far it is."""
@@ -121,7 +121,7 @@ async def _run(
     door = Consent(approve, saved=saved)
     if options.workers is not None:
         door.find_starter = partial(worker_runs, profile)
-    return await end(await run_sheet(options, settings, door, AS_TASKS), needs_person)
+    return await end(await run_sheet(options, settings, door, AS_TASKS), needs_person or "failed")
 
 
 def _whole(options: RunOptions, saved: Path | None, settings: Settings) -> RunOptions:

@@ -1,13 +1,14 @@
 """The steps of a run as Prefect tasks.
 
-Only ids pass through Prefect, and nothing is cached: the ledger decides what is left to do.
+Thin on purpose: what is done is in `tasks.campaign`, what has happened is in the ledger. Only ids
+pass through Prefect, and nothing is cached: the ledger decides what is left to do.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -27,80 +28,37 @@ from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, Ca
 from callsheet.tasks.ledger.values import State as RowState
 from callsheet.tasks.runtime.errors import CallsheetError, Parked
 
-# Prefect task: read the campaign's sheet and return the campaign's name.
-#
-# Thin on purpose: what is done is in `tasks.campaign`, what has happened is in the ledger. Only
-# ids pass through Prefect, and nothing is cached: doing it again is decided by the ledger.
+#: How every step is a task: nothing of it is kept by Prefect, or done again by it.
+AS_STEP: dict[str, Any] = {
+    "tags": ["callsheet"],
+    "cache_policy": NO_CACHE,
+    "persist_result": False,
+    "retries": 0,
+}
 
 
-@task(
-    name="read-sheet",
-    task_run_name="read the sheet",
-    tags=["callsheet"],
-    cache_policy=NO_CACHE,
-    persist_result=False,
-    retries=0,
-)
+@task(name="read-sheet", task_run_name="read the sheet", **AS_STEP)
 async def read_sheet(sheet: str) -> str:
     """Read the campaign's sheet and return the campaign's name."""
     return await take_step(read_step, sheet)
 
 
-# Prefect task: take the sheet's rows into the ledger.
-#
-# Thin on purpose: what is done is in `tasks.campaign`, what has happened is in the ledger. Only
-# ids pass through Prefect, and nothing is cached: doing it again is decided by the ledger.
-
-
-@task(
-    name="plan-rows",
-    task_run_name="plan {campaign}",
-    tags=["callsheet"],
-    cache_policy=NO_CACHE,
-    persist_result=False,
-    retries=0,
-)
+@task(name="plan-rows", task_run_name="plan {campaign}", **AS_STEP)
 async def plan_rows(campaign: str) -> None:
     """Take the sheet's rows into the ledger."""
     return await take_step(plan_step, campaign)
 
 
-# Prefect task: ask what the rows would cost.
-#
-# Thin on purpose: what is done is in `tasks.campaign`, what has happened is in the ledger. Only
-# ids pass through Prefect, and nothing is cached: doing it again is decided by the ledger.
-
-
-@task(
-    name="quote-rows",
-    task_run_name="quote {campaign}",
-    tags=["callsheet"],
-    cache_policy=NO_CACHE,
-    persist_result=False,
-    retries=0,
-)
+@task(name="quote-rows", task_run_name="quote {campaign}", **AS_STEP)
 async def quote_rows(campaign: str) -> None:
     """Ask what the rows would cost."""
     return await take_step(quote_step, campaign)
 
 
-# Prefect task: carry one shard of the rows until each rests; it ends as its rows did.
-#
-# Thin on purpose: what is done is in `tasks.campaign`, what has happened is in the ledger. Only
-# ids pass through Prefect, and nothing is cached: doing it again is decided by the ledger.
-
-
 Counts = dict[RowState, int]
 
 
-@task(
-    name="produce-rows",
-    task_run_name="{label}",
-    tags=["callsheet"],
-    cache_policy=NO_CACHE,
-    persist_result=False,
-    retries=0,
-)
+@task(name="produce-rows", task_run_name="{label}", **AS_STEP)
 async def produce_rows(
     campaign: str, shard: int, label: str, table: str | None = None
 ) -> State[Counts]:
@@ -155,20 +113,7 @@ async def _only(states: Mapping[RowState, int], label: str) -> CampaignRow | Non
     return next(iter(await current_run().named([label])), None)
 
 
-# Prefect task: write manifest and status sheet into the store.
-#
-# Thin on purpose: what is done is in `tasks.campaign`, what has happened is in the ledger. Only
-# ids pass through Prefect, and nothing is cached: doing it again is decided by the ledger.
-
-
-@task(
-    name="report-campaign",
-    task_run_name="report {campaign}",
-    tags=["callsheet"],
-    cache_policy=NO_CACHE,
-    persist_result=False,
-    retries=0,
-)
+@task(name="report-campaign", task_run_name="report {campaign}", **AS_STEP)
 async def report_campaign(campaign: str) -> None:
     """Write manifest and status sheet into the store."""
     return await take_step(report_step, campaign)

@@ -7,12 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from callsheet.deployments.commands.check import show_findings
-from callsheet.deployments.commands.options import (
-    ledger_note,
-    options_of,
-    settings_for,
-    typed_in,
-)
+from callsheet.deployments.commands.options import ledger_note, options_of, settings_for, typed_in
 from callsheet.deployments.process import run_command
 from callsheet.deployments.progress import ProgressView
 from callsheet.deployments.tables import show_plan

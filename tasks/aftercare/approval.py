@@ -19,11 +19,7 @@ from callsheet.tasks.campaign.quotes import approve_shown, as_shown, check_wante
 from callsheet.tasks.campaign.stored_plans import paid_lines, words_of_approval
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.audit_log import note_act
-from callsheet.tasks.ledger.campaigns import (
-    Campaign,
-    ensure_campaign,
-    find_campaign,
-)
+from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign, find_campaign
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import Ledger

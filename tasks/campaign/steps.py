@@ -34,10 +34,7 @@ from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.engine.pages import NAMED, Shard, Work
 from callsheet.tasks.ledger.accounts import Account, find_account
-from callsheet.tasks.ledger.campaigns import (
-    Campaign,
-    ensure_campaign,
-)
+from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign
 from callsheet.tasks.ledger.figures import endings_of, pages_of
 from callsheet.tasks.ledger.quotes import PricedRow, priced_rows
 from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_carry

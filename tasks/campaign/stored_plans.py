@@ -24,13 +24,7 @@ from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.plans import (
-    KeptPlan,
-    PlanKind,
-    begin_plan,
-    find_plan,
-    void_plan,
-)
+from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, begin_plan, find_plan, void_plan
 from callsheet.tasks.ledger.quotes import PricedRow
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings

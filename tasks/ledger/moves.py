@@ -183,20 +183,10 @@ def _tell(
 
 
 def _append(
-    connection: Connection,
-    campaign_id: int,
-    kind: str,
-    words: str | None,
-    *,
-    at: float,
-    row: CampaignRow | None = None,
-    take: Take | None = None,
-    old: State | None = None,
-    new: State | None = None,
+    connection: Connection, campaign_id: int, kind: str, words: str | None, **about: Any
 ) -> None:
-    """Append one event; nothing in the program changes or removes one."""
-    values = _event(campaign_id, kind, words, row=row, take=take, at=at, old=old, new=new)
-    later(connection, _EVENT, [values])
+    """Append one event (`_event`); nothing in the program changes or removes one."""
+    later(connection, _EVENT, [_event(campaign_id, kind, words, **about)])
 
 
 def _event(

@@ -292,7 +292,8 @@ class Settings(BaseModel):
     @property
     def polls_at_once(self) -> int:
         """How many requests that are free are under way at once: polls, and estimates."""
-        return 2 * self.at_once
+        # One is one after the other, also of these.
+        return 2 * self.at_once if self.at_once > 1 else 1
 
     @property
     def spool(self) -> Path:

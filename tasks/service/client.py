@@ -22,13 +22,7 @@ from callsheet.tasks.runtime.process import Clock, Random, Sleep, utc_now
 from callsheet.tasks.runtime.telemetry import Measures
 from callsheet.tasks.service import answers
 from callsheet.tasks.service import operations as ops
-from callsheet.tasks.service.answers import (
-    Created,
-    Quote,
-    Reader,
-    SignedUrl,
-    Video,
-)
+from callsheet.tasks.service.answers import Created, Quote, Reader, SignedUrl, Video
 from callsheet.tasks.service.operations import MAKING, Money, Operation
 from callsheet.tasks.service.rate_limits import Gate, Pace
 from callsheet.tasks.service.request import Request, Wire, target_of

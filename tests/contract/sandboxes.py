@@ -14,9 +14,9 @@ from pathlib import Path
 
 import httpx
 
+from callsheet.deployments.direct.body import body_of
 from callsheet.tasks.runtime.errors import Conflict
 from callsheet.tasks.service import Created, VideoService
-from callsheet.tasks.service.bodies import body_of
 from callsheet.tasks.values.briefs import canonical_json
 from callsheet.tasks.values.requests import CharacterSwap, ImageToVideo, TalkingAvatar
 from tests.launcher import launcher

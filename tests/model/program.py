@@ -47,9 +47,7 @@ from tests.model.virtual_time import Died, Fuse, VirtualTime
 
 ORGANISATION = "studio"
 #: One worker a lane: visits go one after the other.
-SETTINGS = load_settings(environ={}).model_copy(
-    update={"submits": 1, "watches": 1, "deliveries": 1}
-)
+SETTINGS = load_settings(environ={}).model_copy(update={"at_once": 1})
 #: One row is read at a time, and one at most waits to begin.
 PAGE = 1
 #: So many turns of the loop let whoever is due come by.

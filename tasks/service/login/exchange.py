@@ -1,4 +1,7 @@
-"""Requests to the auth server and its answers; a request is repeated here and nowhere else."""
+"""The transport used unless another is given: aiohttp underneath httpx.
+
+httpx's own pool collapses above some 32 requests at once and does not survive cancellations.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,11 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
+import aiohttp
 import httpx
+from httpx_aiohttp import AiohttpTransport
 
 from callsheet.tasks.runtime.errors import (
     CallsheetError,
@@ -27,7 +33,35 @@ from callsheet.tasks.runtime.redact import redact, register_secret
 from callsheet.tasks.runtime.retry import RetryPolicy, retry, retry_after
 from callsheet.tasks.service.failures import Outcome, of_exception
 from callsheet.tasks.service.response import Response, Unparsable
-from callsheet.tasks.service.transport import default_transport
+
+
+def default_transport(base_url: str, *, limit: int, reuse: bool = True) -> httpx.AsyncBaseTransport:
+    """Return a transport for one service, through the proxy of the environment if it has one.
+
+    Without `reuse` every request gets a new connection, closed after its answer.
+    """
+    parts = urlsplit(base_url)
+    # Loading the certificate authorities takes time that a plain address need not spend.
+    verify = httpx.create_ssl_context() if parts.scheme == "https" else False
+    proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+
+    def session() -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=limit,
+            force_close=not reuse,
+            keepalive_timeout=15 if reuse else None,
+            ssl=transport.ssl_context,
+        )
+        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+    transport = AiohttpTransport(
+        verify=verify, client=session, proxy=httpx.Proxy(proxy) if proxy else None
+    )
+    return transport
+
+
+# Requests to the auth server and its answers; a request is repeated here and nowhere else.
+
 
 # Speaks to the auth server: one request, one whole answer, no redirect followed, no cookie.
 #

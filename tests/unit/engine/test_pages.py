@@ -157,7 +157,7 @@ async def carry(
     order = partial(rows_to_carry, campaign_id=stage.campaign.id)
     work = await play.ledger.read(lambda connection: Work(order(connection)))
     at = cast(Any, play.at)
-    one = {"submits": 1, "deliveries": 1}
+    one = {"at_once": 1}
     at = Context(**{**vars(at), "settings": at.settings.model_copy(update=one)})
     async with Engine(stage.campaign, at, deliver=deliver, page=page) as engine:
         service.engine = engine

@@ -72,9 +72,9 @@ def test_a_profile_wins_over_a_login_and_says_so(log_in, load, tmp_path: Path):
     log_in("studio")
     profiles = tmp_path / "configs" / "profiles"
     profiles.mkdir(parents=True)
-    (profiles / "studio.toml").write_text('api_key = "mav_profile"\nsubmits = 3\n')
+    (profiles / "studio.toml").write_text('api_key = "mav_profile"\nat_once = 3\n')
     found = load("studio")
-    assert (found.service(), found.submits) == ((BASE, "mav_profile"), 3)
+    assert (found.service(), found.at_once) == ((BASE, "mav_profile"), 3)
     assert found.key_source == "profile studio"
     assert load("configs/profiles/studio.toml").service() == (BASE, "mav_profile")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from callsheet.deployments.direct.body import body_of
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.service.bodies import body_of
 from callsheet.tasks.values.requests import CharacterSwap, ImageToVideo, TalkingAvatar
 
 IMAGE, CLIP = {"image": "https://f.test/a.png"}, {"clip": "https://f.test/c.mp4"}

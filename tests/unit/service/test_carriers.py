@@ -12,7 +12,7 @@ from httpx_aiohttp import AiohttpTransport
 
 from callsheet.tasks.runtime.errors import ConfigurationError, NotSent, ServiceError
 from callsheet.tasks.service import operations as ops
-from callsheet.tasks.service.transport import default_transport
+from callsheet.tasks.service.login.exchange import default_transport
 from tests.certificates import certificate
 
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'

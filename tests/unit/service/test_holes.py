@@ -10,6 +10,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
+from callsheet.deployments.direct.body import body_of
 from callsheet.tasks.runtime.errors import (
     BadInput,
     BadRequest,
@@ -25,7 +26,6 @@ from callsheet.tasks.runtime.errors import (
 )
 from callsheet.tasks.service import Money
 from callsheet.tasks.service import operations as ops
-from callsheet.tasks.service.bodies import body_of
 from callsheet.tasks.values.requests import ImageToVideo
 from tests.named_tests import ROOT, missing
 from tests.unit.service.asked import ASKED, TABLE, subscribe
