@@ -103,7 +103,9 @@ def test_a_server_that_runs_already_is_used(
 
     assert ended.status == 0, ended.err
     assert ended.json["rows"] == {"total": 3, "delivered": 3}
-    assert not (tmp_path / ".callsheet" / "prefect").exists()
+    # What shows the run keeps its log there, and no server of its own.
+    beside = {path.name for path in (tmp_path / ".callsheet" / "prefect").iterdir()}
+    assert beside == {"follower.log"}
     assert task_runs(server, name) == 3 + 4
     # Its page says what was asked for, as it was typed.
     typed = {"run_budget": 60.0, "at_limit": "fit", "max_wait": "1h30m", "select": "r*"}
