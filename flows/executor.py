@@ -1,7 +1,7 @@
 """The one executor: runs a sheet, or rows that the ledger has, for every door.
 
-A door differs in who is asked and where the run is shown (`tasks.campaign.door`). Neither it nor
-what takes the steps, plain functions or Prefect tasks, changes what happens.
+Doors differ in who is asked and where the run is shown (`Door` in `tasks.campaign.run`). Neither a
+door nor what takes the steps, plain functions or Prefect tasks, changes what happens.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ async def run_sheet(
 ) -> RunOutcome:
     """Plan a sheet, have the plan approved, make and deliver the videos; return how it ended.
 
-    `sheet` is there where it was read already. A run that another process carries out is followed
-    to its end. Raises SheetError, SpendRefused, Parked, or what keeps the service, the ledger or
-    the store from being used.
+    `sheet` is the sheet if it has been read already. If another process executes the run, this one
+    follows it to its end. Raises SheetError, SpendRefused, Parked, or what keeps the service, the
+    ledger or the store from being used.
     """
     async with open_run(options, settings, door) as run, door.watch(run):
         if run.followed is not None:
@@ -69,10 +69,11 @@ async def run_rows(
     *,
     wait: float | None = 0.0,
 ) -> RunOutcome:
-    """Carry rows of a campaign as the ledger has them: only what is approved is paid for.
+    """Make and deliver rows of a campaign as the ledger has them; pay only for approved ones.
 
-    Raises Parked when another run has the campaign for longer than `wait` seconds (None: no matter
-    how long), SpendRefused where its videos are of the other kind of service, and what `rows` does.
+    `rows` are their ids, or a function that chooses them and may have them approved. Raises Parked
+    when another run has the campaign for longer than `wait` seconds (None: never), SpendRefused
+    when its videos are of the other kind of service, and whatever `rows` raises.
     """
     async with open_run(options, settings, door) as run:
         # Before a price is asked for: one of a sandbox is not to be approved.

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
 
-from callsheet.tasks.campaign.match import Match, check_same_money, note_ledger
+from callsheet.tasks.campaign.match import Match, note_ledger
 from callsheet.tasks.campaign.plan import plan_sheet
 from callsheet.tasks.campaign.recovery import recover, say_found, say_unknown
 from callsheet.tasks.campaign.report_files import report_stands
@@ -47,9 +47,8 @@ async def carry_only(
     """Make a run of some rows as the ledger has them, held for this process until it ends.
 
     Raises Parked when another process is at work on the campaign for longer than `wait` seconds
-    (None: no matter how long), SpendRefused where what it has is of the other kind of service.
+    (None: never).
     """
-    check_same_money(campaign, sandbox=run.options.sandbox)
     run.campaign = campaign
     run.only = frozenset(names)
     await hold_campaign(run, campaign, wait=wait)

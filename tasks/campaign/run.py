@@ -49,28 +49,26 @@ Listener = Callable[[Snapshot], None]
 class Door:
     """What the doors of a run differ in: who is asked about it, and where it is shown.
 
-    By itself it approves nothing, wants no hidden row and shows nothing.
-
-    What it raises ends the run: SpendRefused for a plan that may not be paid for.
+    This one approves nothing, wants no hidden rows and shows nothing. What a door raises ends the
+    run: SpendRefused for a plan that may not be paid for.
     """
 
-    #: Whether it makes the other rows where some may have been paid for before: what was approved
-    #: was shown without them.
+    #: Whether the run makes the other rows when some may have been paid for before: the plan was
+    #: approved without those.
     leaves_refused = False
-    #: Finds what starts the workers of a run, where it has any; without, its rows are carried here.
-    #: Asked once the run has its campaign and something to do: until then another run may need it.
+    #: Finds what starts the workers of a run; None for a run without workers. It is asked once the
+    #: run has its campaign and something to do: until then another run may need the server.
     find_starter: Callable[[], Awaitable[WorkerStarter]] | None = None
-
-    #: Has its part in the transaction that approves rows; raises SpendRefused to undo all of it.
+    #: Takes part in the transaction that approves rows; raises SpendRefused to undo all of it.
     also_approves: Callable[[Connection, Sequence[PricedRow]], None] | None = None
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
-        """Go along with a run while it lasts: show it, and stop it where somebody asks for that."""
+        """Show the run while it lasts, and stop it if somebody asks for that."""
         yield
 
     async def is_named(self, run: Run) -> None:
-        """Hear which campaign the sheet is, before anything is done for it."""
+        """Called when the run knows its campaign, before it does anything for it."""
 
     async def wants_hidden(self, rows: Sequence[str]) -> bool:
         """Return whether rows that the workbook hides are wanted, by id."""
@@ -83,7 +81,7 @@ class Door:
         )
 
     async def see(self, run: Run, plan: Plan) -> Plan:
-        """Look at the plan before it is held against its budget; return it, or with another one."""
+        """Return the plan, or one with another budget, before it is checked against its budget."""
         return plan
 
     async def approve(self, run: Run, plan: Plan) -> Plan:
@@ -91,7 +89,7 @@ class Door:
         raise NotApproved(f"the plan of {plan.campaign} is not approved; nothing was spent")
 
     async def begin(self, run: Run) -> None:
-        """Do what has to happen once the rows are approved, and before the first is carried."""
+        """Called when the rows are approved, before the first of them is made."""
 
 
 def say_hidden(rows: Sequence[str]) -> str:

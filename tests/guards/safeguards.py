@@ -786,13 +786,6 @@ MUTATIONS = (
         ("tests/unit/campaign/test_match.py",),
     ),
     Mutation(
-        "what is under way is carried with the kind of service it was begun with",
-        "tasks/campaign/lease.py",
-        "    check_same_money(campaign, sandbox=run.options.sandbox)\n",
-        "",
-        ("tests/pipeline/test_nightly.py::test_a_trial_is_left_alone_by_nights_that_cost",),
-    ),
-    Mutation(
         "what was approved with a sandbox is not carried out where videos cost",
         "flows/approved_plan.py",
         "end = _other_money(plan, settings)",
@@ -839,7 +832,10 @@ MUTATIONS = (
         "flows/executor.py",
         "        check_same_money(campaign, sandbox=run.options.sandbox)\n",
         "",
-        ("tests/pipeline/test_prefect_verbs.py",),
+        (
+            "tests/pipeline/test_nightly.py::test_a_trial_is_left_alone_by_nights_that_cost",
+            "tests/pipeline/test_prefect_verbs.py",
+        ),
     ),
     Mutation(
         "what comes between the look at a ledger and its lock keeps it from being restored",

@@ -37,8 +37,8 @@ from callsheet.tasks.runtime.crash_points import arm
 
 def hold(point, of):
     # What is approved is in the ledger, and nobody has been told: for as long as it takes to hear.
-    here = re.search(r"function _?approve(_wanted|_waiting)? at", str(of)) and os.path.exists("hold")
-    if point == "ledger: after the commit" and here:
+    approves = re.search(r"function _?approve(_wanted|_waiting)? at", str(of))
+    if point == "ledger: after the commit" and approves and os.path.exists("hold"):
         os.rename("hold", "held")
         time.sleep(ASK + 2)
 
