@@ -171,7 +171,8 @@ def main() -> int:
             bench = Bench(address, folder, sizes)
             figures, broken = _measure(bench, wanted)
     finally:
-        shutil.rmtree(folder)
+        # What shows the last run in Prefect may be writing its log yet.
+        shutil.rmtree(folder, ignore_errors=True)
     told["figures"] = [figure.told() for figure in figures]
     if args.json:
         args.json.write_text(json.dumps(told, indent=1) + "\n")
