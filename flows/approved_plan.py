@@ -198,7 +198,7 @@ class _Carrier(Door):
         assert self._plan.document is not None
         tolerance = self._settings.quote_tolerance
         check_holds(plan, self._plan.document, tolerance=tolerance, look=LOOK)
-        return plan.approved(words_of_approval(self._plan))
+        return plan.approved(words_of_approval(self._plan), plan_id=self._plan.id)
 
     async def begin(self, run: Run) -> None:
         """Note that what was approved is in the rows."""

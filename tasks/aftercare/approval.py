@@ -101,8 +101,8 @@ def _check_others(connection: Connection, plan: KeptPlan, at: float) -> None:
     other = approved_since(connection, plan.campaign, plan.made_at)
     if other is not None and other.id != plan.id:
         raise MovedOn(
-            f"{other.approved_by} has approved another plan of {plan.campaign} meanwhile; "
-            "nothing was approved or spent"
+            f"another plan of {plan.campaign} was {other.approval} meanwhile; nothing was "
+            "approved or spent"
         )
     run = unbegun_run(connection, plan.campaign)
     if run is not None and at - run.asked_at < UNBEGUN:

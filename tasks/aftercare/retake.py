@@ -9,6 +9,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.plan import store_approved
 from callsheet.tasks.campaign.quotes import ask_prices, check_wanted
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.context import Context
@@ -115,14 +116,22 @@ async def approve_offers(
     even_kept: bool = False,
     run: str | None = None,
 ) -> None:
-    """Approve every offer that is not refused, or none of them; `run` is the id of a flow run.
+    """Approve every offer that is not refused, or none; store them as a plan with its approval.
+
+    `run` is the id of a flow run.
 
     Raises SpendRefused when a row moved on, or the campaign was cancelled, since it was priced,
     and where the flow run has approved before.
     """
     wanted = [Quoted(offer.row, offer.price) for offer in found if not offer.refusal]
-    change = partial(approve_wanted, campaign=campaign, wanted=wanted, by=by, because=because)
-    change = partial(change, budget=budget, at=at.clock(), even_kept=even_kept, run=run)
+    asked = plan_of(campaign, found, budget).approved(by)
+    now = at.clock()
+
+    def change(connection: Connection) -> None:
+        plan = store_approved(connection, asked, kind="retake", at=now)
+        approve = partial(approve_wanted, by=plan.by, because=because, budget=budget, at=now)
+        approve(connection, campaign, wanted, even_kept=even_kept, run=run)
+
     await at.ledger.write(change)
 
 

@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, overload
+from uuid import uuid4
 
 from sqlalchemy import Connection
 
@@ -23,6 +24,7 @@ from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, paid_elsew
 from callsheet.tasks.ledger.diff import RowDiff, diff_row, diff_sheet
 from callsheet.tasks.ledger.earlier_takes import EarlierTake, refused_rows, say_held
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.plans import PlanKind, add_approved
 from callsheet.tasks.ledger.quotes import too_dear
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import BadInput, MovedOn, SpendRefused
@@ -109,6 +111,11 @@ def at_price(line: PlanLine, price: Price) -> PlanLine:
 
 def plan_document(plan: Plan) -> dict[str, object]:
     """Return the plan as JSON: the document of `plan --json` and `plan -o FILE`."""
+    return {**_head_document(plan), "rows": [_line_document(line) for line in plan.lines]}
+
+
+def _head_document(plan: Plan) -> dict[str, object]:
+    """Return what it says of all its rows together."""
     return {
         "format": FORMAT,
         "campaign": plan.campaign,
@@ -128,26 +135,63 @@ def plan_document(plan: Plan) -> dict[str, object]:
         "retiring": list(plan.retiring),
         "said": list(plan.said),
         "sandbox": plan.sandbox,
-        "rows": [
-            {
-                "row": line.row,
-                "action": line.action,
-                "state": line.state,
-                "why": line.why,
-                "title": line.title,
-                "digest": line.digest,
-                "quoted": as_number(line.priced),
-                "quoted_seconds": line.priced_for,
-                "charged": as_number(line.charged),
-                "operation": line.operation,
-                "tool": line.tool,
-                "duration_seconds": line.length,
-                "aspect_ratio": line.ratio,
-                "language": line.language,
-            }
-            for line in plan.lines
-        ],
     }
+
+
+def _line_document(line: PlanLine) -> dict[str, object]:
+    return {
+        "row": line.row,
+        "action": line.action,
+        "state": line.state,
+        "why": line.why,
+        "title": line.title,
+        "digest": line.digest,
+        "quoted": as_number(line.priced),
+        "quoted_seconds": line.priced_for,
+        "charged": as_number(line.charged),
+        "operation": line.operation,
+        "tool": line.tool,
+        "duration_seconds": line.length,
+        "aspect_ratio": line.ratio,
+        "language": line.language,
+    }
+
+
+def store_approved(
+    connection: Connection, plan: Plan, *, at: float, kind: PlanKind = "run"
+) -> Plan:
+    """Store a plan with the approval that it has; return it with its id, also in its words.
+
+    One that is stored already, since it was approved before the run, is returned as it is, and so
+    is one without anything to approve. Call it in the transaction that approves the rows: the
+    ledger has both, or neither.
+    """
+    if plan.id is not None or not plan.by:
+        return plan
+    plan_id = uuid4().hex
+    document = _compact_document(plan)
+    add_approved(
+        connection,
+        plan_id,
+        kind=kind,
+        campaign=plan.campaign,
+        document=document,
+        total=plan.total,
+        by=plan.by,
+        at=at,
+    )
+    return replace(plan, id=plan_id, by=f"{plan.by}, plan {plan_id}")
+
+
+def _compact_document(plan: Plan) -> str:
+    """Return a plan as JSON text, with the rows that it pays for.
+
+    A line at a time: ten thousand dicts take ten megabytes.
+    """
+    head = json.dumps(_head_document(plan), ensure_ascii=False)
+    lines = (json.dumps(_line_document(one), ensure_ascii=False) for one in plan.spending)
+    rows = ",".join(lines)
+    return f'{head[:-1]}, "rows": [{rows}]}}'
 
 
 def save_plan(plan: Plan, path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.plan import store_approved
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.free_calls import (
@@ -187,11 +188,13 @@ def approve_shown(
 ) -> int:
     """Approve rows as their plan shows them (`as_shown`), or none; return how many were approved.
 
-    `owner` is the run that has the campaign (None: not checked), `also` takes part and may refuse.
+    The plan is stored with its approval, unless it was approved before the run. `owner` is the run
+    that has the campaign (None: not checked), `also` takes part and may refuse.
     Raises MovedOn when the campaign or a row is not what was shown to the person who approves,
     SpendRefused when the campaign was cancelled since.
     """
     check_unchanged(connection, campaign, owner=owner)
+    plan = store_approved(connection, plan, at=at)
     if found:
         check_wanted(connection, campaign)
         if pay_again:

@@ -63,7 +63,7 @@ def with_known_prices(document: Mapping[str, Any], now: Plan, asked: Mapping[str
 
 def words_of_approval(plan: KeptPlan) -> str:
     """Say by whom a plan was approved, as it stands in the history of its rows."""
-    return f"approved by {plan.approved_by} on the board, plan {plan.id}"
+    return f"{plan.approval} on the board, plan {plan.id}"
 
 
 def paid_lines(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -93,6 +93,9 @@ class Plan:
     refused: tuple[EarlierTake, ...] = ()
     #: Who approved it, in words for the history of its rows.
     by: str = ""
+    #: The stored plan that it is, where that was approved before the run; else the approval of its
+    #: rows stores it.
+    id: str | None = None
     #: The places of rows of which the ledger does not have all that the sheet says, from 1.
     unsynced: tuple[int, ...] = ()
 
@@ -108,9 +111,9 @@ class Plan:
             committed=campaign.reserved + campaign.charged,
         )
 
-    def approved(self, by: str) -> Plan:
-        """Return the plan with who approved it."""
-        return replace(self, by=by)
+    def approved(self, by: str, *, plan_id: str | None = None) -> Plan:
+        """Return the plan with who approved it, as a stored plan where it is one already."""
+        return replace(self, by=by, id=plan_id)
 
     @property
     def synced(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, delete, func, select, update
 
 from callsheet.tasks.ledger.schema_runs import people, plans, runs, sheets
+from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.values.amounts import from_micro, to_micro
 
 PlanKind = Literal["run", "retake"]
@@ -61,6 +62,12 @@ class KeptPlan:
     approved_by: str | None
     approved_at: float | None
     replaced_by: str | None
+
+    @property
+    def approval(self) -> str:
+        """Who approved it, and where that was not on the board how: `approved with --yes`."""
+        by = self.approved_by or ""
+        return by if by.startswith("approved ") else f"approved by {by}"
 
     def state_at(self, moment: float) -> PlanState:
         """Return its state at a moment: what is ready expires by itself."""
@@ -167,6 +174,38 @@ def approve_plan(
     return _move(connection, plan_id, "ready", values)
 
 
+def add_approved(
+    connection: Connection,
+    plan_id: str,
+    *,
+    kind: PlanKind,
+    campaign: str,
+    document: str,
+    total: Decimal,
+    by: str,
+    at: float,
+) -> None:
+    """Store a plan that was made and approved at a door that needs no stored plan to ask.
+
+    `document` is its JSON text, `by` who approved it, in words.
+    """
+    connection.execute(
+        plans.insert().values(
+            id=plan_id,
+            kind=kind,
+            campaign=campaign,
+            terms="{}",
+            state="approved",
+            document=document,
+            total=to_micro(total),
+            made_by=shorten(by, 200),
+            made_at=at,
+            approved_by=shorten(by, 200),
+            approved_at=at,
+        )
+    )
+
+
 def find_plan(connection: Connection, plan_id: str) -> KeptPlan | None:
     """Return a plan."""
     found = connection.execute(select(plans).where(plans.c.id == plan_id)).first()
@@ -208,10 +247,13 @@ def extend_plan(connection: Connection, plan_id: str, *, expires_at: float) -> b
 def drop_old_plans(connection: Connection, *, at: float) -> int:
     """Remove plans that cannot be approved any more, some time after; return how many.
 
-    None that a run was started for.
+    None that a run was started for. Of those that were approved without the board, the rows go: who
+    approved them, when and for how much stays.
     """
     over = func.coalesce(plans.c.expires_at, plans.c.made_at) <= at - KEPT
     run = select(runs.c.id).where(runs.c.plan_id == plans.c.id)
+    approved = update(plans).where(plans.c.state == "approved", over, ~run.exists())
+    connection.execute(approved.where(plans.c.document.is_not(None)).values(document=None))
     old = delete(plans).where(plans.c.state.in_(("void", "ready")), over, ~run.exists())
     return connection.execute(old).rowcount
 

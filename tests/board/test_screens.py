@@ -12,13 +12,14 @@ from typing import Any
 import httpx
 import pytest
 
+from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
 from callsheet.tasks.ledger.plans import begin_plan, find_plan, finish_plan, void_plan
 from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.values.briefs import Brief
 from tests.board.conftest import OpenBoard
 from tests.board.with_videos import with_videos
-from tests.campaigns import Stage, brief
+from tests.campaigns import NOW, Stage, brief
 
 EVIL = '<script>alert(1)</script> & "x"'
 
@@ -330,6 +331,26 @@ async def test_the_report_adds_up_and_is_taken_home(open_board: OpenBoard) -> No
     assert file.headers["content-disposition"] == 'attachment; filename="spring-rows.csv"'
     assert len(file.text.splitlines()) == 5
     assert none.status_code == 404
+
+
+async def test_what_was_approved_without_the_board_is_a_plan_there(open_board: OpenBoard) -> None:
+    stage = await Stage.set(open_board.ledger, brief("a"), brief("b"), brief("c"))
+    for row in "ab":
+        await stage.quote(row)
+    rows = await waiting_rows(stage.ledger, stage.campaign)
+    plan = waiting_plan(stage.campaign, rows, None).approved("approved at the terminal")
+    await stage.write(approve_waiting, stage.campaign, plan, run="1", owner=None, at=NOW)
+    browser = await open_board.form("viewer")
+
+    report = await browser.get("/c/spring/report")
+    link = re.search(r'href="(/plans/\w+)"', report.text)
+    assert link is not None
+    page = await browser.get(link[1])
+
+    assert "approved at the terminal" in report.text
+    assert "Approved at the terminal" in page.text
+    assert re.findall(r'<span class="title">(\w+)</span>', page.text) == ["a", "b"]
+    assert f"plan {link[1].removeprefix('/plans/')}" in str(await stage.events("a"))
 
 
 @pytest.mark.parametrize(

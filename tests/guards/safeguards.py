@@ -307,6 +307,13 @@ MUTATIONS = (
         ("tests/unit/aftercare/test_waiting.py",),
     ),
     Mutation(
+        "every approval stores its plan",
+        "tasks/campaign/quotes.py",
+        "    plan = store_approved(connection, plan, at=at)\n",
+        "",
+        ("tests/board/test_screens.py",),
+    ),
+    Mutation(
         "what is cancelled before it began is not approved any more",
         "tasks/aftercare/cancel.py",
         'if row.state == "approved" and row.row in own',

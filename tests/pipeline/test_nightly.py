@@ -154,6 +154,11 @@ async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights)
         "delivered", {"total": 2, "delivered": 2}, 30, ["r001", "r002"]
     )  # fmt: skip
     assert all(Path(line["video"]).is_file() for line in nights.report("good"))
+    async with await open_ledger(nights.settings.ledger) as ledger:
+        stored = await ledger.read(partial(plans_of, campaign=f"{nights.name}-good", limit=9))
+    assert [(plan.state, plan.total, plan.approval) for plan in stored] == [
+        ("approved", 30, "approved by the standing approval of inbox spring, 2026-11-20")
+    ]
 
     for stem in ("broken", "dear"):
         (nights.path / f"{nights.name}-{stem}.csv").unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -56,7 +57,10 @@ def test_a_delivered_row_is_taken_again_by_the_next_run(
     assert again["deliveries"][0]["uri"].endswith("take2.mp4")
     assert first.read_bytes() == before
     assert studio.charged(keys(desk, name, "r001")) == dict.fromkeys(keys(desk, name, "r001"), 1)
-    assert "the logo is old" in desk.call("explain", name, "r001").out
+    history = desk.call("explain", name, "r001").out
+    assert "the logo is old" in history
+    # Each start is a plan of its own, by whose number the history names it.
+    assert len(set(re.findall(r"approved with --yes, plan (\w{32})", history))) == 2
     # The sheet is unchanged, and so there is nothing more to do.
     assert desk.run(sheet).json["credits"]["charged"] == 45
 

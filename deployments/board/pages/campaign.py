@@ -324,6 +324,7 @@ async def report(request: Request, board: TheBoard, person: Viewer, campaign: st
     for kind in KINDS:
         by[kind] = await board.read(partial(keep_rates, campaign_id=found.id, by=kind))
     whole = await board.read(partial(keep_rates, campaign_id=found.id))
+    plans = [one.plan for one in await see_plans(board, person, found.name)]
     return page(
         request,
         "report.html",
@@ -337,6 +338,7 @@ async def report(request: Request, board: TheBoard, person: Viewer, campaign: st
         whole=whole[0] if whole else None,
         by=by,
         files=FILES,
+        approvals=[plan for plan in plans if plan.state == "approved"],
         store=f"{board.settings.store.rstrip('/')}/{found.name}",
     )
 

@@ -148,7 +148,7 @@ async def test_two_who_approve_at_once_have_one_run(ledger: Ledger):
 async def test_a_plan_made_before_another_was_approved_has_moved_on(ledger: Ledger):
     one, other = await ready(ledger, "p1"), await ready(ledger, "p2")
     await approved(ledger, one)
-    with pytest.raises(MovedOn, match="Ann has approved another plan"):
+    with pytest.raises(MovedOn, match="was approved by Ann meanwhile"):
         await approved(ledger, other, by="Bob")
     assert await ledger.read(partial(run_for, plan_id="p2")) is None
 
@@ -172,7 +172,7 @@ async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(
         first = asyncio.create_task(ledger.write(slowly))
         assert await asyncio.to_thread(held.wait, 30)
         try:
-            with pytest.raises(MovedOn, match="Ann has approved another plan"):
+            with pytest.raises(MovedOn, match="was approved by Ann meanwhile"):
                 await approved(elsewhere, other, by="Bob")
         finally:
             over.set()
