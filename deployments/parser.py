@@ -38,6 +38,7 @@ COMMANDS = {
     "export": ("export rows, takes, events or costs for spreadsheets and programs", "sheet"),
     "review": ("keep or reject a row's video, with a reason", "sheet"),
     "contact-sheet": ("put a campaign's videos on one page or image to share", "sheet"),
+    "approve": ("keep the first videos of a campaign and approve the rows that wait", "sheet"),
     "retake": ("make new videos for rows; shows the price and asks first", "sheet"),
     "ledger": ("back up, restore, check, upgrade or shrink the ledger", "sheet"),
     "cancel": ("cancel rows or a whole campaign, even during a run", "sheet"),

@@ -27,6 +27,7 @@ from callsheet.deployments.terminal import (
     say_moment,
 )
 from callsheet.flows.executor import PLAIN, noted, run_sheet
+from callsheet.tasks.campaign.canary import released
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
 from callsheet.tasks.campaign.report import say_outcome
@@ -101,6 +102,20 @@ class _Terminal(Door):
         return plan.approved(await _approval(self._args, tolerance, plan))
 
 
+class RowsAtTerminal(Door):
+    """Shows rows of a campaign that are made without its sheet, and stops at a signal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    @asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
+        with stopping(run) as hear, ProgressView(self._console) as view:
+            run.listeners += [hear, view.hear]
+            yield
+        await show_urgent_rows(run, self._console)
+
+
 def _show(run: Run, console: Console, plan: Plan) -> None:
     """Show what was checked, then the plan."""
     if run.sheet is not None:
@@ -121,6 +136,8 @@ async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
         check_saved_plan(plan, Path(args.plan), tolerance=tolerance)
         return f"approved with the plan {args.plan}"
     credits = in_credits(plan.total)
+    if plan.canary == "auto" and (later := released(plan).total - plan.total):
+        credits += f" now, and {as_text(later)} more once the first videos pass their checks"
     again = sum((one.credits for one in plan.elsewhere), Decimal(0))
     named = " and ".join(one.campaign for one in plan.elsewhere)
     more = f", though {named} has paid {as_text(again)} for videos of it" if plan.elsewhere else ""

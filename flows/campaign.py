@@ -19,6 +19,7 @@ from callsheet.flows.executor import run_rows, run_sheet
 from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_prefect_logs
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
 from callsheet.flows.workers import worker_runs
+from callsheet.tasks.campaign.canary import Canary
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import said_in
 from callsheet.tasks.campaign.run import Door, run_at_hand
@@ -46,6 +47,8 @@ async def run_campaign(
     budget: Credits | None = None,
     campaign: str | None = None,
     select: str | None = None,
+    first: int | None = None,
+    canary: Canary = "no",
     run_budget: Credits | None = None,
     at_limit: AtLimit | None = None,
     max_wait: str | None = None,
@@ -72,6 +75,9 @@ async def run_campaign(
         budget: credits the campaign may cost in all, over every run.
         campaign: a name instead of the sheet's own.
         select: only these rows, as `tag:launch,language:en|de`.
+        first: only so many rows from the top of the sheet.
+        canary: make one video of each kind first; the others once somebody keeps it (yes), or once
+            its checks pass (auto).
         run_budget: credits this run alone may set aside, however often Prefect begins it anew.
         at_limit: begin nothing more at the end of a budget (stop), or what still fits (fit).
         max_wait: park the run after this long, as `2h`.
@@ -90,8 +96,8 @@ async def run_campaign(
         pay_again: pay again for rows that another ledger may have paid for.
         workers: so many workers carry it, each on a machine of the work pool that has the
             deployment `worker`; needs a PostgreSQL ledger.
-        needs_person: how the run ends where rows need attention, else as the setting
-            `prefect_needs_person` says; what ends failed raises in a flow that calls this one.
+        needs_person: how the run ends where rows need attention: failed, unless you say otherwise;
+            what ends failed raises in a flow that calls this one.
         profile: settings from a TOML profile.
     """
     # However often Prefect begins it anew, its own budget is counted by the id of its run.

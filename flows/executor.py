@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
+from callsheet.tasks.campaign.canary import canaries_of, let_go, released, waiting_lines
 from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.plan import check_holds, plan_document
 from callsheet.tasks.campaign.run import Door, Run, open_run
 from callsheet.tasks.campaign.steps import (
     approve_step,
@@ -26,10 +29,12 @@ from callsheet.tasks.campaign.steps import (
     report_step,
 )
 from callsheet.tasks.campaign.taken import Taken
-from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.values import State, rows_of
 from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.sheet import Sheet
 
 #: Chooses the rows of a run, by id, once it is open, and has them approved where that is wanted.
@@ -47,16 +52,25 @@ async def run_sheet(
     """Plan a sheet, have the plan approved, make and deliver the videos; return how it ended.
 
     `sheet` is the sheet if it has been read already. If another process executes the run, this one
-    follows it to its end. Raises SheetError, SpendRefused, Parked, or what keeps the service, the
-    ledger or the store from being used.
+    follows it to its end. With `canary="auto"` the other rows are run once the first videos have
+    passed their checks, on the same approval. Raises SheetError, SpendRefused, Parked, or what
+    keeps the service, the ledger or the store from being used.
     """
-    async with open_run(options, settings, door) as run, door.watch(run):
-        if run.followed is not None:
-            return await follow(run, steps)
-        run.sheet = sheet
-        campaign = await prepare(run, steps)
-        await door.begin(run)
-        return await carry(run, steps, campaign)
+    charged = Decimal(0)
+    while True:
+        async with open_run(options, settings, door) as run, door.watch(run):
+            if run.followed is not None:
+                return await follow(run, steps)
+            run.sheet = sheet
+            campaign = await prepare(run, steps)
+            await door.begin(run)
+            outcome = await carry(run, steps, campaign)
+            charged += outcome.charged_this_run
+            shown = run.plan
+            if not await _lets_go(run):
+                return replace(outcome, charged_this_run=charged)
+        assert shown is not None, "a run that lets rows go has planned them"
+        door = _Released(door, shown)
 
 
 async def run_rows(
@@ -164,3 +178,39 @@ async def _report(run: Run, steps: Steps, campaign: str) -> RunOutcome:
     await steps.report_campaign(run, campaign)
     assert run.outcome is not None
     return run.outcome
+
+
+async def _lets_go(run: Run) -> bool:
+    """Whether rows of a run that has ended need not wait any more: a canary passed its checks."""
+    plan = run.plan
+    if plan is None or plan.canary != "auto" or run.campaign is None or run.lost is not None:
+        return False
+    wanted = canaries_of(line.why for line in waiting_lines(plan))
+    if not wanted:
+        return False
+    said = await run.at.ledger.read(partial(verdicts_of, campaign_id=run.campaign.id))
+    return any(said.get(row) in let_go(auto=True) for row in wanted)
+
+
+class _Released(Door):
+    """Approves the rows that waited for a canary, as they were shown with it, and asks nobody."""
+
+    def __init__(self, door: Door, shown: Plan) -> None:
+        self._door = door
+        self._shown = shown
+        self.leaves_refused = door.leaves_refused
+        self.find_starter = door.find_starter
+        self.also_approves = door.also_approves
+        self.watch = door.watch  # type: ignore[method-assign]
+        self.is_named = door.is_named  # type: ignore[method-assign]
+        self.begin = door.begin  # type: ignore[method-assign]
+
+    async def wants_hidden(self, rows: Sequence[str]) -> bool:
+        return {line.row for line in self._shown.lines} >= set(rows)
+
+    async def approve(self, run: Run, plan: Plan) -> Plan:
+        """Return the plan as it was approved with its canaries; raise MovedOn where it changed."""
+        tolerance = run.at.settings.quote_tolerance
+        saved = plan_document(released(self._shown))
+        check_holds(plan, saved, tolerance=tolerance, look=again_with())
+        return plan.approved(f"{self._shown.by}, and the first videos passed their checks")

@@ -16,9 +16,10 @@ from functools import partial
 from typing import Any
 
 from callsheet.flows.sheet_run import SheetRun, Sweeping
+from callsheet.tasks.campaign.canary import canaries_of
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet
-from callsheet.tasks.ledger.values import State
+from callsheet.tasks.ledger.values import NEEDS_PERSON, State
 from callsheet.tasks.nights.approval import keep_plan
 from callsheet.tasks.nights.locations import (
     InboxPlace,
@@ -54,6 +55,7 @@ from callsheet.tasks.runtime.errors import (
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.sheet import Sheet, SheetOptions, parse_sheet
+from callsheet.tasks.values.amounts import count
 
 log = logging.getLogger("callsheet.night")
 
@@ -240,14 +242,15 @@ class NightSheet:
         """Say how a run of it ended."""
         if outcome.exit_status == 5:
             return await self._report("parked", status=5, words=outcome.words, outcome=outcome)
+        waiting = self._run.waiting
+        needing = sum(outcome.tally.rows.get(state, 0) for state in NEEDS_PERSON)
+        if waiting and needing == len(waiting):
+            first = ", ".join(canaries_of(line.why for line in waiting)[:5])
+            words = f"{first}: keep the video, and the next night makes the others of its kind "
+            words += f"({count(len(waiting), 'row waits', 'rows wait')})"
+            return await self._report("not-approved", status=4, words=words, outcome=outcome)
         if outcome.exit_status == 3:
             return await self._report("needs-person", status=3, outcome=outcome)
-        if self._run.canary is not None:
-            words = (
-                f"the video of {self._run.canary} is ready, and the others wait: once it is kept, "
-                "the next night makes them"
-            )
-            return await self._report("not-approved", status=4, words=words, outcome=outcome)
         report = await self._report("delivered", status=0, outcome=outcome)
         before = self._run.known
         same = before.digest == self._digest and before.outcome in ("delivered", "unchanged")

@@ -101,7 +101,7 @@ async def sweep_inbox(
         approve_up_to: credits that may be approved in a night without asking.
         per_sheet: credits that may be approved of one sheet in a night.
         plan_only: approve nothing; a person is asked.
-        canary: make one video of a new campaign, and ask before the others.
+        canary: make one video of each kind of row first, and the others once somebody keeps it.
         budget: credits that a campaign may cost in all, over every night.
         max_wait: park the night after this long, as `2h`.
         profile: settings from a TOML profile.

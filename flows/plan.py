@@ -17,6 +17,7 @@ from callsheet.flows.interface import CampaignResult, Credits, PlanResult, amoun
 from callsheet.flows.shown import publish_plan
 from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
 from callsheet.tasks.aftercare.retake import begun_rows, has_approved
+from callsheet.tasks.campaign.canary import Canary
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
 from callsheet.tasks.campaign.report import sums_of
@@ -47,6 +48,8 @@ async def plan_campaign(
     budget: Credits | None = None,
     campaign: str | None = None,
     select: str | None = None,
+    first: int | None = None,
+    canary: Canary = "no",
     delimiter: str | None = None,
     worksheet: str | None = None,
     hidden_rows: HiddenRows | None = None,
@@ -62,6 +65,9 @@ async def plan_campaign(
         budget: credits the campaign may cost in all, over every run.
         campaign: a name instead of the sheet's own.
         select: only these rows, as `tag:launch,language:en|de`.
+        first: only so many rows from the top of the sheet.
+        canary: make one video of each kind first; the others once somebody keeps it (yes), or once
+            its checks pass (auto).
         delimiter: what separates the cells of a CSV.
         worksheet: which worksheet of an XLSX.
         hidden_rows: leave out the rows that a workbook hides (skip), or plan videos of them (read).

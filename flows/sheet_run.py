@@ -11,10 +11,11 @@ from functools import partial
 from typing import Any
 
 from callsheet.flows.executor import Steps, run_rows, run_sheet
+from callsheet.tasks.campaign.canary import waiting_lines
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.report import exit_status
 from callsheet.tasks.campaign.run import Door, Run
-from callsheet.tasks.campaign.values import Plan, RunOutcome
+from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, states_of
 from callsheet.tasks.ledger.ledger import Ledger
@@ -23,7 +24,7 @@ from callsheet.tasks.ledger.values import UNDER_WAY, State, rows_of
 from callsheet.tasks.nights.approval import NightApproval
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.locations import SheetFile
-from callsheet.tasks.nights.records import begin, canary_of
+from callsheet.tasks.nights.records import begin
 from callsheet.tasks.nights.reports import NightReport, SheetReport, earlier_report
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError, Parked, SpendRefused
@@ -47,14 +48,15 @@ class SheetRun:
     """Runs a sheet, or what is under way of its campaign.
 
     `known` is what the ledger knows of the sheet, and once something is done for it how its
-    campaign stood before; `plan` is there once it was refused, `canary` where one row is chosen.
+    campaign stood before; `plan` is there once it was refused, `waiting` are the rows that wait for
+    the first video of their kind.
     """
 
     def __init__(self, at: Sweeping, entry: SheetFile, known: SweptSheet) -> None:
         self.known = known
         self.campaign = known.campaign
         self.plan: Plan | None = None
-        self.canary: str | None = None
+        self.waiting: list[PlanLine] = []
         self._at = at
         self._entry = entry
 
@@ -155,6 +157,7 @@ class SheetRun:
             budget=min(wanted, default=None),
             max_wait=at.time_left,
             if_running="leave",
+            canary="yes" if at.inbox.canary and at.inbox.approval != "plan-only" else "no",
             sandbox=at.sandbox,
             typed=("--sandbox",) if at.sandbox else (),
         )
@@ -163,18 +166,6 @@ class SheetRun:
         """Return the command by which a person runs the sheet, and is asked."""
         typed = ("--sandbox",) if self._at.sandbox else ()
         return suggest_run(self._entry.address, campaign, *typed)
-
-    async def first_only(self, sheet: Sheet, options: RunOptions) -> RunOptions:
-        """Choose the canary of a new campaign: the one video that is made before the others."""
-        at = self._at
-        if not at.inbox.canary or at.inbox.approval == "plan-only":
-            return options
-        rows = [brief.row for brief in sheet.briefs if brief.enabled]
-        if len(rows) < 2:
-            return options
-        chosen = partial(canary_of, campaign=sheet.campaign, rows=rows)
-        self.canary = await at.ledger.read(chosen)
-        return options if self.canary is None else options.but(select=self.canary)
 
     async def find(self) -> Campaign | None:
         if self.campaign is None:
@@ -232,7 +223,6 @@ class _SheetDoor(_NightDoor):
         assert run.sheet is not None
         self._sheet.check_own(run.sheet.campaign)
         await self._sheet.begin(run.sheet.campaign)
-        run.options = await self._sheet.first_only(run.sheet, run.options)
 
     async def see(self, run: Run, plan: Plan) -> Plan:
         """Have a plan that waits for no approval go by the budget that its campaign has.
@@ -240,6 +230,7 @@ class _SheetDoor(_NightDoor):
         Sheet and inbox say what may be spent at most. That it may be more than somebody has given,
         only an approval says.
         """
+        self._sheet.waiting = waiting_lines(plan)
         found = await self._sheet.find()
         if found is not None and found.budget is not None and not plan.unapproved:
             budget = found.budget if plan.budget is None else min(plan.budget, found.budget)

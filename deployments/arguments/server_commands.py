@@ -195,7 +195,7 @@ def nightly(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--canary",
         action="store_true",
-        help="make one video of a new campaign first; the others once it is kept",
+        help="make one video of each kind of row first; the others once you keep it",
     )
     parser.add_argument(
         "--budget", metavar="N", help="most credits each campaign may cost, over every run"

@@ -145,6 +145,16 @@ def _take_terms(parser: ArgumentParser) -> None:
     """Take which rows are meant, what they may cost, and whose videos they are."""
     parser.add_argument("--budget", metavar="N", help=BUDGET)
     parser.add_argument("--select", metavar="EXPR", help=SELECT)
+    parser.add_argument("--first", metavar="N", help="only the first N rows of the sheet")
+    parser.add_argument(
+        "--canary",
+        nargs="?",
+        const="yes",
+        default="no",
+        choices=("yes", "auto", "no"),
+        help="make one video of each kind first; the others wait until you keep it (auto: until "
+        "its checks pass)",
+    )
     parser.add_argument(
         "--sandbox", action="store_true", help="use the local sandbox; nothing is charged"
     )
@@ -307,6 +317,22 @@ def retake(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--max-wait", metavar="2h", help="with --run: stop waiting after this long and exit 5"
     )
+
+
+def approve(parser: ArgumentParser) -> None:
+    """Give `callsheet approve` its arguments."""
+    _take_campaign(parser)
+    parser.add_argument("--budget", metavar="N", help=BUDGET)
+    parser.add_argument("--yes", action="store_true", help="approve without asking")
+    parser.add_argument(
+        "--run",
+        action="store_true",
+        help="make the videos now (default: in the next run of the sheet)",
+    )
+    parser.add_argument(
+        "--max-wait", metavar="2h", help="with --run: stop waiting after this long and exit 5"
+    )
+    _take_sandbox(parser)
 
 
 def cancel(parser: ArgumentParser) -> None:

@@ -103,16 +103,23 @@ def typed_in(args: Namespace) -> list[str]:
     """Return the options that a suggested run repeats: what shapes it, but for its campaign."""
     found = {name: getattr(args, name, None) for name in _REPEATED}
     hidden = {"skip": "--visible-only", "read": "--include-hidden"}.get(args.hidden_rows)
-    return ([hidden] if hidden else []) + [
-        word
-        for name, value in found.items()
-        if value
-        for word in (f"--{name.replace('_', '-')}", *([] if value is True else [value]))
-    ]
+    canary = getattr(args, "canary", "no")
+    said = ["--canary", *([canary] if canary == "auto" else [])] if canary != "no" else []
+    return (
+        ([hidden] if hidden else [])
+        + said
+        + [
+            word
+            for name, value in found.items()
+            if value
+            for word in (f"--{name.replace('_', '-')}", *([] if value is True else [value]))
+        ]
+    )
 
 
 _REPEATED = (
-    "budget", "run_budget", "at_limit", "select", "delimiter", "worksheet", "profile", "sandbox",
+    "budget", "run_budget", "at_limit", "select", "first", "delimiter", "worksheet", "profile",
+    "sandbox",
     "time_scale", "max_wait", "yes", "json", "without_prefect",
 )  # fmt: skip
 

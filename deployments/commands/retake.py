@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,9 +12,7 @@ from rich.console import Console
 
 from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
 from callsheet.deployments.commands.reading import campaign_and_words, chosen_rows, reading
-from callsheet.deployments.process import run_command, stopping
-from callsheet.deployments.progress import ProgressView
-from callsheet.deployments.tables import show_urgent_rows
+from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import (
     consent,
     console_for,
@@ -24,13 +21,14 @@ from callsheet.deployments.terminal import (
     state_text,
     table,
 )
+from callsheet.deployments.terminal_run import RowsAtTerminal
 from callsheet.flows.executor import PLAIN, run_rows
 from callsheet.tasks.aftercare.explain import run_line, service_of
 from callsheet.tasks.aftercare.retake import Offer, approve_offers, count_videos, offers, plan_of
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget
-from callsheet.tasks.campaign.run import Door, Run, open_run
+from callsheet.tasks.campaign.run import Run, open_run
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.reviews import kept_rows
@@ -91,7 +89,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
     options = RunOptions(sheet=sheet, max_wait=args.max_wait, sandbox=settings.sandbox)
     if is_other_money(choice.campaign, sandbox=settings.sandbox):
         raise _other_service(choice.campaign)
-    door = _Terminal(console)
+    door = RowsAtTerminal(console)
     async with open_run(options, settings, door) as run:
         found = await offers(run.at, choice.campaign, choice.again)
         if found:
@@ -188,20 +186,6 @@ async def _approve(
     because = args.because
     how = {"by": by, "because": because, "budget": budget, "even_kept": args.even_kept}
     await approve_offers(run.at, campaign, approved, **how)
-
-
-class _Terminal(Door):
-    """Shows the rows that are made now, and stops at a signal."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
-        with stopping(run) as hear, ProgressView(self._console) as view:
-            run.listeners += [hear, view.hear]
-            yield
-        await show_urgent_rows(run, self._console)
 
 
 def _last_word(

@@ -6,6 +6,7 @@ Each in one transaction.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
@@ -14,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.retake import Offer, approve_once, approve_wanted
+from callsheet.tasks.campaign.canary import canaries_of
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import approve_shown, as_shown, check_wanted
 from callsheet.tasks.campaign.stored_plans import paid_lines, words_of_approval
@@ -21,8 +23,10 @@ from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign, find_campaign
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
+from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.people import person_of
 from callsheet.tasks.ledger.plans import (
     KeptPlan,
@@ -34,7 +38,7 @@ from callsheet.tasks.ledger.plans import (
     void_plan,
 )
 from callsheet.tasks.ledger.quotes import PricedRow, Quoted, changed_since, priced_rows
-from callsheet.tasks.ledger.reviews import Review, kept_rows
+from callsheet.tasks.ledger.reviews import Review, kept_rows, review
 from callsheet.tasks.ledger.runs import BoardRun, ask_run, end_run, find_run, run_for, unbegun_run
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
@@ -271,9 +275,40 @@ def is_as_shown(row: CampaignRow, line: Mapping[str, Any]) -> bool:
 
 
 async def waiting_rows(ledger: Ledger, campaign: Campaign) -> list[CampaignRow]:
-    """Return the rows of a campaign that wait for an approval, in sheet order."""
-    found = await ledger.read(partial(rows_of, campaign_id=campaign.id))
-    return [row for row in found if row.state == "quoted" and row.enabled]
+    """Return the rows of a campaign that wait for an approval, in sheet order.
+
+    Those that wait for a canary are among them once its video is there and nobody rejected it.
+    """
+
+    def read(connection: Connection) -> list[CampaignRow]:
+        said = verdicts_of(connection, campaign.id)
+        there = {row for row, verdict in said.items() if verdict != "reject"}
+        found = (row for row in rows_of(connection, campaign.id) if row.enabled)
+        return [row for row in found if row.state == "quoted" or _canary(row) in there]
+
+    return await ledger.read(read)
+
+
+def _canary(row: CampaignRow) -> str | None:
+    """Return the row whose video a row waits for."""
+    if row.state != "held" or (row.take is not None and row.take.stands):
+        return None
+    return next(iter(canaries_of([row.reason])), None)
+
+
+def _release(
+    connection: Connection, campaign: Campaign, names: Sequence[str], *, by: str, at: float
+) -> None:
+    """Take rows off hold that wait for a canary, at the price they had; keep its video."""
+    held = [row for row in rows_named(connection, campaign, names) if _canary(row)]
+    for row in held:
+        move(connection, row, "planned", at=at)
+        move(connection, replace(row, state="planned"), "quoted", at=at)
+    canaries = list(dict.fromkeys(name for row in held if (name := _canary(row))))
+    said = verdicts_of(connection, campaign.id)
+    for row in rows_named(connection, campaign, canaries):
+        if row.take is not None and said.get(row.row) not in ("keep", "reject"):
+            review(connection, row.take.id, "keep", by=by, at=at)
 
 
 def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decimal | None) -> Plan:
@@ -297,22 +332,25 @@ def approve_waiting(
     campaign: Campaign,
     plan: Plan,
     *,
-    run: str,
+    run: str | None,
     owner: str | None,
     at: float,
 ) -> int:
     """Approve the rows of a plan as it shows them, or none; return how many were approved.
 
+    The videos that some of them waited for are kept with it. `run` is the id of a flow run.
     Raises MovedOn when a row or the campaign changed since the plan was made, or `owner` (the run
     that has the campaign) lost it. Raises SpendRefused when the campaign was cancelled since, or
     the flow run `run` has already approved rows.
     """
     wanted = {line.row for line in plan.lines}
+    _release(connection, campaign, sorted(wanted), by=plan.by, at=at)
     found = [row for row in priced_rows(connection, campaign.id) if row.row in wanted]
     words = f"{in_credits(plan.total)}, {plan.by}"
 
     def also(connection: Connection, _: Sequence[PricedRow]) -> None:
-        approve_once(connection, campaign, run=run, rows=len(plan.lines), words=words, at=at)
+        if run is not None:
+            approve_once(connection, campaign, run=run, rows=len(plan.lines), words=words, at=at)
         if gone := sorted(wanted - {row.row for row in found}):
             check_wanted(connection, campaign)
             raise changed_since([f"{row}: it no longer waits for approval" for row in gone])

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.canary import canaries_of
 from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.engine.policy.decision import Lane, Rules, lane_of
 from callsheet.tasks.ledger.campaigns import Campaign
@@ -323,6 +324,9 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
                 looks,
                 cancel,
             ]
+        case "held" if canaries_of([row.reason]):
+            approve = suggest("approve", campaign.name, *service)
+            return [Command(approve, "keep the first video of its kind and approve it"), cancel]
         case "held":
             return [Command(run, "try again once the cause is fixed"), cancel]
         case "stalled":

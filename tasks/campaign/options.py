@@ -38,6 +38,19 @@ def _amount(value: object, info: ValidationInfo) -> Decimal | None:
     return amount
 
 
+def _count(value: object, info: ValidationInfo) -> object:
+    try:
+        number = int(str(value)) if value is not None else None
+    except ValueError:
+        number = 0
+    if number is not None and number < 1:
+        raise BadInput(
+            f'"{value}" for {info.field_name} is not a number of rows; nothing was spent',
+            remedy="write it like 3",
+        )
+    return number
+
+
 def _seconds(value: object) -> object:
     return parse_duration(value) if isinstance(value, str) else value
 
@@ -59,6 +72,10 @@ class RunOptions(BaseModel):
     #: A budget that the campaign has counts, whatever is said here or in the sheet.
     keep_budget: bool = False
     select: str | None = None
+    #: Only so many rows from the top of the sheet, of those that are chosen.
+    first: Annotated[int | None, BeforeValidator(_count)] = None
+    #: One row of each kind is made first; then a person (yes) or the checks (auto) let the others.
+    canary: Literal["no", "yes", "auto"] = "no"
     #: In seconds.
     max_wait: Annotated[float | None, BeforeValidator(_seconds)] = None
     delimiter: str | None = None

@@ -16,11 +16,13 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.canary import hold_back
 from callsheet.tasks.campaign.options import SAID, RunOptions, Said
 from callsheet.tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, paid_elsewhere
+from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.diff import RowDiff, diff_row, diff_sheet
 from callsheet.tasks.ledger.earlier_takes import EarlierTake, refused_rows, say_held
 from callsheet.tasks.ledger.ledger import Ledger
@@ -36,6 +38,8 @@ from callsheet.tasks.values.briefs import Brief, Json
 FORMAT = 1
 #: What is done to a row that is paid for.
 PAID = ("make", "remake", "retake")
+#: What a kind of row is told by, with its operation.
+_KIND = ("tool", "mode", "language", "aspect_ratio", "voice_id", "video_model")
 #: Retired without a word: a part of the campaign's rows, or so few.
 PART, FEW = Decimal("0.1"), 2
 
@@ -57,6 +61,10 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
     if number is not None and not options.pay_again:
         refused = refused_rows(connection, number)
         plan = _without_refused(plan, refused) if refused else plan
+    if number is not None and options.canary != "no":
+        said = verdicts_of(connection, number)
+        lines = (line._replace(verdict=said.get(line.row)) for line in plan.lines)
+        plan = hold_back(replace(plan, lines=tuple(lines)), choose=False)
     if not plan.spending:
         return plan
     wanted = [(line.row, line.digest) for line in plan.spending]
@@ -359,13 +367,15 @@ def _plan(
     lines: list[PlanLine] = []
     retiring: list[str] = []
     unsynced: list[int] = []
-    live, paid = 0, False
+    live, taken, paid = 0, 0, False
     shared: dict[Any, Any] = {}
     for position, one in enumerate(diff(), start=1):
         named = one.brief or one.row
         assert named is not None, "a row is in the sheet, in the ledger, or in both"
-        if chosen is None or chosen(named, named.asked(), one.diff.state):
-            lines.append(_line(one, named, shared))
+        within = options.first is None or taken < options.first
+        if within and (chosen is None or chosen(named, named.asked(), one.diff.state)):
+            lines.append(_line(one, named, shared, options))
+            taken += one.diff.action != "off"
         unknown.discard(named.row.casefold())
         # Of all rows: the selection chooses what is made, the sheet says what is there.
         if one.brief is not None and not one.is_synced(position):
@@ -394,11 +404,14 @@ def _plan(
         needs_word=many and paid and not options.retire,
         said=tuple(word for word in SAID if getattr(options, word)),
         sandbox=options.sandbox,
+        canary=options.canary,
         unsynced=tuple(unsynced),
     )
 
 
-def _line(one: RowDiff, named: Brief | CampaignRow, shared: dict[Any, Any]) -> PlanLine:
+def _line(
+    one: RowDiff, named: Brief | CampaignRow, shared: dict[Any, Any], options: RunOptions
+) -> PlanLine:
     """Return the line of a row; what many rows have alike is `shared`, so that lines are small."""
     outline, diff = one.outline, one.diff
     known = outline is not None and outline.digest == named.digest
@@ -418,7 +431,17 @@ def _line(one: RowDiff, named: Brief | CampaignRow, shared: dict[Any, Any]) -> P
         priced=_credits(outline.quoted, shared) if outline and known else None,
         max_credits=named.max_credits,
         line=named.line,
+        kind=_kind(named, shared) if options.canary != "no" else (),
     )
+
+
+def _kind(named: Brief | CampaignRow, shared: dict[Any, Any]) -> tuple[object, ...]:
+    """Return what makes the video of a row come out as it does."""
+    asked = named.asked()
+    said = (str(asked.get(name) or "") for name in _KIND)
+    kind = (named.operation, *said)
+    found: tuple[object, ...] = shared.setdefault(kind, kind)
+    return found
 
 
 @overload

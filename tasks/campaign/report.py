@@ -241,6 +241,11 @@ def _videos(plan: Plan) -> str:
         words += f"; {carried} already paid for and continued, 0 credits"
     if on_hold := sum(line.on_hold for line in plan.lines):
         words += f"; {count(on_hold, 'row is', 'rows are')} on hold, 0 credits"
+    if waiting := [line for line in plan.lines if line.action == "wait"]:
+        total = sum((line.priced or Decimal(0) for line in waiting), Decimal(0))
+        who = "its checks pass" if plan.canary == "auto" else "you keep it"
+        words += f"; {count(len(waiting), 'row waits', 'rows wait')} for the first video of a "
+        words += f"kind until {who}, then {in_credits(total)}"
     if actions["nothing"]:
         words += f"; {actions['nothing']:,} delivered before, 0 credits"
     return words

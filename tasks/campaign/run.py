@@ -181,7 +181,7 @@ class Run:
     def go_by(self, plan: Plan) -> None:
         """Take a plan for what is to be done; a selection is of the rows that it names."""
         self.plan = plan
-        if self.options.select:
+        if self.options.select or self.options.first is not None:
             self.picked = frozenset(line.row for line in plan.lines)
 
     def show(self, plan: Plan) -> None:

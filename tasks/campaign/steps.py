@@ -11,6 +11,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.canary import hold_back, released, waiting_lines
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.lease import find_earlier, hold_campaign, is_settled
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
@@ -36,10 +37,11 @@ from callsheet.tasks.engine.pages import NAMED, Shard, Work
 from callsheet.tasks.ledger.accounts import Account, find_account
 from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign
 from callsheet.tasks.ledger.figures import endings_of, pages_of
-from callsheet.tasks.ledger.quotes import PricedRow, priced_rows
+from callsheet.tasks.ledger.moves import move
+from callsheet.tasks.ledger.quotes import PricedRow, hold_unpaid, priced_rows
 from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_carry
 from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
-from callsheet.tasks.ledger.values import CampaignRow, State
+from callsheet.tasks.ledger.values import CampaignRow, State, rows_of
 from callsheet.tasks.runtime.errors import SpendRefused, StoreError, StoreUnusable
 from callsheet.tasks.runtime.process import search_of_new
 from callsheet.tasks.runtime.suggest import again_with
@@ -171,7 +173,8 @@ async def quote_step(run: Run, campaign: str) -> None:
         else line
         for line in priced(run.plan, prices).lines
     )
-    run.plan = replace(run.plan, lines=lines)
+    # Which is the cheapest of its kind shows by the prices.
+    run.plan = hold_back(replace(run.plan, lines=lines), choose=True)
 
 
 @spanned("approve")
@@ -198,6 +201,7 @@ async def approve_step(run: Run) -> int:
         await run.at.store.check()
     left = run.plan.retiring if run.plan.needs_word else ()
     gone = frozenset(left)
+    gone |= {line.row for line in waiting_lines(run.plan)}
     waiting = [row for row in found if row.state == "quoted" and row.enabled]
     waiting = as_shown((row for row in waiting if row.row not in gone), run.plan)
     if waiting or left:
@@ -234,7 +238,9 @@ def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
     if not (run.options.pay_again or run.door.leaves_refused):
         refuse_refused(plan.refused)
     check_prices(rows, run.before)
-    check_budget(plan, run.options.at_limit, part=again_with("--at-limit", "fit"))
+    # What the checks let go is not asked about again.
+    whole = released(plan) if plan.canary == "auto" else plan
+    check_budget(whole, run.options.at_limit, part=again_with("--at-limit", "fit"))
     check_readable(rows, run.at.terms, now=run.at.clock())
 
 
@@ -248,11 +254,24 @@ def _approve(
     wanted = partial(approve_shown, pay_again=run.options.pay_again, also=also)
     owner = run.at.terms.owner
     approved = wanted(connection, run.campaign, plan, waiting, owner=owner, at=now)
+    _hold(connection, run.campaign, plan, at=now)
     if left:
         assert run.sheet is not None
         briefs, skipped = run.sheet.briefs, run.sheet.skipped
         sync_sheet(connection, run.campaign.id, briefs, at=now, skipped=skipped)
     return approved
+
+
+def _hold(connection: Connection, campaign: Campaign, plan: Plan, *, at: float) -> None:
+    """Put the rows on hold that wait for a canary."""
+    reasons = {line.row: line.why or "" for line in waiting_lines(plan)}
+    for page in pages_of(list(reasons)):
+        for row in rows_of(connection, campaign.id, named=page):
+            if row.state == "approved":
+                move(connection, row, "planned", at=at)
+                row = replace(row, state="planned")
+            if row.state in ("planned", "quoted", "held"):
+                hold_unpaid(connection, row, reasons[row.row], at=at)
 
 
 @spanned("report")

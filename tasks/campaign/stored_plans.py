@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.canary import hold_back
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
 from callsheet.tasks.campaign.options import RunOptions
@@ -58,7 +59,7 @@ def with_known_prices(document: Mapping[str, Any], now: Plan, asked: Mapping[str
             return line
         return at_price(line, asked.get(line.row) or Price(known.get(line.row)))
 
-    return replace(now, lines=tuple(map(put_in, now.lines)))
+    return hold_back(replace(now, lines=tuple(map(put_in, now.lines))), choose=True)
 
 
 def words_of_approval(plan: KeptPlan) -> str:
@@ -132,8 +133,8 @@ async def plan_with_prices(
         briefs = [brief for brief in sheet.briefs if brief.row in wanted]
         ask = partial(ask_prices, at_once=settings.polls_at_once, clock=clock, tell=tell)
         prices = await ask(service, briefs)
-        plan = replace(priced(plan, prices), balance=await ask_balance(service))
-        return PricedPlan(sheet, plan, match)
+        plan = hold_back(priced(plan, prices), choose=True)
+        return PricedPlan(sheet, replace(plan, balance=await ask_balance(service)), match)
 
 
 # Changes of the ledger that are about plans of the board, each one transaction: begun, replaced.

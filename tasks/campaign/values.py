@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from callsheet.tasks.campaign.options import Said
 from callsheet.tasks.ledger.accounts import Account
@@ -44,6 +44,10 @@ class PlanLine(NamedTuple):
     #: The most that it may cost, and its line of the sheet.
     max_credits: Decimal | None = None
     line: int = 0
+    #: What makes its video come out as it does, where canaries are wanted.
+    kind: tuple[object, ...] = ()
+    #: What was said of its video: keep, reject; else whether the checks `passed` or `flagged` it.
+    verdict: str | None = None
 
     @property
     def leaves_length(self) -> bool:
@@ -91,6 +95,8 @@ class Plan:
     sandbox: bool = False
     #: Takes of its rows that another ledger may have paid for: no run pays for those rows.
     refused: tuple[EarlierTake, ...] = ()
+    #: Whether one row of each kind is made first: no, yes (a person lets the others go), or auto.
+    canary: Literal["no", "yes", "auto"] = "no"
     #: Who approved it, in words for the history of its rows.
     by: str = ""
     #: The stored plan that it is, where that was approved before the run; else the approval of its

@@ -300,3 +300,22 @@ def find_take_video(
     return TakeVideo(
         campaign=campaign, row=row, take=take, take_id=take_id, files=files, findings=findings
     )
+
+
+def verdicts_of(connection: Connection, campaign_id: int) -> dict[str, str]:
+    """Return what is to be said of each row's video, by its id.
+
+    `keep` or `reject` where somebody decided, else `flagged` or `passed` as the checks found it,
+    or `unchecked`. Rows without a video are left out.
+    """
+    query = (
+        select(rows.c.row, reviews.c.verdict, takes.c.flagged)
+        .select_from(rows)
+        .join(takes, takes.c.id == VIDEO_TAKE)
+        .outerjoin(reviews, reviews.c.take_id == takes.c.id)
+        .where(rows.c.campaign_id == campaign_id)
+    )
+    return {
+        row: verdict or ("unchecked" if flagged is None else "flagged" if flagged else "passed")
+        for row, verdict, flagged in connection.execute(query)
+    }

@@ -19,7 +19,7 @@ from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, State, Take, r
 from callsheet.tasks.values.amounts import is_above
 from callsheet.tasks.values.briefs import Brief, Json, canonical_json
 
-Action = Literal["make", "remake", "continue", "nothing", "person", "off", "retire"]
+Action = Literal["make", "remake", "continue", "nothing", "wait", "person", "off", "retire"]
 
 #: What each action means to a person.
 ACTIONS: dict[Action, str] = {
@@ -27,6 +27,7 @@ ACTIONS: dict[Action, str] = {
     "remake": "the row changed: a new video is made and paid for",
     "continue": "already paid for or started: continues, no new charge",
     "nothing": "delivered and unchanged",
+    "wait": "waits until the first video of its kind is kept",
     "person": "waits for a person; no run spends on it",
     "off": "switched off in the sheet",
     "retire": "left the sheet: kept in the ledger, nothing is deleted",

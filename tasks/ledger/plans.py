@@ -264,9 +264,16 @@ def plans_quoting(connection: Connection) -> list[str]:
     return list(connection.scalars(query))
 
 
-def plans_of(connection: Connection, campaign: str | None, *, limit: int) -> list[KeptPlan]:
-    """Return the newest plans, without their documents: of a campaign, or of all."""
+def plans_of(
+    connection: Connection, campaign: str | None, *, limit: int, with_sheet: bool = False
+) -> list[KeptPlan]:
+    """Return the newest plans, without their documents: of a campaign, or of all.
+
+    `with_sheet` leaves out those whose sheet the board does not have.
+    """
     query = select(*(c for c in plans.c if c.name != "document"))
+    if with_sheet:
+        query = query.where(plans.c.sheet_id.is_not(None))
     if campaign is not None:
         query = query.where(plans.c.campaign == campaign)
     found = connection.execute(query.order_by(plans.c.made_at.desc(), plans.c.id).limit(limit))

@@ -19,7 +19,6 @@ from callsheet.tasks.ledger.inbox_sheets import (
     begin_campaign,
     delivered_since,
     end_sheet,
-    rows_but,
     rows_in_need,
     states_of,
 )
@@ -32,7 +31,6 @@ from callsheet.tasks.ledger.nightly_runs import (
     pauses_at,
     resume,
 )
-from callsheet.tasks.ledger.reviews import kept_rows
 from callsheet.tasks.ledger.values import NOT_BEGUN, State
 from callsheet.tasks.nights.reports import SheetReport
 from callsheet.tasks.runtime.errors import BadInput
@@ -90,23 +88,6 @@ def with_figures(
         delivered=() if event is None else delivered_since(connection, campaign.id, event),
         needing=rows_in_need(connection, campaign.id),
     )
-
-
-def canary_of(connection: Connection, campaign: str, rows: Sequence[str]) -> str | None:
-    """Return the one row of a new campaign that is made; None where all of them may be.
-
-    It is the first of the `rows` of the sheet until one was begun, and that one until a video is
-    kept: whatever is put before it. Where more than one was begun somebody has wanted them.
-    """
-    found = find_campaign(connection, campaign)
-    if found is None:
-        return rows[0]
-    # What has left the sheet is no video that anybody waits for.
-    there = frozenset(rows)
-    begun = [row for row in rows_but(connection, found.id, _NOT_MADE) if row in there]
-    if len(begun) > 1 or kept_rows(connection, found.id):
-        return None
-    return begun[0] if begun else rows[0]
 
 
 def resting(connection: Connection, known: SweptSheet, *, sandbox: bool) -> SheetReport | None:

@@ -61,6 +61,26 @@ async def keys(board: OpenBoard, campaign: str) -> list[str]:
     return [take.key for _, take in takes if take.key]
 
 
+async def test_the_others_are_planned_once_the_first_video_is_kept(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3), canary="yes")
+    assert (plan["counts"], plan["total"]) == ({"make": 1, "wait": 2}, 15)
+    assert (await ended(board.viewer, await approved(board.approver, plan)))["exit"] == 3
+    assert await states(board, name) == {"r001": "delivered", "r002": "held", "r003": "held"}
+    browser = await board.form("approver")
+    early = (await browser.post(f"/c/{name}/again")).url.path.rpartition("/")[2]
+    assert (await priced(board.viewer, early))["total"] == 0
+
+    review = f"{API}/campaigns/{name}/rows/r001/review"
+    await board.reviewer.post(review, json={"verdict": "keep", "take": 1})
+    plan_id = (await browser.post(f"/c/{name}/again")).url.path.rpartition("/")[2]
+    rest = await priced(board.viewer, plan_id)
+    assert (rest["counts"], rest["total"]) == ({"nothing": 1, "make": 2}, 30)
+    assert (await ended(board.viewer, await approved(board.approver, rest)))["exit"] == 0
+    assert charged(service, await keys(board, name)) == 3
+
+
 async def test_a_sheet_becomes_videos_once_somebody_approved(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:

@@ -33,7 +33,9 @@ class PlanAsked(BaseModel):
     """What is to be planned: a sheet that was handed in, and the terms.
 
     `new_campaign` and `same_campaign` say what a person says of a sheet that looks like another
-    campaign's; `hidden_rows` what becomes of rows that a workbook hides.
+    campaign's; `hidden_rows` what becomes of rows that a workbook hides. `first` leaves out all but
+    the first rows; with `canary` one row of each kind is made, and the others wait until its video
+    is kept.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -43,6 +45,8 @@ class PlanAsked(BaseModel):
     select: str | None = Field(default=None, max_length=4000)
     budget: Amount | None = None
     hidden_rows: Literal["skip", "read"] | None = None
+    first: int | None = Field(default=None, ge=1, le=10**6)
+    canary: Literal["no", "yes"] = "no"
     new_campaign: bool = False
     same_campaign: bool = False
 

@@ -26,7 +26,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
 from callsheet.tasks.ledger.gauges import KINDS, keep_rates
 from callsheet.tasks.ledger.people import Person
-from callsheet.tasks.ledger.plans import KeptPlan
+from callsheet.tasks.ledger.plans import KeptPlan, plans_of
 from callsheet.tasks.ledger.row_pages import (
     MOST,
     ShownRow,
@@ -288,8 +288,8 @@ def _grouped(rows: Sequence[ShownRow]) -> list[_Group]:
 
 async def _last_sheet(board: Board, person: Person, campaign: str) -> KeptPlan | None:
     """Return the newest plan that was made of a sheet."""
-    plans = await see_plans(board, person, campaign)
-    return next((seen.plan for seen in plans if seen.plan.sheet_id is not None), None)
+    newest = partial(plans_of, campaign=campaign, limit=1, with_sheet=True)
+    return next(iter(await board.read(newest)), None)
 
 
 async def _last_run(board: Board, person: Person, campaign: str) -> str | None:

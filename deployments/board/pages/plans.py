@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
@@ -49,6 +49,7 @@ ACTIONS: Mapping[str, str] = {
     "remake": "make again",
     "retake": "retake",
     "continue": "carry on",
+    "wait": "waits",
     "nothing": "unchanged",
     "person": "needs attention",
     "off": "switched off",
@@ -240,14 +241,17 @@ class _Filled:
     budget: str = ""
     select: str = ""
     hidden_rows: Any = None
+    first: str = ""
+    canary: Literal["no", "yes"] = "no"
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> _Filled:
         found = cls()
-        for name in ("name", "text", "url", "campaign", "budget", "select"):
+        for name in ("name", "text", "url", "campaign", "budget", "select", "first"):
             setattr(found, name, fields.get(name, "").strip())
         if fields.get("hidden_rows") in ("skip", "read"):
             found.hidden_rows = fields.get("hidden_rows")
+        found.canary = "yes" if fields.get("canary") == "yes" else "no"
         return found
 
     def options(self) -> RunOptions:
@@ -255,12 +259,9 @@ class _Filled:
         budget = parse_credits(self.budget) if self.budget else None
         if self.budget and budget is None:
             raise BadInput(f'"{self.budget[:40]}" is no amount of credits', remedy="write 120")
-        return RunOptions(
-            campaign=self.campaign or None,
-            select=self.select or None,
-            budget=budget,
-            hidden_rows=self.hidden_rows,
-        )
+        asked = {"campaign": self.campaign or None, "select": self.select or None}
+        asked |= {"first": self.first or None, "canary": self.canary}
+        return RunOptions.of(asked, budget=budget, hidden_rows=self.hidden_rows)
 
 
 async def _handed_in(

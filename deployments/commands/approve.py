@@ -1,0 +1,81 @@
+"""`callsheet approve`: approves the rows of a campaign that wait, and keeps their first videos."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+
+from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
+from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.process import run_command
+from callsheet.deployments.tables import show_plan
+from callsheet.deployments.terminal import consent, console_for, plain, print_json
+from callsheet.deployments.terminal_run import RowsAtTerminal
+from callsheet.flows.executor import PLAIN, run_rows
+from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
+from callsheet.tasks.aftercare.explain import run_line
+from callsheet.tasks.campaign.canary import canaries_of
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.quotes import check_budget, quote_rows
+from callsheet.tasks.campaign.run import Run, open_run
+from callsheet.tasks.campaign.values import Plan, RunOutcome
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.values.amounts import count, in_credits
+
+
+def main(args: Namespace) -> int:
+    """Show what waits and its price, ask, approve; with --run make it, too."""
+    with sandbox_for(args):
+        told = run_command(_main(args))
+    if args.json:
+        print_json(told)
+    return int(told["exit"])
+
+
+async def _main(args: Namespace) -> dict[str, Any]:
+    console = console_for(args)
+    async with reading(args) as ledger:
+        campaign = await campaign_of(ledger, args.campaign)
+    settings = settings_of(args)
+    options = RunOptions(
+        sheet=campaign.sheet or "", max_wait=args.max_wait, sandbox=settings.sandbox
+    )
+    door = RowsAtTerminal(console)
+    outcome: RunOutcome | None = None
+    async with open_run(options, settings, door) as run:
+        plan = await _ask(args, run, campaign, console)
+        if plan is None:
+            return {"campaign": campaign.name, "approved": [], "exit": 0}
+        approve = partial(approve_waiting, campaign=campaign, plan=plan, run=None)
+        if args.run:
+            await run.at.store.check()
+        await run.at.ledger.write(partial(approve, owner=None, at=run.at.clock()))
+        names = [line.row for line in plan.lines]
+        if args.run:
+            outcome = await run_rows(campaign, names, options, settings, door, PLAIN)
+        else:
+            console.print(f"{len(names)} approved: `{plain(run_line(campaign))}` makes them")
+    told: dict[str, Any] = {"campaign": campaign.name, "approved": names, "exit": 0}
+    return told if outcome is None else {**told, **outcome.as_json()}
+
+
+async def _ask(args: Namespace, run: Run, campaign: Campaign, console: Console) -> Plan | None:
+    """Return the plan of what waits, as somebody approved it; None where nothing does."""
+    rows = await waiting_rows(run.at.ledger, campaign)
+    if unpriced := [row for row in rows if row.quoted is None]:
+        await quote_rows(run.at, unpriced)
+        rows = await waiting_rows(run.at.ledger, campaign)
+    if not rows:
+        console.print(f"nothing of {plain(campaign.name)} waits for an approval, 0 credits")
+        return None
+    plan = waiting_plan(campaign, rows, budget_of(args))
+    show_plan(plan, console)
+    check_budget(plan)
+    first = canaries_of(row.reason for row in rows if row.state == "held")
+    kept = f", and keep {count(len(first), 'video')} ({', '.join(first[:5])})" if first else ""
+    credits = in_credits(plan.total)
+    question = f"Approve {count(len(rows), 'video')} for {credits}{kept}?"
+    return plan.approved(await consent(args, question, what=f"{credits} are"))

@@ -1,0 +1,148 @@
+"""`--canary` and `--first`: a few videos before the others, and nobody pays for more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.runtime.errors import SpendRefused
+from callsheet.tasks.runtime.settings import load_settings
+from tests.doors import Approving
+from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A sandbox whose videos are as long as they were asked for."""
+    folder = tmp_path_factory.mktemp("real")
+    with sandbox(folder, "--render", "real", "--time-scale", "100") as running:
+        yield running
+
+
+def states(desk: Desk, name: str) -> dict[str, str]:
+    return {row: one["state"] for row, one in desk.rows(name).items()}
+
+
+def test_one_video_is_made_and_the_others_once_it_is_kept(
+    desk: Desk, service: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(4))
+
+    planned = desk.call("plan", sheet, "--canary", "--json").json
+    first = desk.run(sheet, "--canary", "--budget", "60")
+    again = desk.run(sheet, "--canary")
+
+    assert [row["action"] for row in planned["rows"]] == ["make", "wait", "wait", "wait"]
+    assert planned["credits"]["total"] == 15
+    assert (first.status, first.json["credits"]["charged"]) == (3, 15)
+    assert again.json["credits"]["charged_this_run"] == 0
+    rows = desk.rows(name)
+    assert {
+        row: one["reason"] for row, one in rows.items() if one["state"] == "held"
+    } == dict.fromkeys(("r002", "r003", "r004"), "waits for the canary r001")
+    assert "3 rows wait for the first video of a kind" in first.err
+
+    desk.call("review", name, "r001", "keep")
+    ended = desk.run(sheet, "--canary")
+
+    assert (ended.status, ended.json["credits"]["charged"]) == (0, 60)
+    keys = [row["key"] for row in desk.rows(name).values()]
+    assert service.charged(keys) == dict.fromkeys(keys, 1)
+
+
+def test_a_rejected_canary_stops_its_own_kind_alone(desk: Desk, name: str) -> None:
+    lines = simple_sheet(3).splitlines()
+    sheet = desk.sheet(f"{name}.csv", "\n".join([*lines, lines[-1].replace("r003", "r004")]))
+    wide = (desk.folder / sheet).read_text().splitlines()
+    header = wide[0] + ",language"
+    text = "\n".join(
+        [header, *(one + (",de" if i < 2 else ",en") for i, one in enumerate(wide[1:]))]
+    )
+    (desk.folder / sheet).write_text(text)
+
+    desk.run(sheet, "--canary")
+    desk.call("review", name, "r001", "reject", "--because", "voice")
+    desk.call("review", name, "r003", "keep")
+    ended = desk.run(sheet, "--canary")
+
+    assert states(desk, name) == {
+        "r001": "delivered", "r002": "held", "r003": "delivered", "r004": "delivered"
+    }  # fmt: skip
+    assert ended.status == 3
+    refused = desk.call("approve", name, "--yes", "--json")
+    assert refused.json["approved"] == []
+
+
+def test_what_waits_is_approved_without_its_sheet(desk: Desk, service: Sandbox, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+    desk.run(sheet, "--canary")
+    (desk.folder / sheet).unlink()
+
+    asked = desk.call("approve", name)
+    done = desk.call("approve", name, "--yes", "--run", "--json")
+    nothing = desk.call("approve", name, "--yes", "--json")
+
+    assert asked.status == 4
+    assert states(desk, name)["r002"] == "delivered"
+    assert (done.status, done.json["approved"]) == (0, ["r002", "r003"])
+    assert done.json["credits"]["charged"] == 45
+    assert desk.rows(name)["r001"]["review"] == "keep"
+    assert (nothing.status, nothing.json["approved"]) == (0, [])
+
+
+def test_the_checks_let_the_others_go_on_the_same_approval(
+    desk: Desk, service: Sandbox, real: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+
+    short = desk.run(sheet, "--canary", "auto", "--budget", "40")
+    flagged = desk.run(sheet, "--canary", "auto", "--budget", "45")
+    desk.environ |= real.environ
+    other = desk.sheet(f"{name}-b.csv", simple_sheet(3, title="Other").replace("Kettle", "Pot"))
+    ended = desk.run(other, "--canary", "auto", "--budget", "45")
+
+    # A video of another length than was asked for is looked at by somebody first.
+    assert (short.status, flagged.status) == (4, 3)
+    assert flagged.json["credits"]["charged"] == 15
+    assert (ended.status, ended.json["rows"]) == (0, {"total": 3, "delivered": 3})
+    assert ended.json["credits"]["charged_this_run"] == 45
+    history = desk.call("explain", f"{name}-b", "r002").out
+    assert "approved with --yes, and the first videos passed their checks, plan " in history
+
+
+async def test_what_is_let_go_is_not_paid_for_at_another_price(
+    desk: Desk, real: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+    desk.environ |= real.environ
+    settings = load_settings(environ=desk.environ, folder=desk.folder)
+
+    class Edited(Approving):
+        async def begin(self, run: Run) -> None:
+            file = desk.folder / sheet
+            file.write_text(file.read_text().replace("r003", "r004"))
+
+    options = RunOptions(sheet=str(desk.folder / sheet), canary="auto", campaign=name)
+    with pytest.raises(SpendRefused, match="r004: not in the plan"):
+        await run_sheet(options, settings, Edited(), PLAIN)
+    assert sorted(states(desk, name).values()).count("delivered") == 1
+
+
+def test_the_first_rows_alone_are_made_however_often(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(4))
+
+    first = desk.run(sheet, "--first", "2")
+    again = desk.run(sheet, "--first", "2")
+    wrong = desk.run(sheet, "--first", "none")
+
+    assert first.json["credits"]["charged"] == 30
+    assert again.json["credits"]["charged_this_run"] == 0
+    assert {row for row, state in states(desk, name).items() if state == "delivered"} == {
+        "r001", "r002"
+    }  # fmt: skip
+    assert wrong.status == 2
+    assert '"none" for first is not a number of rows' in wrong.err
