@@ -182,6 +182,21 @@ SCRIPT: Form = {"anyOf": [{"type": "string", "maxLength": MAX_CELL_CHARACTERS}, 
 WORDS: Form = {"anyOf": [TEXT, {"type": "array", "items": {"anyOf": [TEXT, {"type": "null"}]}}]}
 PLACES: Form = WORDS
 
+_CHOICES: Form = {
+    "anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "object"}}],
+}
+MATRIX: Form = {
+    "type": "object",
+    "properties": {
+        "axes": {"type": "object", "additionalProperties": WORDS},
+        "exclude": _CHOICES,
+        "include": _CHOICES,
+        "id": TEXT,
+        "fallback": LANGUAGE,
+    },
+    "additionalProperties": False,
+}
+
 _formats = [_loosely(word) for word in _CAPTIONS["both"]]
 _joined = rf"{_JOINTS}*{_any(_formats)}(?:{_JOINTS}+{_any(_formats)})*{_JOINTS}*"
 CAPTIONS: Form = {
@@ -374,5 +389,8 @@ class Document(BaseModel):
     )
     defaults: dict[str, Json] | None = Field(
         None, description="Columns for every row that does not say them itself."
+    )
+    matrix: Annotated[dict[str, Json] | None, Reads(read_object, MATRIX)] = Field(
+        None, description="Columns with several values: each row is made once per combination."
     )
     rows: list[dict[str, Json]] = Field(description="One video or clip each.")

@@ -10,6 +10,7 @@ from typing import NamedTuple, NoReturn
 
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet.columns import ASKED, BODY, FIELDS, Document, OwnColumns
+from callsheet.tasks.sheet.matrix_columns import is_matrix_column, is_translation
 from callsheet.tasks.sheet.table import Findings, Line
 from callsheet.tasks.sheet.text import MAX_COLUMNS, plain, tidy
 
@@ -204,7 +205,8 @@ _MEANT = {
 }
 _FREE = ("title", "topic", "script", "narration", "notes", FIELDS)
 _FIELD = re.compile(r"fields?[._]+(?P<name>.+)")
-_CAMEL = re.compile(r"[a-z0-9]+(?:[A-Z][a-z0-9]*)+")
+#: Also with the language of a translation: `productName.pt-BR`.
+_CAMEL = re.compile(r"[a-z0-9]+(?:[A-Z][a-z0-9]*)+(?:\.[A-Za-z]{2,3}(?:[_-]\w{2,4})?)?")
 
 
 def canonical_header(header: str) -> str:
@@ -237,7 +239,9 @@ def is_known(column: str) -> bool:
     head, _, name = column.partition(".")
     if head == BODY and name in _OURS_TO_SET:
         return False
-    return column in KNOWN_COLUMNS or (head in (FIELDS, BODY) and name != "")
+    if column in KNOWN_COLUMNS or (head in (FIELDS, BODY) and name != ""):
+        return True
+    return is_matrix_column(column) or is_translation(column)
 
 
 def takes_dates(column: str) -> bool:

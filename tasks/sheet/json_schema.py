@@ -22,6 +22,7 @@ from callsheet.tasks.sheet.columns import (
     one_of,
 )
 from callsheet.tasks.sheet.headers import SCHEMA
+from callsheet.tasks.sheet.matrix_columns import MATRIX_PATTERN, TRANSLATION_PATTERN
 from callsheet.tasks.sheet.text import MAX_ROWS
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.requests import REQUESTS
@@ -30,11 +31,15 @@ _EMPTY: Form = {"enum": [None, "", [], {}]}
 _BLANK: Form = {"$ref": "#/$defs/blank"}
 _NO_INPUTS: Form = {"anyOf": [_BLANK, {"type": "object", "additionalProperties": _BLANK}]}
 _INPUT, _MEMBER = r"^fields\.", r"^body\."
+#: Columns that become a tool or a script in each video of the row.
+_SOURCE_OF_SEVERAL = r"^script\.|^matrix\.(?:tool|script)$"
 _PATTERNS: Form = {
     r"^fields\..": {"description": "One input of the tool."},
     r"^body\.(?!(?:idempotency_key|start_generation)$).": {
         "description": "A member of a clip's request, by the service's own name for it."
     },
+    MATRIX_PATTERN: {"description": "Several values: the row is made once with each."},
+    TRANSLATION_PATTERN: {"description": "The text of a column in one language."},
     "^x_": {"description": "Yours: kept, and never read."},
     "^cs_": {"description": "Written by a status sheet; left out when it is read again."},
 }
@@ -150,9 +155,10 @@ def _narrower(operation: str) -> Form:
 def _video_sources() -> Iterator[Rule]:
     tool, script = _has("tool"), _has("script")
     inputs: Form = {"anyOf": [_has(FIELDS), _has_some(_INPUT)]}
-    neither: Form = {"not": _default({"anyOf": [tool, script]})}
+    some = [tool, script, _has_some(_SOURCE_OF_SEVERAL)]
+    neither: Form = {"not": _default({"anyOf": some})}
     unclear = _default({"allOf": [script, {"anyOf": [tool, inputs]}]})
-    yield CREATE, {"anyOf": [neither, unclear]}, {"anyOf": [tool, script]}
+    yield CREATE, {"anyOf": [neither, unclear]}, {"anyOf": some}
     yield CREATE, {"not": _default(tool)}, {"if": inputs, "then": tool}
     # Defaults for clips would be lost on a row that does not say that it is a video.
     for_clips = _default({"anyOf": [*map(_has, sorted(CLIP_COLUMNS)), _has_some(_MEMBER)]})

@@ -54,6 +54,8 @@ class Mapped:
             defaults=self._defaults(top.get("defaults")),
             campaign=self._one(top, "campaign"),
             budget=self._one(top, "budget"),
+            matrix=None if is_blank(top.get("matrix")) else top["matrix"],
+            matrix_line=top.lines.get("matrix"),
             complete=not self.refused,
         )
 

@@ -65,7 +65,7 @@ def to_briefs(
         candidate = reading.candidate(row, {**off, **merged} if off else merged)
         if candidate is not None:
             known.append(candidate)
-            if not table.gridded:
+            if not isinstance(table.rows, GridRows):
                 places[candidate.brief.row] = merged
     reading.guesses.tell(findings)
     _refuse_twins(known, findings)

@@ -92,6 +92,9 @@ class Table:
     defaults: Mapping[str, Cell] = field(default_factory=dict)
     campaign: Cell | None = None
     budget: Cell | None = None
+    #: What a YAML or JSON sheet says under `matrix`, and in which line.
+    matrix: Json = None
+    matrix_line: int | None = None
     complete: bool = True
     gridded: bool = False
     #: Which worksheet of a workbook it is.

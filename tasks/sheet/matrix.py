@@ -1,0 +1,362 @@
+"""Makes the rows that a matrix and translated columns mean, before anything else sees them.
+
+Owns the combinations, their ids and the choice of texts. Knows nothing of formats or of briefs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+from typing import get_args
+
+from callsheet.tasks.sheet import cells
+from callsheet.tasks.sheet.headers import canonical_header
+from callsheet.tasks.sheet.matrix_columns import (
+    SETTINGS,
+    is_axis,
+    is_matrix_column,
+    split_translation,
+)
+from callsheet.tasks.sheet.table import Cell, Findings, Row, Table
+from callsheet.tasks.sheet.text import as_text, is_blank, slugify
+from callsheet.tasks.values.briefs import Json
+from callsheet.tasks.values.requests import AspectRatio
+
+#: A matrix may not make more videos than this.
+MAX_VIDEOS = 10_000
+_MEMBERS = ("axes", "exclude", "include", *SETTINGS)
+#: An input of a tool that may be a translation: the languages of the sheet decide.
+_INPUT = re.compile(r"fields\..+\.[A-Za-z]{2,3}(?:[-_]\w{2,4})?")
+_SLOT = re.compile(r"\{([^{}]*)\}")
+#: One value on each axis, by column.
+Choice = dict[str, Cell]
+
+
+@dataclass
+class _Plan:
+    """What the sheet says about all rows: axes, left out and added combinations, settings."""
+
+    axes: dict[str, list[Cell]] = field(default_factory=dict)
+    exclude: list[Choice] = field(default_factory=list)
+    include: list[Choice] = field(default_factory=list)
+    settings: dict[str, Cell] = field(default_factory=dict)
+    used: set[int] = field(default_factory=set)
+    excluded: int = 0
+
+
+def expanded(table: Table, findings: Findings) -> Table:
+    """Return the table with a row for each video; a table without a matrix is returned as it is."""
+    names = [canonical_header(header) for header in table.columns] + [*table.defaults]
+    speaks = "language" in names
+    if table.matrix is None and not any(
+        is_matrix_column(name)
+        or split_translation(name, frozenset())
+        or (speaks and _INPUT.fullmatch(name))
+        for name in names
+    ):
+        return table
+    return _Expansion(table, findings).table()
+
+
+class _Expansion:
+    def __init__(self, table: Table, findings: Findings) -> None:
+        self.given = table
+        self.findings = findings
+        self.plan = _Plan()
+        self.spoken: frozenset[str] = frozenset()
+
+    def table(self) -> Table:
+        """Return the rows of all combinations; mistakes are noted with their cells."""
+        self._read_matrix()
+        rows = list(self.given.rows)
+        axes = [self._axes(row) for row in rows]
+        count = sum(prod(map(len, own.values())) + len(self.plan.include) for own in axes)
+        if count > MAX_VIDEOS:
+            self.findings.give_up(
+                f"means {count:,} videos; a matrix may make {MAX_VIDEOS:,}: split the sheet",
+                line=self.given.matrix_line,
+                cell="matrix",
+            )
+        self.spoken = self._languages(rows, axes)
+        made = [one for row, own in zip(rows, axes, strict=True) for one in self._rows(row, own)]
+        self._report(axes, len(made))
+        columns = self._columns(axes)
+        defaults = {name: c for name, c in self.given.defaults.items() if not self._is_gone(name)}
+        finished = tuple(_with_texts(row, columns) for row in made)
+        return replace(
+            self.given,
+            columns=tuple(columns.values()),
+            rows=finished,
+            defaults=defaults,
+            matrix=None,
+        )
+
+    def _read_matrix(self) -> None:
+        matrix = self.given.matrix
+        if matrix is None:
+            return
+        if not isinstance(matrix, Mapping):
+            self._refuse("is not an object with axes", "matrix")
+            return
+        for name in matrix:
+            if name not in _MEMBERS:
+                self._refuse(f"is not a part of a matrix; there is {', '.join(_MEMBERS)}",
+                             "matrix", name)  # fmt: skip
+        axes = matrix.get("axes")
+        if isinstance(axes, Mapping):
+            for header, value in axes.items():
+                column, place = canonical_header(header), f"matrix.axes.{header}"
+                if is_axis(column):
+                    cell = Cell(column, value, self.given.matrix_line, place)
+                    self.plan.axes[column] = self._values(column, cell)
+                else:
+                    self._refuse("is not a column that can be an axis", place, header)
+        elif not is_blank(axes):
+            self._refuse("are not an object of columns", "matrix.axes")
+        self.plan.exclude = self._choices(matrix, "exclude", whole=False)
+        self.plan.include = self._choices(matrix, "include", whole=True)
+        for name in SETTINGS:
+            if not is_blank(matrix.get(name)):
+                place = f"matrix.{name}"
+                self.plan.settings[name] = Cell(place, matrix[name], self.given.matrix_line, place)
+
+    def _choices(self, matrix: Mapping[str, Json], part: str, *, whole: bool) -> list[Choice]:
+        listed = matrix.get(part)
+        if is_blank(listed):
+            return []
+        if not isinstance(listed, list):
+            self._refuse("is not a list of combinations", f"matrix.{part}")
+            return []
+        found: list[Choice] = []
+        for number, one in enumerate(listed):
+            place = f"matrix.{part}[{number}]"
+            said = {canonical_header(k): v for k, v in one.items()} if isinstance(one, dict) else {}
+            unknown = [name for name in said if name not in self.plan.axes]
+            missing = [name for name in self.plan.axes if name not in said] if whole else []
+            if not said or unknown or missing:
+                wrong = f"no {missing[0]}" if missing else f"{', '.join(unknown) or 'nothing'}"
+                names = ", ".join(self.plan.axes) or "none"
+                self._refuse(f"has {wrong}, and the axes are {names}", place)
+                continue
+            cells_of = {n: Cell(n, v, self.given.matrix_line, place) for n, v in said.items()}
+            found.append({n: v for n, c in cells_of.items() for v in self._values(n, c)[:1]})
+        return found
+
+    def _values(self, column: str, cell: Cell) -> list[Cell]:
+        """Return the different values of an axis, each in its usual spelling."""
+        value = cell.value
+        parts = value if isinstance(value, list) else str(as_text(value)).split("|")
+        found: dict[str, Cell] = {}
+        for part in parts:
+            if isinstance(part, Mapping | list):
+                self._refuse_at(cell, "has a list or an object where one value belongs")
+            elif not is_blank(text := as_text(part).strip()):
+                try:
+                    text = _usual(column, text)
+                except ValueError as fault:
+                    self._refuse_at(cell, str(fault), text)
+                    continue
+                if text in found:
+                    self._refuse_at(cell, "is in this axis twice: keep one", text)
+                found[text] = Cell(column, text, cell.line, cell.where)
+        if not found:
+            self._refuse_at(cell, "has no values: write them with | between")
+        return [*found.values()]
+
+    def _axes(self, row: Row) -> dict[str, list[Cell]]:
+        """Return the axes of a row by name, language first: the order of columns changes no id."""
+        axes = dict(self.plan.axes)
+        for name, cell in {**self.given.defaults, **row.cells}.items():
+            column = name.removeprefix("matrix.")
+            if column != name and column not in SETTINGS:
+                axes[column] = self._values(column, cell)
+        for column in axes:
+            if column in row.cells:
+                self._refuse_at(row.cells[column], f"is also an axis (matrix.{column}): keep one")
+        return dict(sorted(axes.items(), key=lambda one: (one[0] != "language", one[0])))
+
+    def _languages(self, rows: list[Row], axes: list[dict[str, list[Cell]]]) -> frozenset[str]:
+        said = [cell for own in axes for cell in own.get("language", ())]
+        said += [row.cells["language"] for row in rows if "language" in row.cells]
+        said += [choice["language"] for choice in self.plan.include if "language" in choice]
+        said += [self.given.defaults["language"]] if "language" in self.given.defaults else []
+        codes = {code for cell in said if (code := _code(cell))}
+        # An input that is translated into one language of the sheet may have others too.
+        parts = [
+            name.rpartition(".") for row in rows for name in row.cells if _INPUT.fullmatch(name)
+        ]
+        parts += [n.rpartition(".") for n in self.given.defaults if _INPUT.fullmatch(n)]
+        inputs = {(base, said.replace("_", "-").casefold()) for base, _, said in parts}
+        bases = {base for base, said in inputs if said in codes}
+        return frozenset(codes | {said for base, said in inputs if base in bases})
+
+    def _rows(self, row: Row, axes: Mapping[str, list[Cell]]) -> Iterator[Row]:
+        settings = self.plan.settings | {
+            name: cell
+            for name in SETTINGS
+            if (
+                cell := row.cells.get(f"matrix.{name}") or self.given.defaults.get(f"matrix.{name}")
+            )
+        }
+        choices = [dict(zip(axes, one, strict=True)) for one in product(*axes.values())]
+        kept = [one for one in choices if not self._is_excluded(one)]
+        made = {tuple(c.value for c in one.values()) for one in kept}
+        for added in self.plan.include:
+            ordered = {name: added[name] for name in axes if name in added}
+            if len(ordered) == len(axes) and tuple(c.value for c in ordered.values()) not in made:
+                kept.append(ordered)
+        for choice in kept:
+            yield self._variant(row, choice, settings)
+
+    def _is_excluded(self, choice: Choice) -> bool:
+        for number, one in enumerate(self.plan.exclude):
+            if all(n in choice and choice[n].value == c.value for n, c in one.items()):
+                self.plan.used.add(number)
+                self.plan.excluded += 1
+                return True
+        return False
+
+    def _variant(self, row: Row, choice: Choice, settings: Mapping[str, Cell]) -> Row:
+        own = {name: c for name, c in row.cells.items() if not self._is_gone(name)} | choice
+        if choice and (name := row.cells.get("id")):
+            own["id"] = name._replace(value=self._id(name, choice, settings.get("id")))
+        own |= self._translated(row, own, settings.get("fallback"))
+        return row._replace(cells=own)
+
+    def _id(self, name: Cell, choice: Choice, template: Cell | None) -> str:
+        parts = {"id": as_text(name.value)}
+        parts |= {column: _slug(as_text(cell.value)) for column, cell in choice.items()}
+        if template is None:
+            return "-".join(parts.values())
+        said = as_text(template.value)
+        for slot in _SLOT.findall(said):
+            if slot not in parts:
+                known = ", ".join(f"{{{one}}}" for one in parts)
+                self._refuse_at(template, f"has {{{slot}}}; there is {known}", said)
+        return _SLOT.sub(lambda found: parts.get(found[1], ""), said)
+
+    def _translated(self, row: Row, own: Mapping[str, Cell], fallback: Cell | None) -> Choice:
+        """Return the cells of the row's language; refuse a translation that is missing."""
+        there: dict[str, dict[str, Cell]] = {}
+        for name, cell in {**self.given.defaults, **row.cells}.items():
+            if found := split_translation(name, self.spoken):
+                there.setdefault(found[0], {})[found[1]] = cell
+        chosen: Choice = {}
+        spoken = own.get("language") or self.given.defaults.get("language")
+        code = _code(spoken) if spoken else None
+        instead = _code(fallback) if fallback else None
+        if fallback and instead is None:
+            self._refuse_at(fallback, "is not a language Callsheet knows", as_text(fallback.value))
+        for base, texts in there.items():
+            text = texts.get(code or "")
+            if text is None and instead is not None:
+                text = texts.get(instead) or row.cells.get(base) or self.given.defaults.get(base)
+            if text is not None:
+                chosen[base] = text._replace(column=base)
+                continue
+            lacks = f"{base}.{code}" if code else "language"
+            name = row.cells.get("id")
+            self.findings.refuse(
+                f"has no {lacks}: write it, or name a language in matrix.fallback"
+                if code
+                else "has translated columns and no language",
+                line=row.line,
+                cell=lacks,
+                row=as_text(name.value) if name else None,
+                column=base,
+            )
+        return chosen
+
+    def _is_gone(self, name: str) -> bool:
+        return is_matrix_column(name) or split_translation(name, self.spoken) is not None
+
+    def _columns(self, axes: list[dict[str, list[Cell]]]) -> dict[str, str]:
+        """Return the headers of the expanded table by column."""
+        columns: dict[str, str] = {}
+        for header in self.given.columns:
+            name = canonical_header(header)
+            if is_matrix_column(name):
+                axis = name.removeprefix("matrix.")
+                if axis not in SETTINGS:
+                    columns.setdefault(axis, axis)
+            elif found := split_translation(name, self.spoken):
+                columns.setdefault(found[0], found[0])
+            else:
+                columns.setdefault(name, header)
+        return columns | {n: n for own in axes for n in own if n not in columns}
+
+    def _report(self, axes: list[dict[str, list[Cell]]], count: int) -> None:
+        for number, one in enumerate(self.plan.exclude):
+            if number not in self.plan.used:
+                said = ", ".join(f"{name} {cell.value}" for name, cell in one.items())
+                self.findings.advise(
+                    f"matches no video ({said}): remove it",
+                    line=self.given.matrix_line,
+                    cell=f"matrix.exclude[{number}]",
+                )
+        sizes = Counter(tuple((n, len(values)) for n, values in own.items()) for own in axes)
+        if not any(sizes):
+            return
+        rows = f"{len(axes)} row{'' if len(axes) == 1 else 's'}"
+        if len(sizes) == 1:
+            rows += "".join(f" x {size} {_plural(name, size)}" for name, size in next(iter(sizes)))
+        left = f", {self.plan.excluded} excluded" if self.plan.excluded else ""
+        total = count + self.plan.excluded
+        self.findings.note(f"means {rows} = {total:,} video{'' if total == 1 else 's'}{left}")
+
+    def _refuse(self, message: str, place: str, value: str | None = None) -> None:
+        self.findings.refuse(message, line=self.given.matrix_line, cell=place, value=value)
+
+    def _refuse_at(self, cell: Cell, message: str, value: str | None = None) -> None:
+        self.findings.refuse(message, line=cell.line, cell=cell.where, value=value)
+
+
+def _with_texts(row: Row, columns: Mapping[str, str]) -> Row:
+    """Return a row whose texts are its own, so that a status sheet is not expanded again."""
+    written = {canonical_header(header): text for header, text in row.texts}
+    texts = tuple(
+        (header, _text(row.cells[name]) if name in row.cells else written.get(name, ""))
+        for name, header in columns.items()
+    )
+    return row._replace(texts=texts)
+
+
+def _text(cell: Cell) -> str:
+    import json
+
+    value = cell.value
+    if isinstance(value, Mapping | list):
+        return json.dumps(value, ensure_ascii=False)
+    return as_text(value)
+
+
+def _usual(column: str, text: str) -> str:
+    """Return one spelling of a value, so that two ways to write it have one id."""
+    if column == "language":
+        return cells.language(text)
+    if column == "aspect_ratio":
+        return cells.ratio_of(_RATIOS)(text)
+    return text
+
+
+def _code(cell: Cell) -> str | None:
+    try:
+        return cells.language(cell.value).casefold()
+    except ValueError:
+        return None
+
+
+def _slug(text: str) -> str:
+    return slugify(text.replace(":", "x"))
+
+
+def _plural(column: str, count: int) -> str:
+    noun = {"aspect_ratio": "ratio", "voice_id": "voice"}.get(column, column)
+    return noun if count == 1 else f"{noun}s"
+
+
+_RATIOS: tuple[str, ...] = get_args(AspectRatio)

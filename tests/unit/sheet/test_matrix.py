@@ -1,0 +1,150 @@
+"""One row of a sheet is many videos: axes, translations, ids, and what is wrong with them."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callsheet.tasks.runtime.errors import SheetError
+from callsheet.tasks.sheet.read import parse_sheet, read_sheet
+from callsheet.tasks.sheet.table import Sheet
+
+LANGUAGES = ("en", "de", "fr", "es")
+
+
+def parse(text: str, name: str = "spring.csv") -> Sheet:
+    return parse_sheet(text.encode(), name=name)
+
+
+def problems(text: str, name: str = "spring.csv") -> list[str]:
+    with pytest.raises(SheetError) as caught:
+        parse(text, name)
+    return [f"{one.line} {one.cell}: {one.message}" for one in caught.value.problems]
+
+
+CSV = """id,script,script.de,title,matrix.language,matrix.aspect_ratio
+a,Buy,Kauf,A,en|German,9:16|square
+"""
+YAML = """matrix:
+  axes:
+    language: [en, de]
+    aspect_ratio: ["9:16", "1:1"]
+  exclude:
+    - {language: de, aspect_ratio: "1:1"}
+  include:
+    - {language: fr, aspect_ratio: "16:9"}
+rows:
+  - id: a
+    script.en: Buy
+    script.de: Kauf
+    script.fr: Achetez
+"""
+
+
+def test_one_row_of_a_csv_is_a_video_for_each_combination() -> None:
+    sheet = parse(CSV.replace("script,", "script.en,"))
+
+    assert {
+        brief.row: brief.request["script"]["scenes"][0]["narration"] for brief in sheet.briefs
+    } == {
+        "a-en-9x16": "Buy",
+        "a-en-1x1": "Buy",
+        "a-de-9x16": "Kauf",
+        "a-de-1x1": "Kauf",
+    }
+    assert [one.message for one in sheet.notes] == [
+        "means 1 row x 2 languages x 2 ratios = 4 videos"
+    ]
+    assert sheet.cells["a-de-1x1"]["script"].where == "script.de"
+    assert {brief.line for brief in sheet.briefs} == {2}
+    assert dict(sheet.briefs[0].cells)["id"] == "a-en-9x16"
+    assert "matrix.language" not in dict(sheet.briefs[0].cells)
+
+
+def test_a_yaml_sheet_leaves_combinations_out_and_adds_some() -> None:
+    sheet = parse(YAML, "spring.yaml")
+
+    assert [brief.row for brief in sheet.briefs] == ["a-en-9x16", "a-en-1x1", "a-de-9x16",
+                                                     "a-fr-16x9"]  # fmt: skip
+    assert "1 excluded" in sheet.notes[0].message
+
+
+def test_an_exclude_that_matches_nothing_is_advice() -> None:
+    sheet = parse(YAML.replace('{language: de, aspect_ratio: "1:1"}', "{language: es}"), "s.yaml")
+
+    assert "matches no video (language es)" in " ".join(one.message for one in sheet.advice)
+
+
+def test_json_takes_an_id_template_and_a_fallback() -> None:
+    document = {
+        "matrix": {"axes": {"language": ["en", "de"]}, "id": "{language}_{id}", "fallback": "en"},
+        "rows": [{"id": "a", "script": "Buy", "title": "A", "title.de": "Ein A"}],
+    }
+
+    sheet = parse(json.dumps(document), "s.json")
+
+    assert [(one.row, one.request["title"]) for one in sheet.briefs] == [
+        ("en_a", "A"),
+        ("de_a", "Ein A"),
+    ]
+
+
+def test_inputs_of_a_tool_are_translated() -> None:
+    sheet = parse("id,tool,language,fields.product.en,fields.product.de\na,t,de,Shoe,Schuh\n")
+
+    assert sheet.briefs[0].request["fields"] == {"product": "Schuh"}
+    assert sheet.briefs[0].row == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        (CSV, "s.csv", "2 script.en: has no script.en: write it"),
+        (CSV.replace("square", "round"), "s.csv", "2 matrix.aspect_ratio: is not one of"),
+        (CSV.replace("en|German", "de|German"), "s.csv", "is in this axis twice"),
+        ("id,script,language,matrix.language\na,Buy,en,en|de\n", "s.csv", "is also an axis"),
+        (YAML.replace("{language: de,", "{colour: de,"), "s.yaml", "has colour, and the axes are"),
+        (YAML.replace("  axes:", "  axis:"), "s.yaml", "is not a part of a matrix"),
+        (YAML.replace("  axes:", '  id: "{id}-{size}"\n  axes:'), "s.yaml", "has {size}; there is"),
+        (YAML.replace("  axes:", '  id: "{id}"\n  axes:'), "s.yaml", "every row needs one of its"),
+        (
+            "id,script,matrix.tags,matrix.priority\na,Buy,"
+            + "|".join(f"t{n}" for n in range(101))
+            + ","
+            + "|".join(map(str, range(100)))
+            + "\n",
+            "s.csv",
+            "means 10,100 videos; a matrix may make 10,000",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_cell(text: str, name: str, words: str) -> None:
+    assert any(words in one for one in problems(text, name)), problems(text, name)
+
+
+@given(st.permutations(LANGUAGES), st.permutations(("9:16", "1:1", "16:9")), st.data())
+def test_sorting_and_removing_values_changes_no_other_video(
+    languages: list[str], ratios: list[str], data: st.DataObject
+) -> None:
+    def videos(spoken: list[str], columns: list[int]) -> dict[str, str]:
+        header = ["id", "script", "matrix.language", "matrix.aspect_ratio"]
+        row = ["a", "Buy", "|".join(spoken), "|".join(ratios)]
+        lines = [",".join(one[n] for n in columns) for one in (header, row)]
+        return {one.row: one.digest for one in parse("\n".join(lines)).briefs}
+
+    everything = videos(list(LANGUAGES), [0, 1, 2, 3])
+    assert videos(languages, data.draw(st.permutations(range(4)))) == everything
+    fewer = videos(languages[1:], [0, 1, 2, 3])
+    assert fewer == {k: v for k, v in everything.items() if f"-{languages[0]}-" not in k}
+
+
+async def test_the_sample_in_three_languages_means_ten_videos() -> None:
+    sheet = await read_sheet("configs/campaigns/three-languages.yaml")
+
+    assert len(sheet.briefs) == 10
+    assert {one.message for one in sheet.notes} == {
+        "means 2 rows x 3 languages x 2 ratios = 12 videos, 2 excluded"
+    }
+    french = next(one for one in sheet.briefs if one.row == "rainy-day-fr-9x16")
+    assert french.request["fields"]["product"] == "La salle de lecture"
