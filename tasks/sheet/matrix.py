@@ -259,14 +259,14 @@ class _Expansion:
                 chosen[base] = text._replace(column=base)
                 continue
             lacks = f"{base}.{code}" if code else "language"
-            name = row.cells.get("id")
+            own_id = row.cells.get("id")
             self.findings.refuse(
                 f"has no {lacks}: write it, or name a language in matrix.fallback"
                 if code
                 else "has translated columns and no language",
                 line=row.line,
                 cell=lacks,
-                row=as_text(name.value) if name else None,
+                row=as_text(own_id.value) if own_id else None,
                 column=base,
             )
         return chosen

@@ -148,3 +148,15 @@ async def test_the_sample_in_three_languages_means_ten_videos() -> None:
     }
     french = next(one for one in sheet.briefs if one.row == "rainy-day-fr-9x16")
     assert french.request["fields"]["product"] == "La salle de lecture"
+
+
+def test_an_input_in_camel_case_keeps_its_spelling() -> None:
+    sheet = parse("id,tool,matrix.language,fields.productName.de\na,t,de,Schuh\n")
+
+    assert sheet.briefs[0].request["fields"] == {"productName": "Schuh"}
+
+
+def test_an_empty_translation_is_an_error_also_beside_others() -> None:
+    found = problems("id,script,title.en,title.de,matrix.language\na,Buy,A,,en|de\n")
+
+    assert found == ["2 title.de: has no title.de: write it, or name a language in matrix.fallback"]
