@@ -248,6 +248,10 @@ class _Expansion:
         chosen: Choice = {}
         spoken = own.get("language") or self.given.defaults.get("language")
         code = _code(spoken) if spoken else None
+        for base in self._translated_into(code):
+            # An empty translation never passes for the text of another language.
+            if base in own or base in self.given.defaults:
+                there.setdefault(base, {})
         instead = _code(fallback) if fallback else None
         if fallback and instead is None:
             self._refuse_at(fallback, "is not a language Callsheet knows", as_text(fallback.value))
@@ -270,6 +274,12 @@ class _Expansion:
                 column=base,
             )
         return chosen
+
+    def _translated_into(self, code: str | None) -> list[str]:
+        """Return the columns that the sheet has a translated column for in this language."""
+        names = map(canonical_header, self.given.columns)
+        found = (split_translation(name, self.spoken) for name in names)
+        return [one[0] for one in found if one is not None and one[1] == code]
 
     def _is_gone(self, name: str) -> bool:
         return is_matrix_column(name) or split_translation(name, self.spoken) is not None

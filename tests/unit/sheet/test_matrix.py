@@ -160,3 +160,11 @@ def test_an_empty_translation_is_an_error_also_beside_others() -> None:
     found = problems("id,script,title.en,title.de,matrix.language\na,Buy,A,,en|de\n")
 
     assert found == ["2 title.de: has no title.de: write it, or name a language in matrix.fallback"]
+
+
+def test_an_empty_translation_never_passes_for_the_text_beside_it() -> None:
+    sheet = "id,script,title,title.de,matrix.language\na,Buy,A,Ein A,de\nb,Buy,B,,de\n"
+
+    assert problems(sheet) == [
+        "3 title.de: has no title.de: write it, or name a language in matrix.fallback"
+    ]
