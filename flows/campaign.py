@@ -48,7 +48,7 @@ async def run_campaign(
     campaign: str | None = None,
     select: str | None = None,
     first: int | None = None,
-    canary: Canary = "no",
+    canary: Canary | None = None,
     run_budget: Credits | None = None,
     at_limit: AtLimit | None = None,
     max_wait: str | None = None,

@@ -49,7 +49,7 @@ async def plan_campaign(
     campaign: str | None = None,
     select: str | None = None,
     first: int | None = None,
-    canary: Canary = "no",
+    canary: Canary | None = None,
     delimiter: str | None = None,
     worksheet: str | None = None,
     hidden_rows: HiddenRows | None = None,

@@ -157,7 +157,7 @@ class SheetRun:
             budget=min(wanted, default=None),
             max_wait=at.time_left,
             if_running="leave",
-            canary="yes" if at.inbox.canary and at.inbox.approval != "plan-only" else "no",
+            canary="yes" if at.inbox.canary and at.inbox.approval != "plan-only" else None,
             sandbox=at.sandbox,
             typed=("--sandbox",) if at.sandbox else (),
         )

@@ -150,7 +150,6 @@ def _take_terms(parser: ArgumentParser) -> None:
         "--canary",
         nargs="?",
         const="yes",
-        default="no",
         choices=("yes", "auto", "no"),
         help="make one video of each kind first; the others wait until you keep it (auto: until "
         "its checks pass)",

@@ -103,8 +103,8 @@ def typed_in(args: Namespace) -> list[str]:
     """Return the options that a suggested run repeats: what shapes it, but for its campaign."""
     found = {name: getattr(args, name, None) for name in _REPEATED}
     hidden = {"skip": "--visible-only", "read": "--include-hidden"}.get(args.hidden_rows)
-    canary = getattr(args, "canary", "no")
-    said = ["--canary", *([canary] if canary == "auto" else [])] if canary != "no" else []
+    canary = getattr(args, "canary", None)
+    said = ["--canary", *([canary] if canary != "yes" else [])] if canary else []
     return (
         ([hidden] if hidden else [])
         + said

@@ -75,7 +75,8 @@ class RunOptions(BaseModel):
     #: Only so many rows from the top of the sheet, of those that are chosen.
     first: Annotated[int | None, BeforeValidator(_count)] = None
     #: One row of each kind is made first; then a person (yes) or the checks (auto) let the others.
-    canary: Literal["no", "yes", "auto"] = "no"
+    #: None: as the sheet says.
+    canary: Literal["no", "yes", "auto"] | None = None
     #: In seconds.
     max_wait: Annotated[float | None, BeforeValidator(_seconds)] = None
     delimiter: str | None = None

@@ -11,12 +11,12 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast, overload
 from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.canary import hold_back
+from callsheet.tasks.campaign.canary import Canary, hold_back
 from callsheet.tasks.campaign.options import SAID, RunOptions, Said
 from callsheet.tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
 from callsheet.tasks.campaign.values import Plan, PlanLine
@@ -61,7 +61,7 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
     if number is not None and not options.pay_again:
         refused = refused_rows(connection, number)
         plan = _without_refused(plan, refused) if refused else plan
-    if number is not None and options.canary != "no":
+    if number is not None and plan.canary != "no":
         said = verdicts_of(connection, number)
         lines = (line._replace(verdict=said.get(line.row)) for line in plan.lines)
         plan = hold_back(replace(plan, lines=tuple(lines)), choose=False)
@@ -364,6 +364,7 @@ def _plan(
 ) -> Plan:
     chosen = None if options.select is None else parse_selection(options.select)
     unknown = set(names_in(options.select))
+    canary = cast(Canary, options.canary or sheet.canary or "no")
     lines: list[PlanLine] = []
     retiring: list[str] = []
     unsynced: list[int] = []
@@ -374,7 +375,7 @@ def _plan(
         assert named is not None, "a row is in the sheet, in the ledger, or in both"
         within = options.first is None or taken < options.first
         if within and (chosen is None or chosen(named, named.asked(), one.diff.state)):
-            lines.append(_line(one, named, shared, options))
+            lines.append(_line(one, named, shared, kinds=canary != "no"))
             taken += one.diff.action != "off"
         unknown.discard(named.row.casefold())
         # Of all rows: the selection chooses what is made, the sheet says what is there.
@@ -404,13 +405,13 @@ def _plan(
         needs_word=many and paid and not options.retire,
         said=tuple(word for word in SAID if getattr(options, word)),
         sandbox=options.sandbox,
-        canary=options.canary,
+        canary=canary,
         unsynced=tuple(unsynced),
     )
 
 
 def _line(
-    one: RowDiff, named: Brief | CampaignRow, shared: dict[Any, Any], options: RunOptions
+    one: RowDiff, named: Brief | CampaignRow, shared: dict[Any, Any], *, kinds: bool
 ) -> PlanLine:
     """Return the line of a row; what many rows have alike is `shared`, so that lines are small."""
     outline, diff = one.outline, one.diff
@@ -431,7 +432,7 @@ def _line(
         priced=_credits(outline.quoted, shared) if outline and known else None,
         max_credits=named.max_credits,
         line=named.line,
-        kind=_kind(named, shared) if options.canary != "no" else (),
+        kind=_kind(named, shared) if kinds else (),
     )
 
 

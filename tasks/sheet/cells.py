@@ -381,3 +381,12 @@ def unmistakable(number: Decimal) -> str:
     """Return a number as nobody reads it otherwise: 1.125 with a fourth decimal."""
     said = say(number)
     return f"{said}0" if len(said.partition(".")[2]) == 3 else said
+
+
+def canary(value: Json) -> str:
+    """Return `yes`, `no` or `auto`; raise ValueError for anything else."""
+    word = str(value).strip().casefold()
+    word = {"true": "yes", "on": "yes", "false": "no", "off": "no"}.get(word, word)
+    if word not in ("yes", "no", "auto"):
+        raise ValueError("is none of yes, no and auto")
+    return word

@@ -176,6 +176,7 @@ LANGUAGE: Form = _text(_language())
 TRUTH: Form = {"anyOf": [{"type": "boolean"}, {"enum": [0, 1]}, _text(_any(map(_loosely, _TRUTH)))]}
 ROW_ID: Form = _name(ROW, EXPONENT, LONG_NUMBER)
 ROW_ID["anyOf"].append({"type": "boolean"})
+CANARY: Form = {"enum": ["yes", "no", "auto", True, False]}
 CAMPAIGN: Form = _name(_CAMPAIGN)
 OBJECT: Form = {"anyOf": [{"type": "object"}, _text(r"\{[\s\S]*\}")]}
 SCRIPT: Form = {"anyOf": [{"type": "string", "maxLength": MAX_CELL_CHARACTERS}, {"type": "object"}]}
@@ -386,6 +387,11 @@ class Document(BaseModel):
     )
     budget: Annotated[Decimal | None, Reads(cells.amount, AMOUNT)] = Field(
         None, description="Credits the campaign may cost in all, over all its runs."
+    )
+    canary: Annotated[str | None, Reads(cells.canary, CANARY)] = Field(
+        None,
+        description="Make one video of each kind of row first: the others wait until you keep it "
+        "(yes), or until its checks pass (auto).",
     )
     defaults: dict[str, Json] | None = Field(
         None, description="Columns for every row that does not say them itself."

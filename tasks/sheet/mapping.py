@@ -1,4 +1,4 @@
-"""YAML and JSON trees to a table: `campaign`, `budget`, `defaults`, `rows`, or just the rows."""
+"""YAML and JSON trees to a table: the parts of a document and its rows, or just the rows."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ class Mapped:
             defaults=self._defaults(top.get("defaults")),
             campaign=self._one(top, "campaign"),
             budget=self._one(top, "budget"),
+            canary=self._one(top, "canary"),
             matrix=None if is_blank(top.get("matrix")) else top["matrix"],
             matrix_line=top.lines.get("matrix"),
             complete=not self.refused,

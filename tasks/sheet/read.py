@@ -13,6 +13,7 @@ from callsheet.tasks.runtime.errors import Problem, SheetError
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet.cells import amount
+from callsheet.tasks.sheet.cells import canary as read_canary
 from callsheet.tasks.sheet.formats import SUFFIXES, read_table
 from callsheet.tasks.sheet.table import Findings, Sheet, SheetOptions, Table
 from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify, template_problem
@@ -87,6 +88,7 @@ def sheet_of(
         findings.refuse("has no rows")
     campaign = _campaign(table, options, findings)
     budget = _budget(table, options, findings)
+    canary = _canary(table, findings)
     if fault := template_problem(options.name_template, rows=len(briefs)):
         findings.refuse(fault, cell="the name template", value=options.name_template)
     findings.raise_if_any()
@@ -97,6 +99,7 @@ def sheet_of(
         name=name,
         digest=hashlib.sha256(content).hexdigest(),
         budget=budget,
+        canary=canary,
         briefs=briefs,
         columns=table.columns,
         advice=findings.advice,
@@ -146,6 +149,17 @@ def _budget(table: Table, options: SheetOptions, findings: Findings) -> Decimal 
     if said := reading("budget", value, budget):
         findings.note(said, line=table.budget.line, cell="budget", value=value)
     return budget
+
+
+def _canary(table: Table, findings: Findings) -> str | None:
+    if table.canary is None:
+        return None
+    try:
+        return read_canary(table.canary.value)
+    except ValueError as fault:
+        value = str(table.canary.value)
+        findings.refuse(str(fault), line=table.canary.line, cell="canary", value=value)
+        return None
 
 
 # What a sheet was found to be: its columns and how full each is, also where it has problems.

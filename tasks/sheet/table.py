@@ -92,6 +92,7 @@ class Table:
     defaults: Mapping[str, Cell] = field(default_factory=dict)
     campaign: Cell | None = None
     budget: Cell | None = None
+    canary: Cell | None = None
     #: What a YAML or JSON sheet says under `matrix`, and in which line.
     matrix: Json = None
     matrix_line: int | None = None
@@ -210,6 +211,8 @@ class Sheet:
     columns: tuple[str, ...]
     advice: tuple[Problem, ...]
     notes: tuple[Problem, ...] = ()
+    #: Whether one video of each kind is made first: yes, no or auto, where it says so.
+    canary: str | None = None
     #: Where it comes from; None for standard input.
     origin: SheetOrigin | None = None
     #: Whether its campaign was named after the file, for want of anything better.

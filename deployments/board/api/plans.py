@@ -46,7 +46,7 @@ class PlanAsked(BaseModel):
     budget: Amount | None = None
     hidden_rows: Literal["skip", "read"] | None = None
     first: int | None = Field(default=None, ge=1, le=10**6)
-    canary: Literal["no", "yes"] = "no"
+    canary: Literal["no", "yes"] | None = None
     new_campaign: bool = False
     same_campaign: bool = False
 

@@ -242,7 +242,7 @@ class _Filled:
     select: str = ""
     hidden_rows: Any = None
     first: str = ""
-    canary: Literal["no", "yes"] = "no"
+    canary: Literal["yes"] | None = None
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> _Filled:
@@ -251,7 +251,7 @@ class _Filled:
             setattr(found, name, fields.get(name, "").strip())
         if fields.get("hidden_rows") in ("skip", "read"):
             found.hidden_rows = fields.get("hidden_rows")
-        found.canary = "yes" if fields.get("canary") == "yes" else "no"
+        found.canary = "yes" if fields.get("canary") == "yes" else None
         return found
 
     def options(self) -> RunOptions:
