@@ -1,1 +1,1 @@
-"""The verbs of `callsheet nights`: the looking after of nights, each in a file of its own."""
+"""The verbs of `callsheet nights`."""

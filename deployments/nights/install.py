@@ -43,19 +43,19 @@ from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say
 
-# `callsheet nights install`: nights start by themselves, by Prefect or by the machine's own clock.
+# `callsheet nights install` schedules nightly runs with Prefect or with the machine's scheduler.
 #
-# Everything goes by `nights.toml`, so what was typed is written there first. Written beside the
-# ledger: the file of Prefect's deployments, or the units of systemd's timers.
+# Options are first stored in `nights.toml`, which all schedules come from. The Prefect file or the
+# systemd units are written next to the ledger.
 
 
-#: The flows, by their modules.
+#: Dotted paths of the flows.
 NIGHTLY, DIGEST = "callsheet.flows.nightly.sweep_inbox", "callsheet.flows.nightly.tell_digest"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """Something of an inbox that is to be started by a schedule: its night, or its digest."""
+    """A scheduled job of an inbox: its nightly run or its digest."""
 
     name: str
     inbox: Inbox
@@ -66,7 +66,7 @@ class Start:
 
 
 async def install(args: Namespace) -> int:
-    """Have the nights of inboxes started: by the Prefect server that is there, else say how."""
+    """Schedule nightly runs with the Prefect server, or print lines for other schedulers."""
     settings, folder = settings_of(args), Path.cwd()
     file, inboxes = _scheduled(args, settings)
     make_home(settings.home)
@@ -75,7 +75,7 @@ async def install(args: Namespace) -> int:
     if server is not None:
         await asyncio.to_thread(_check, server)
     document: dict[str, Any] = {"folder": str(folder), "file": str(file)}
-    # One that lies where it is looked for need not be named.
+    # A file in a default location is not named.
     named = None if file.parent in (folder, folder / "configs") and not args.nights else file
     if server is not None:
         document |= await _deploy(args, settings, starts, server, folder=folder, file=named)
@@ -88,7 +88,7 @@ async def install(args: Namespace) -> int:
 
 
 def _check(server: PrefectAddress) -> None:
-    """Raise BadInput where a server cannot be given anything."""
+    """Raise BadInput if the server refuses the login or does not answer."""
     health = server.health()
     if health is ServerAnswer.REFUSED:
         raise BadInput(f"{server.refusal()}; nothing was installed", remedy=MEND)
@@ -100,7 +100,7 @@ def _check(server: PrefectAddress) -> None:
 
 
 def _scheduled(args: Namespace, settings: Settings) -> tuple[Path, list[Inbox]]:
-    """Return the inboxes as they are scheduled, and the file that says so, once it does."""
+    """Store the schedule in the file; return the file and its inboxes."""
     if args.cron is not None or args.timezone is not None:
         check_schedule(args.cron or "@daily", args.timezone)
     named = file_of(args, settings)
@@ -116,7 +116,7 @@ def _scheduled(args: Namespace, settings: Settings) -> tuple[Path, list[Inbox]]:
                 remedy='add --cron "0 2 * * *" --timezone Europe/Berlin, or say it in nights.toml',
             )
     for inbox in found:
-        # Without a zone a schedule would be another one on another machine.
+        # Without a zone the schedule would depend on the machine.
         zone = {} if inbox.timezone or args.timezone else {"timezone": _own_zone()}
         if write_terms(file, inbox, {**terms, **zone}):
             say(f"{file} says now when {inbox.name} is swept")
@@ -125,14 +125,14 @@ def _scheduled(args: Namespace, settings: Settings) -> tuple[Path, list[Inbox]]:
 
 
 def _named(inbox: Inbox) -> Inbox:
-    """Return an inbox under a name that a file may list: of a place that is its last part."""
+    """Return an inbox with a name for the file: the last part of its location."""
     if "/" not in inbox.name and "\\" not in inbox.name:
         return inbox
     return replace(inbox, name=slug(inbox.place.rstrip("/").rpartition("/")[2]))
 
 
 def slug(name: str) -> str:
-    """Return a name as deployments, units and files may be called."""
+    """Return a name that is valid for deployments, units and files."""
     return re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "inbox"
 
 
@@ -179,7 +179,7 @@ async def _deploy(
     folder: Path,
     file: Path | None,
 ) -> Mapping[str, Any]:
-    """Write the deployments and give them to a server."""
+    """Write the Prefect file and deploy it."""
     said = {"nights": file, "profile": args.profile}
     parameters = {name: str(value) for name, value in said.items() if value}
     found = [
@@ -221,7 +221,7 @@ def _lines(
     folder: Path,
     file: Path | None,
 ) -> Mapping[str, Any]:
-    """Write systemd's units, and say what is to be pasted where."""
+    """Write the systemd units and print the lines to paste."""
     said = {"--nights": file, "--profile": args.profile}
     more = [word for name, value in said.items() if value for word in (name, str(value))]
     units = settings.home / "systemd"
@@ -259,7 +259,7 @@ def _lines(
 
 
 def _variables(inbox: Inbox) -> list[str]:
-    """Return the variables of the environment that an inbox's addresses are in."""
+    """Return the environment variables that hold an inbox's addresses."""
     addresses = [*inbox.notify, *(one for those in inbox.notify_of.values() for one in those)]
     if inbox.ping:
         addresses.append(inbox.ping)
@@ -267,7 +267,7 @@ def _variables(inbox: Inbox) -> list[str]:
 
 
 def _show_ways(console: Console, start: Start, ways: Mapping[str, Any]) -> None:
-    """Show what this machine takes; `--json` has them all."""
+    """Show the schedulers of this machine; `--json` has all of them."""
     console.print(plain(f"{start.name}: {_when(start)}"))
     heads = {
         "cron": "cron (`crontab -e`; a cron that does not know CRON_TZ goes by the machine's zone)",
@@ -283,7 +283,7 @@ def _show_ways(console: Console, start: Start, ways: Mapping[str, Any]) -> None:
 
 
 def _program() -> tuple[str, ...]:
-    """Return how this command was started, by a whole path: cron has next to no PATH."""
+    """Return the full path of this command, because cron has almost no PATH."""
     beside = Path(sys.executable).with_name("callsheet")
     found = str(beside) if beside.exists() else shutil.which("callsheet")
     return (found,) if found else (sys.executable, "-P", "-m", "callsheet.deployments.cli")
@@ -310,9 +310,7 @@ def _coming(inbox: Inbox) -> Mapping[str, Any]:
     }
 
 
-# When an inbox is swept, written into `nights.toml`: that file is the truth for all that asks.
-#
-# What else stands in it, remarks too, stays as it is.
+# Stores a schedule in `nights.toml` and keeps everything else in it, including comments.
 
 
 #: Between the head of a table and the next one.
@@ -320,12 +318,12 @@ _HEAD = re.compile(r"^\s*\[")
 
 
 def write_terms(file: Path, inbox: Inbox, terms: Mapping[str, str]) -> bool:
-    """Write terms of an inbox into a file, which is made if need be; whether anything changed.
+    """Store terms of an inbox in a file, created if needed; return whether it changed.
 
-    Raises ConfigurationError where the file has the inbox in a shape that is not ours to change.
+    Raise ConfigurationError if the file lists the inbox in a form that cannot be edited.
     """
     text = file.read_text(encoding="utf-8") if file.exists() else ""
-    # A folder beside the file is named from there, so that all of it can move.
+    # A folder next to the file is stored as a relative path, so that you can move both.
     beside = Path(inbox.place)
     if not inbox.is_bucket and beside.is_relative_to(file.parent):
         inbox = replace(inbox, place=beside.relative_to(file.parent).as_posix())
@@ -346,7 +344,7 @@ def write_terms(file: Path, inbox: Inbox, terms: Mapping[str, str]) -> bool:
 
 
 def with_terms_of(text: str, inbox: Inbox, terms: Mapping[str, str]) -> str:
-    """Return the text of a `nights.toml` with these terms of an inbox; a new inbox comes last."""
+    """Return the text of `nights.toml` with these terms; a new inbox is appended."""
     said = {
         name: f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in terms.items()
     }
@@ -366,7 +364,7 @@ def with_terms_of(text: str, inbox: Inbox, terms: Mapping[str, str]) -> str:
 
 
 def _head(line: str) -> str:
-    """Return the head of a table without spaces and remarks."""
+    """Return a table header without spaces and comments."""
     return re.sub(r"\s", "", line.partition("#")[0])
 
 

@@ -27,12 +27,12 @@ from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import as_number, in_credits
 
-# `callsheet nights list`: each inbox, when its next night is, and how the last one was.
+# `callsheet nights list`: each inbox with its next and last nightly run.
 
 
 @dataclass(frozen=True, kw_only=True)
 class InboxNights:
-    """What is known of an inbox's nights: moments in Unix seconds, None for never."""
+    """The next and last nightly run of an inbox; times in Unix seconds, None for never."""
 
     inbox: Inbox
     next_at: float | None
@@ -41,7 +41,7 @@ class InboxNights:
 
 
 async def show(args: Namespace) -> int:
-    """Show every inbox that is listed."""
+    """Show every listed inbox."""
     settings = settings_of(args)
     found = await nights_at(settings, named_inboxes(args, settings, ()), at=time.time())
     if args.json:
@@ -58,7 +58,7 @@ async def show(args: Namespace) -> int:
 async def nights_at(
     settings: Settings, inboxes: Sequence[Inbox], *, at: float
 ) -> list[InboxNights]:
-    """Return what is known of nights at a moment; without a ledger there was none yet."""
+    """Return the nightly runs of inboxes; without a ledger there are none yet."""
     last: dict[str, KeptNight] = {}
     pauses: dict[str, Pause] = {}
     try:
@@ -77,7 +77,7 @@ async def nights_at(
 
 
 def _nights_of(inbox: Inbox, last: KeptNight | None, pause: Pause | None, at: float) -> InboxNights:
-    """Return the nights of one: its next night is the first one after its pause."""
+    """Return the nightly runs of one inbox; the next one is after its pause."""
     coming = None
     if inbox.cron is not None and not (pause is not None and pause.until is None):
         after = at if pause is None or pause.until is None else max(at, pause.until - 1)
@@ -97,14 +97,14 @@ def _cells(one: InboxNights) -> tuple[str, ...]:
 
 
 def terms_of(inbox: Inbox) -> str:
-    """Return what an inbox may spend without asking, for people."""
+    """Return the approval limits of an inbox in words."""
     if inbox.approval == "plan-only" or inbox.per_night is None:
         return "asks"
     each = "" if inbox.per_sheet is None else f", {in_credits(inbox.per_sheet)} a sheet"
     return f"{in_credits(inbox.per_night)} a night{each}"
 
 
-#: What an exit status says of a night.
+#: Exit status of a nightly run in words.
 _ENDS = {0: "well", 1: "failed", 2: "sheets to fix", 3: "needs attention", 4: "asks", 5: "parked"}
 
 
@@ -145,11 +145,11 @@ def _document(one: InboxNights) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-# `callsheet nights pause` and `resume`: in the ledger, so that no deployment knows better.
+# `callsheet nights pause` and `resume`, stored in the ledger, which every scheduler follows.
 
 
 async def pause_nights(args: Namespace) -> int:
-    """Have inboxes sleep until a moment, or until they are resumed."""
+    """Pause inboxes until a time, or until you resume them."""
     settings, now = settings_of(args), time.time()
     said, names = _split(args.words)
     inboxes = named_inboxes(args, settings, names) if names else []
@@ -168,7 +168,7 @@ async def pause_nights(args: Namespace) -> int:
 
 
 async def resume_nights(args: Namespace) -> int:
-    """End the pauses of inboxes, or every pause there is."""
+    """End the pauses of the named inboxes, or all pauses."""
     settings = settings_of(args)
     named = (
         [inbox.name for inbox in named_inboxes(args, settings, args.inboxes)]
@@ -193,7 +193,7 @@ async def resume_nights(args: Namespace) -> int:
 
 
 def _split(words: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return the moment behind `until`, if there is one, and the names beside it."""
+    """Return the time after `until`, if there is one, and the inbox names."""
     if "until" not in words:
         return None, list(words)
     place = words.index("until")
@@ -203,7 +203,7 @@ def _split(words: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _one_zone(inboxes: Sequence[Inbox]) -> str | None:
-    """Return the zone that a date is meant in: the inboxes' own, else that of this machine."""
+    """Return the time zone of the inboxes if they share one, else the machine's."""
     zones = {inbox.timezone for inbox in inboxes}
     return zones.pop() if len(zones) == 1 else None
 
@@ -221,11 +221,11 @@ def _person() -> str:
         return "the command line"
 
 
-# `callsheet nights test` and `digest`: what people are told, sent from the command line.
+# `callsheet nights test` and `digest`: notices sent from the command line.
 
 
 async def send_samples(args: Namespace) -> int:
-    """Send a sample to every address; exit 1 where one was not reached."""
+    """Send a sample to every address; exit with status 1 if one fails."""
     inboxes = _with_addresses(named_inboxes(args, settings_of(args), args.inboxes))
     sent = [one for inbox in inboxes for one in await send_sample(inbox, clock=time.time)]
     _show(args, sent)
@@ -233,7 +233,7 @@ async def send_samples(args: Namespace) -> int:
 
 
 async def send_digests(args: Namespace) -> int:
-    """Send what is due and was not sent yet; what fails is tried again the next time."""
+    """Send the digests that are due; a failed one is retried next time."""
     settings = settings_of(args)
     inboxes = _with_addresses(named_inboxes(args, settings, args.inboxes))
     async with await open_ledger(settings.ledger) as ledger:
@@ -275,17 +275,17 @@ def _sent_document(one: Sending) -> dict[str, object]:
     }
 
 
-# Which inboxes a verb is about: those named, else all that `nights.toml` lists.
+# The inboxes of a command: the named ones, else all in `nights.toml`.
 
 
 def file_of(args: Namespace, settings: Settings) -> Path | None:
-    """Return the file of inboxes that was named; None where it is to be looked for."""
+    """Return the inbox file from options or settings; None to search for it."""
     named = args.nights or settings.nights
     return None if named is None else Path(named)
 
 
 def named_inboxes(args: Namespace, settings: Settings, named: Sequence[str]) -> list[Inbox]:
-    """Return the inboxes of these names, or all; raise BadInput where there are none."""
+    """Return the named inboxes, or all; raise BadInput if there are none."""
     file = file_of(args, settings)
     if named:
         found = [one for name in named for one in find_inboxes(name, folder=Path.cwd(), file=file)]

@@ -20,13 +20,13 @@ from callsheet.tasks.nights.calendar import five_fields
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.redact import redact
 
-# Nights as deployments of Prefect's: written to a file, and given to its server.
+# Nightly runs as Prefect deployments: written to a file and deployed to its server.
 #
-# One deployment for each inbox: of two schedules of one deployment that come in the same minute
-# Prefect starts one. Imports nothing of Prefect.
+# One deployment per inbox, because Prefect starts only one run when two schedules of a deployment
+# are due in the same minute. Does not import Prefect.
 
 
-#: How long `prefect deploy` may take, in seconds: it imports what it deploys.
+#: Timeout of `prefect deploy` in seconds: it imports the flows it deploys.
 LIMIT = 300.0
 
 _HEAD = """\
@@ -51,7 +51,7 @@ deployments:
 
 @dataclass(frozen=True, kw_only=True)
 class NightDeployment:
-    """One deployment with its schedule; `entrypoint` is a flow's by its module."""
+    """One deployment with its schedule; `entrypoint` is the dotted path of a flow."""
 
     name: str
     entrypoint: str
@@ -64,13 +64,13 @@ class NightDeployment:
 def deployment_file(
     wanted: Iterable[NightDeployment], *, file: Path, folder: Path, pool: str
 ) -> str:
-    """Return the Prefect file of some deployments whose runs are to be in a folder."""
+    """Return a Prefect file of deployments whose runs start in a folder."""
     head = _HEAD.format(file=file, pool=pool)
     return head + "\n".join(_lines_of(one, folder=folder, pool=pool) for one in wanted)
 
 
 def _lines_of(one: NightDeployment, *, folder: Path, pool: str) -> str:
-    """Return a deployment as YAML; what stands in JSON is the same there."""
+    """Return a deployment as YAML; values are written as JSON, which is valid YAML."""
     said = {name: _word(value) for name, value in vars(one).items()}
     parameters = "".join(f"\n      {name}: {_word(v)}" for name, v in one.parameters.items())
     return f"""\
@@ -104,9 +104,9 @@ def _word(value: Any) -> str:
 
 
 def deploy(file: Path, *, at: PrefectAddress, folder: Path, pool: str) -> None:
-    """Give the deployments of a file to a server, with their work pool unless it is there.
+    """Deploy a file to a server; create the work pool if it does not exist.
 
-    Raises CallsheetError with Prefect's own words, ConfigurationError where another environment has
+    Raise CallsheetError with Prefect's message, or ConfigurationError if another environment has
     these deployments.
     """
     try:
@@ -138,9 +138,9 @@ def deploy(file: Path, *, at: PrefectAddress, folder: Path, pool: str) -> None:
         )
 
 
-# A night without Prefect: what to paste for cron, a systemd timer and a Windows task.
+# Nightly runs without Prefect: the lines for cron, a systemd timer and a Windows task.
 #
-# Each line goes to the folder first that the nights belong to: ledger and settings are found there.
+# Each line first changes to the folder of the inboxes, where the ledger and settings are.
 
 
 _DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -149,10 +149,10 @@ _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT",
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Something that is to be started by a schedule, in a folder.
+    """A command that a schedule starts in a folder.
 
-    `words` are the command's, its program first and by its whole path; `timezone` None is that of
-    the machine.
+    `words` is the command with the full path of its program; `timezone` None means the time zone
+    of the machine.
     """
 
     name: str
@@ -164,7 +164,7 @@ class Job:
 
 
 def crontab_lines(job: Job) -> list[str]:
-    """Return what `crontab -e` takes: a line, and whose clock it goes by where that can be said."""
+    """Return the lines for `crontab -e`: the time zone, if there is one, and the job."""
     log = Path(".callsheet", f"{job.name}.log")
     command = f"cd {quote(str(job.folder))} && {join(job.words)} >> {quote(str(log))} 2>&1"
     # A percent sign ends a command there.
@@ -173,9 +173,9 @@ def crontab_lines(job: Job) -> list[str]:
 
 
 def systemd_units(job: Job) -> Mapping[str, str]:
-    """Return the units of a timer: the name of each file, and what is in it."""
+    """Return the units of a timer: the name and text of each file."""
     words = " ".join(_systemd_word(word) for word in job.words)
-    # Parked, refused, or waiting for a person: the night said so, nothing is wrong with the unit.
+    # Parked, refused, or needs attention: the run reported it, and the unit did not fail.
     service = f"""\
 [Unit]
 Description={job.about}
@@ -210,7 +210,7 @@ def _systemd_word(word: str) -> str:
 
 
 def systemd_line(job: Job, units: Path) -> str:
-    """Return what starts a timer whose units were written to a folder, for whoever pastes it."""
+    """Return the command that installs and starts a timer from the units in a folder."""
     copies = " ".join(quote(str(units / name)) for name in systemd_units(job))
     return (
         f"mkdir -p ~/.config/systemd/user && cp {copies} ~/.config/systemd/user/ && "
@@ -220,9 +220,9 @@ def systemd_line(job: Job, units: Path) -> str:
 
 
 def calendar_events(cron: str, timezone: str | None) -> list[str]:
-    """Return a schedule as systemd writes it: `Mon..Fri *-*-* 02:00:00 Europe/Berlin`.
+    """Return a schedule in systemd's form: `Mon..Fri *-*-* 02:00:00 Europe/Berlin`.
 
-    Two where cron means either of days and weekdays: systemd takes both together.
+    Two lines where cron means "this day or this weekday": one systemd line would need both.
     """
     minute, hour, day, month, weekday = five_fields(cron).upper().split()
     clock = f"{_part(hour, 0)}:{_part(minute, 0)}:00"
@@ -236,7 +236,7 @@ def calendar_events(cron: str, timezone: str | None) -> list[str]:
 
 
 def windows_line(job: Job) -> str | None:
-    """Return the line that makes a Windows task; None for a schedule that has no such line."""
+    """Return the command that creates a Windows task; None if Windows has no such schedule."""
     when = _windows_schedule(five_fields(job.cron).upper())
     if when is None:
         return None
@@ -269,7 +269,7 @@ def _windows_word(word: str) -> str:
 
 
 def _part(field: str, first: int) -> str:
-    """Return one field of cron's as systemd writes it: ranges with two dots, steps from a start."""
+    """Return a cron field in systemd's form: ranges with two dots, steps from a start."""
 
     def one(term: str) -> str:
         what, _, step = term.partition("/")

@@ -1,4 +1,4 @@
-"""Word of a night to people: digests, alarms, and pings to whatever watches over it."""
+"""Notices of nightly runs: digests, alarms, and pings to a monitoring service."""
 
 from callsheet.tasks.notices.digests import alarm, digest, tell
 from callsheet.tasks.notices.publish import Sending, send_sample

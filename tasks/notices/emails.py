@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-# Puts a digest into words: a page and a text for mails, a few lines for chats. Pure.
+# Renders a digest: HTML and text for emails, a few lines for chats. Pure.
 #
-# Nothing of what sheets, services and people say is markup here.
+# Text from sheets, services and people is always escaped.
 
 
-#: Matters and campaigns of one mail; the others are counted.
+#: Action items and campaigns in one email; the others are counted.
 MOST = 12
-#: Matters of a message in a chat.
+#: Action items in a chat message.
 FEW = 5
-#: Characters of a video's title that have room below its picture.
+#: Maximum characters of a video's title below its picture.
 TITLE = 44
-#: What is said of a sheet that nothing was made of.
+#: Notes for sheets that no video was made of.
 _SAID: Mapping[str, str] = {
     "not-approved": "waits for approval",
     "invalid": "fix the sheet",
@@ -36,7 +36,7 @@ _SAID: Mapping[str, str] = {
 
 
 def digest_letter(contents: Contents, *, sample: bool = False) -> Letter:
-    """Return the digest of a night in words; `sample` says that it is only to try the address."""
+    """Return the digest of a nightly run; `sample` marks one that only tests an address."""
     subject = subject_of(contents)
     subject = f"Sample: {subject}" if sample else subject
     words = _words(contents, subject, sample=sample)
@@ -55,7 +55,7 @@ def digest_letter(contents: Contents, *, sample: bool = False) -> Letter:
 def alarm_letter(
     subject: str, lines: tuple[str, ...], *, inbox: str, link: str | None = None
 ) -> Letter:
-    """Return a notice of a few sentences: a night that failed, or one that did not come."""
+    """Return a short alarm: a nightly run failed or did not start."""
     words = {"subject": subject, "lines": lines, "inbox": inbox, "link": link}
     html = _filled("alarm.html", words, pictured=False)
     text = "\n\n".join((subject, *lines, *((link,) if link else ()), f"-- \nCallsheet, {inbox}"))
@@ -84,7 +84,7 @@ def _words(contents: Contents, subject: str, *, sample: bool) -> dict[str, Any]:
 
 
 def _notes(line: CampaignFigures) -> list[str]:
-    """Return what is said of a campaign beside its figures."""
+    """Return the notes next to the figures of a campaign."""
     notes = []
     if line.needing:
         notes.append(
@@ -100,14 +100,14 @@ def _notes(line: CampaignFigures) -> list[str]:
 
 
 def _more_to_pay(line: CampaignFigures) -> str:
-    """Return what it will have cost, where that is more than what is paid or set aside."""
+    """Return the forecast cost if it is more than what is charged and reserved, else nothing."""
     if line.forecast is None or line.forecast <= line.charged + line.reserved:
         return ""
     return f"{as_text(line.forecast)} when all are made"
 
 
 def _short(contents: Contents) -> str:
-    """Return a few lines: what needs a person with a link each, new videos, the next night."""
+    """Return a few lines: action items with links, new videos, the next nightly run."""
     told = []
     for matter in contents.matters[:FEW]:
         told.append(f"- {_where(matter)}{matter.title}{_lasting(matter)}: {_way(matter)}")
@@ -137,7 +137,7 @@ def _way(matter: Matter) -> str:
 
 
 def _moments(zone: str) -> Callable[[float], str]:
-    """Return what says a moment as people of a zone write it: Tuesday 24 November, 02:00."""
+    """Return a function that formats a time in a zone: Tuesday 24 November, 02:00."""
     own = read_zone(None if zone == "local" else zone)
 
     def moment(at: float) -> str:
@@ -157,7 +157,7 @@ def _templates() -> Environment:
 
     templates = Environment(
         loader=PackageLoader("callsheet.tasks.notices"),
-        # Of a text nothing is markup that would have to be escaped.
+        # Plain text needs no escaping.
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -171,7 +171,7 @@ def _templates() -> Environment:
 
 
 def _coded(text: str) -> Markup:
-    """Return words as markup, with what stands between backticks set as something to type."""
+    """Return text as HTML, with the parts between backticks as code."""
     from markupsafe import Markup, escape
 
     parts = [
@@ -185,29 +185,29 @@ def _coded(text: str) -> Markup:
 
 
 def _percent(part: Any, whole: Any) -> int:
-    """Return a part in whole percents, never 100 before it is all."""
+    """Return a share in whole percents, rounded down."""
     if not whole:
         return 0
     share = int(100 * part / whole)
     return max(0, min(100, share))
 
 
-# The verdict of a night in one line: the subject of its mail. Pure.
+# The result of a nightly run in one line: the subject of its email. Pure.
 
 
-#: From so many nights on the subject says how long something has been waiting.
+#: After this many nights the subject says how long an item has been waiting.
 LONG = 3
 
 
 def subject_of(contents: Contents) -> str:
-    """Return the subject: the verdict, and before it how long the oldest matter has lasted."""
+    """Return the subject: how long the oldest action item has waited, then the result."""
     nights = longest(contents.matters)
     urgent = f"Waiting for {nights} nights – " if nights >= LONG else ""
     return " ".join(f"{urgent}{verdict_of(contents)}".split())
 
 
 def verdict_of(contents: Contents) -> str:
-    """Return how it stands: videos ready, what needs a person, credits."""
+    """Return the result: videos ready, videos that need attention, credits."""
     lines = told_of(contents)
     if len(lines) == 1:
         return f"{lines[0].name}: {', '.join(_of_one(lines[0], contents.matters))}"
@@ -219,13 +219,13 @@ def verdict_of(contents: Contents) -> str:
 
 
 def videos_of(lines: Iterable[CampaignFigures]) -> tuple[int, int]:
-    """Return how many videos are ready, and of how many that are to be made."""
+    """Return how many videos are ready, and how many are planned."""
     made = [line for line in lines if line.outcome not in ("invalid", "set-aside")]
     return sum(line.ready for line in made), sum(line.total for line in made)
 
 
 def told_of(contents: Contents) -> list[CampaignFigures]:
-    """Return the campaigns that there is something to tell of."""
+    """Return the campaigns with news."""
     return [line for line in contents.lines if _is_told(line, contents.matters)]
 
 

@@ -48,21 +48,21 @@ from callsheet.tasks.runtime.process import Sleep, UnixClock
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest
 
-# Writes notices down, then sends them: one for each address, each once, whoever dies over it.
+# Stores notices in the ledger, then sends each one once per address, also after a crash.
 #
-# A failure to send is noted and told, and is never an error. Decides nothing.
+# A failed notice is recorded and logged; it is never an error.
 
 
 log = logging.getLogger("callsheet.notices")
-#: The waits before it is tried again, in seconds; later whoever comes by tries.
+#: Seconds to wait before each retry; the next nightly run or digest retries after that.
 WAITS = (2.0, 15.0)
-#: What could not be sent for so long, in seconds, is given up: there is newer news.
+#: A notice that is older than this, in seconds, is dropped.
 STALE = 36 * 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sending:
-    """A notice that was to be sent: to whom, as it may be shown, and why it could not be."""
+    """The result of sending a notice: the address to display, and why sending failed."""
 
     inbox: str
     kind: str
@@ -72,7 +72,7 @@ class Sending:
 
 
 async def unfailing(inbox: Inbox, telling: Coroutine[Any, Any, list[Sending]]) -> list[Sending]:
-    """Return what was sent; whatever goes wrong is said in the log, and is nobody's failure."""
+    """Return what was sent; log any error instead of raising it."""
     try:
         return await telling
     except Exception as error:
@@ -83,7 +83,7 @@ async def unfailing(inbox: Inbox, telling: Coroutine[Any, Any, list[Sending]]) -
 
 
 def addresses_of(inbox: Inbox) -> list[Address]:
-    """Return whom an inbox tells; what is wrong with one of them does not silence the others."""
+    """Return the addresses of an inbox; log and skip the ones that cannot be read."""
     found = []
     for written in inbox.notify:
         try:
@@ -103,9 +103,9 @@ async def write_down(
     about: str,
     now: float,
 ) -> None:
-    """Write a notice down for every address of an inbox in one change, once in a window.
+    """Store a notice for every address of an inbox in one transaction, once per window.
 
-    `window` is what it is sent once in: a night, a time of silence.
+    `window` is the period in which it is sent once, such as a night.
     """
     text = _as_text(letter)
     several = [
@@ -128,7 +128,7 @@ async def write_down(
 async def note_quiet(
     ledger: Ledger, inbox: Inbox, kind: str, *, window: str, about: str, now: float
 ) -> None:
-    """Note what nobody is told: a night without news (`quiet`), trouble that was told before."""
+    """Record a notice that is not sent: a quiet night, or a repeated alarm."""
     notice = Notice(
         key=f"{kind}:{_mark(inbox.name, window)}",
         inbox=inbox.name,
@@ -146,7 +146,7 @@ async def note_quiet(
 async def send_waiting(
     ledger: Ledger, inbox: Inbox, *, clock: UnixClock, sleep: Sleep = asyncio.sleep
 ) -> list[Sending]:
-    """Send what is written down for the addresses that an inbox has now."""
+    """Send the stored notices to the addresses that the inbox has now."""
     begun = clock()
     stale = partial(waiting_notices, inbox=inbox.name, since=begun - STALE)
     waiting = await ledger.read(stale)
@@ -155,7 +155,7 @@ async def send_waiting(
     await ledger.write(partial(drop_old_letters, before=begun - STALE))
     addresses = {address.mark: address for address in addresses_of(inbox)}
     named = [one for one in waiting if one.address in addresses]
-    # Side by side: one that does not answer keeps nobody else from hearing.
+    # Concurrently: an address that does not answer does not delay the others.
     sending = [_send(ledger, addresses[one.address], one, clock, sleep) for one in named]
     return list(await asyncio.gather(*sending))
 
@@ -198,10 +198,10 @@ def _letter_in(text: str) -> Letter:
     return Letter(**{**told, "pictures": pictures})
 
 
-# A digest that was never so, to try whether addresses work and how it looks.
+# A sample digest, to test addresses and layout.
 
 
-#: Videos of the sample: what they are called, and two colours each.
+#: Videos of the sample: title and two colors each.
 _VIDEOS = (
     ("First light", (253, 224, 171), (233, 120, 92)),
     ("Rain on the roof", (176, 205, 226), (62, 88, 134)),
@@ -210,7 +210,7 @@ _VIDEOS = (
 
 
 async def send_sample(inbox: Inbox, *, clock: UnixClock) -> list[Sending]:
-    """Send a sample to every address of an inbox; return what became of each. Raises nothing."""
+    """Send a sample to every address of an inbox; return each result. Raise nothing."""
     now = clock()
     letter, sent = sample_letter(inbox, now=now), []
     for written in dict.fromkeys((*inbox.notify, *chain(*inbox.notify_of.values()))):
@@ -235,7 +235,7 @@ async def send_sample(inbox: Inbox, *, clock: UnixClock) -> list[Sending]:
 
 
 def sample_letter(inbox: Inbox, *, now: float) -> Letter:
-    """Return a digest of a night that never was."""
+    """Return a sample digest."""
     board, zone = inbox.board, read_zone(inbox.timezone)
     line = CampaignFigures(
         sheet="spring.csv",
@@ -294,7 +294,7 @@ def _videos(board: str | None) -> tuple[NewVideo, ...]:
 
 
 def _drawn(above: tuple[int, int, int], below: tuple[int, int, int]) -> bytes:
-    """Return a picture that goes from one colour to another."""
+    """Return a picture with a gradient between two colors."""
     from PIL import Image
 
     drawn = Image.new("RGB", (1, 2))

@@ -29,24 +29,22 @@ from callsheet.tasks.notices.action_items import Letter
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError, shorten
 from callsheet.tasks.runtime.redact import redact, register_secret
 
-# Sends letters to addresses, by Apprise or by mail, and says of each what became of it.
-#
-# A failure is an answer here, never an error: whatever a notice is about has happened already.
+# Sends notices by Apprise or SMTP and returns why each one failed, if it did.
 
 
 log = logging.getLogger("callsheet.notices")
-#: How long, in seconds, sending to one address may take in all.
+#: Time limit for one address, in seconds.
 PATIENCE = 60.0
-#: A message of so many characters is read in a chat; longer ones are cut.
+#: Chat messages are cut at this many characters.
 CHAT = 1800
-#: Apprise says why only in its log: one letter at a time listens to it.
+#: Apprise gives the reason of a failure only in its log, so one notice at a time reads it.
 _listening = threading.Lock()
 
 
 async def send(address: Address, letter: Letter, *, key: str, at: float) -> str | None:
-    """Send a letter; return why it could not be, None when it was. Raises nothing.
+    """Send a notice; return the reason if that failed, else None. Raise nothing.
 
-    `key` is of this letter alone: a mail that is sent once more has the same id.
+    `key` identifies this notice: an email that is sent again has the same Message-ID.
     """
     try:
         sending = asyncio.to_thread(_send, address, letter, key, at)
@@ -65,7 +63,7 @@ async def send(address: Address, letter: Letter, *, key: str, at: float) -> str 
 def _send(address: Address, letter: Letter, key: str, at: float) -> str | None:
     import apprise
 
-    # Without its own pictures, which everybody's chat would fetch from afar.
+    # Without Apprise's own pictures, which every chat would download.
     asset = apprise.AppriseAsset(
         app_id="Callsheet", app_desc="Callsheet", app_url="", image_url_mask="", image_url_logo=""
     )
@@ -96,7 +94,7 @@ def _by_apprise(apprise: Any, server: Any, letter: Letter, heard: Sequence[str])
 
 
 def chat_text(text: str, *, room: int, marked: bool) -> str:
-    """Return a few lines as a chat takes them: nobody is called by them, and nothing is marked."""
+    """Return lines for a chat, with mentions and markup disabled."""
     cut = text if len(text) <= room else f"{text[: room - 1]}…"
     words = re.split(r"(https?://\S+)", cut)
     return "".join(word if at % 2 else _plain(word, marked=marked) for at, word in enumerate(words))
@@ -109,7 +107,7 @@ def _plain(text: str, *, marked: bool) -> str:
 
 @contextmanager
 def _heard(logger: logging.Logger) -> Iterator[list[str]]:
-    """Collect what Apprise complains of, instead of having it printed."""
+    """Collect Apprise's warnings instead of printing them."""
     lines: list[str] = []
 
     class Complaints(logging.Handler):
@@ -126,25 +124,25 @@ def _heard(logger: logging.Logger) -> Iterator[list[str]]:
         logger.removeHandler(listening)
 
 
-# Sends a letter by SMTP: a page with its pictures inside, and the same as text.
+# Sends an email by SMTP: an HTML page with inline pictures, and the same content as text.
 #
-# Takes an Apprise address of a mail server apart and sends by itself, since a mail that Apprise
-# makes says as text what is left of the page without its links, and has a new id with every try.
+# Apprise reads the address. It does not compose the email, because its text part has no links and
+# every retry gets a new Message-ID.
 
 
-#: How long, in seconds, a mail server may take for an answer.
+#: Timeout for an answer of the mail server, in seconds.
 TIMEOUT = 30.0
 
 
 def is_mail(server: Any) -> bool:
-    """Whether an address of Apprise's is a mail server that we speak to ourselves."""
+    """Return whether Callsheet sends to this Apprise address by SMTP itself."""
     return type(server).__name__ == "NotifyEmail" and server.pgp_mode == "no"
 
 
 def post(server: Any, letter: Letter, *, key: str, at: float) -> None:
-    """Send a letter to everybody whom an address names; raise OSError or SMTPException.
+    """Send a notice to every recipient of an address; raise OSError or SMTPException.
 
-    Where some of several are refused the others have it, and it is not sent again.
+    If the server refuses only some recipients, the notice counts as sent.
     """
     refused: list[smtplib.SMTPException] = []
     with _connected(server) as connection:
@@ -163,7 +161,7 @@ def post(server: Any, letter: Letter, *, key: str, at: float) -> None:
 def compose(
     server: Any, letter: Letter, *, to: tuple[str, str], key: str, at: float
 ) -> EmailMessage:
-    """Return the mail to one person; its id is the same whenever it is sent again."""
+    """Return the email to one person; a retry has the same Message-ID."""
     message = EmailMessage()
     message["Subject"] = letter.subject
     message["From"] = _mailbox(server.from_addr[0] or "Callsheet", server.from_addr[1])
@@ -176,7 +174,7 @@ def compose(
     host = parseaddr(server.from_addr[1])[1].rpartition("@")[2] or "callsheet.invalid"
     mark = hashlib.sha256(f"{key} {to[1]}".encode()).hexdigest()[:32]
     message["Message-ID"] = f"<{mark}@{host}>"
-    # Nobody's holiday is to be told to a program.
+    # Prevents out-of-office replies.
     message["Auto-Submitted"] = "auto-generated"
     for name, value in server.headers.items():
         message[name] = value
@@ -214,10 +212,10 @@ def _connected(server: Any) -> smtplib.SMTP:
     return connection
 
 
-# The addresses of people: secrets, read where they are kept and never shown whole.
+# Notification addresses. They are secrets and are never shown in full.
 #
-# An address is one of Apprise's (`mailto://...`, `slack://...`), or says where it is kept:
-# `env:NAME` is a variable, `file:PATH` a file. Sends nothing.
+# An address is an Apprise URL (`mailto://...`, `slack://...`), or names where the URL is stored:
+# `env:NAME` is an environment variable, `file:PATH` a file.
 
 
 _HOW = (
@@ -227,7 +225,7 @@ _HOW = (
 
 @dataclass(frozen=True)
 class Address:
-    """An address; `shown` may be told to anybody, `mark` says which it is and nothing of it."""
+    """An address; `shown` is safe to display, `mark` identifies it without revealing it."""
 
     url: str = field(repr=False)
     shown: str
@@ -239,9 +237,9 @@ class Address:
 
 
 def read_address(written: str, *, folder: Path, environ: Mapping[str, str] = os.environ) -> Address:
-    """Return an address as it is written in `nights.toml`; paths are relative to `folder`.
+    """Return an address from its form in `nights.toml`; paths are relative to `folder`.
 
-    Raises ConfigurationError, without the address, where there is none.
+    Raise ConfigurationError, without the text itself, if it is not an address.
     """
     url, kept = _kept(written, folder, environ)
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", url):
@@ -253,7 +251,7 @@ def read_address(written: str, *, folder: Path, environ: Mapping[str, str] = os.
 
 
 def read_ping(written: str, *, folder: Path, environ: Mapping[str, str] = os.environ) -> Address:
-    """Return the address that is called at start and end, written as addresses are."""
+    """Return the ping address, written in the same forms as notification addresses."""
     url, kept = _kept(written, folder, environ)
     if not url.startswith(("https://", "http://")):
         where = kept or f"one that begins with {written[:4]!r}"
@@ -265,7 +263,7 @@ def read_ping(written: str, *, folder: Path, environ: Mapping[str, str] = os.env
 
 
 def _kept(written: str, folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Return what is written, or what is kept where that points to, and where that is."""
+    """Return the address itself and where it was stored."""
     source, _, name = written.partition(":")
     if source == "env":
         if not environ.get(name, "").strip():
@@ -286,19 +284,19 @@ def _in_file(path: Path) -> str:
 
 
 def _keep_secret(url: str) -> None:
-    """Have the address, and whatever of it may open something, taken out of all that is said."""
+    """Register the address and its credentials, so that every message redacts them."""
     parts = urlsplit(url)
     for secret in (url, parts.password or "", unquote(parts.password or "")):
         register_secret(secret)
     if not parts.scheme.startswith("mailto"):
-        # Tokens stand where hosts and paths do: in a `slack://` all of it is secret.
+        # Hosts and paths can be tokens: in a `slack://` address every part is secret.
         for secret in (parts.netloc.rpartition("@")[2], *parts.path.split("/"), parts.query):
             if len(secret) >= 8 and "." not in secret.rpartition(":")[0]:
                 register_secret(secret)
 
 
 def _shown(url: str) -> str:
-    """Return what may be told of an address: the service, and for mails to whom."""
+    """Return the part of an address that is safe to display: service or email recipients."""
     parts = urlsplit(url)
     if not parts.scheme.startswith("mailto"):
         web = parts.scheme in ("json", "jsons", "xml", "xmls", "form", "forms", "http", "https")
@@ -314,24 +312,22 @@ def _shown(url: str) -> str:
     return f"mail to {', '.join(told)}" if told else "mail"
 
 
-# Calls an address at the start and at the end of a night, for a service that watches over jobs.
-#
-# Such a service (healthchecks, Cronitor, Uptime Kuma) says what no process can say of itself: that
-# it never began. The address is a secret; nothing that goes wrong here is an error.
+# Pings a monitoring service (healthchecks, Cronitor, Uptime Kuma) at the start and end of a nightly
+# run, so that the service can report a run that never started. A failed ping is not an error.
 
 
 Moment = Literal["start", "success", "failure"]
-#: How a healthchecks-like service is told, after its address.
+#: What is appended to the address for each moment.
 SUFFIXES = {"start": "/start", "success": "", "failure": "/fail"}
-#: How often it is tried, and how long each may take in seconds.
+#: Number of attempts, and the timeout of each in seconds.
 TRIES, PING_TIMEOUT = 3, 5.0
 
 
 async def ping(inbox: Inbox, moment: Moment, words: str = "") -> bool:
-    """Call the inbox's address, if it has one; return whether it answered. Raises nothing.
+    """Ping the inbox's address, if it has one; return whether it answered. Raise nothing.
 
     An address with `{status}` in it gets `start`, `success` or `failure` there; any other one
-    `/start`, nothing, or `/fail` behind it. `words` go along.
+    `/start`, nothing, or `/fail` appended. `words` are the body.
     """
     if inbox.ping is None:
         return False
@@ -340,7 +336,7 @@ async def ping(inbox: Inbox, moment: Moment, words: str = "") -> bool:
         return await _call(_address(address.url, moment), words)
     except CallsheetError as error:
         log.warning("no ping for %s: %s", inbox.name, error)
-    except Exception as error:  # a night does not fail over who watches it
+    except Exception as error:  # a failed ping does not fail the nightly run
         log.warning("no ping for %s: %s", inbox.name, redact(f"{type(error).__name__}: {error}"))
     return False
 
