@@ -112,14 +112,14 @@ def _scheduled(args: Namespace, settings: Settings) -> tuple[Path, list[Inbox]]:
     for inbox in found:
         if inbox.cron is None and args.cron is None:
             raise BadInput(
-                f"nothing says when {inbox.name} is to be swept; nothing was installed",
-                remedy='add --cron "0 2 * * *" --timezone Europe/Berlin, or say it in nights.toml',
+                f"{inbox.name} has no schedule; nothing was installed",
+                remedy='add --cron "0 2 * * *" --timezone Europe/Berlin, or edit nights.toml',
             )
     for inbox in found:
         # Without a zone the schedule would depend on the machine.
         zone = {} if inbox.timezone or args.timezone else {"timezone": _own_zone()}
         if write_terms(file, inbox, {**terms, **zone}):
-            say(f"{file} says now when {inbox.name} is swept")
+            say(f"stored the schedule of {inbox.name} in {file}")
     listed = {inbox.name: inbox for inbox in listed_inboxes(Path.cwd(), file)}
     return file, [listed[inbox.name] for inbox in found]
 
@@ -140,8 +140,8 @@ def _own_zone() -> str:
     name = name_of(read_zone(None))
     if name == "local":
         raise BadInput(
-            "this machine's time zone has no name here; nothing was installed",
-            remedy="say it: --timezone Europe/Berlin",
+            "the time zone of this machine has no name; nothing was installed",
+            remedy="name it: --timezone Europe/Berlin",
         )
     return name
 
@@ -253,8 +253,8 @@ def _lines(
             )
             console.print(plain(words))
             console.print(plain("  set it above the line, or write the address as file:PATH"))
-    console.print(plain(f"one of them will do; it goes to {folder} first, where the ledger is,"))
-    console.print(plain("and needs the settings that a run needs: a login, or a profile"))
+    console.print(plain(f"Use one of them. It starts in {folder}, where the ledger is,"))
+    console.print(plain("and needs the same settings as a run: a login or a profile."))
     return {"lines": told}
 
 
@@ -270,7 +270,7 @@ def _show_ways(console: Console, start: Start, ways: Mapping[str, Any]) -> None:
     """Show the schedulers of this machine; `--json` has all of them."""
     console.print(plain(f"{start.name}: {_when(start)}"))
     heads = {
-        "cron": "cron (`crontab -e`; a cron that does not know CRON_TZ goes by the machine's zone)",
+        "cron": "cron (`crontab -e`; a cron without CRON_TZ uses the machine's time zone)",
         "systemd": "or a systemd timer of your own user",
     }
     if os.name == "nt":
@@ -279,7 +279,7 @@ def _show_ways(console: Console, start: Start, ways: Mapping[str, Any]) -> None:
         lines = ways[name] if isinstance(ways[name], list) else [ways[name]]
         console.print(plain(f"  {head}:"))
         for line in lines:
-            console.print(plain(f"    {line or 'none: such a schedule has no line there'}"))
+            console.print(plain(f"    {line or 'none: this scheduler has no such schedule'}"))
 
 
 def _program() -> tuple[str, ...]:
@@ -334,8 +334,8 @@ def write_terms(file: Path, inbox: Inbox, terms: Mapping[str, str]) -> bool:
     if any(written.get(name) != value for name, value in terms.items()):
         said = ", ".join(f"{name} = {json.dumps(value)}" for name, value in terms.items())
         raise ConfigurationError(
-            f"{file} has {inbox.name} in a shape that is not changed here",
-            remedy=f"write it there yourself: {said}",
+            f"{file} lists {inbox.name} in a form that cannot be edited",
+            remedy=f"add it to the file yourself: {said}",
         )
     new = file.with_name(f".{file.name}.new")
     new.write_text(changed, encoding="utf-8")

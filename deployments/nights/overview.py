@@ -89,7 +89,7 @@ def _cells(one: InboxNights) -> tuple[str, ...]:
     zone = read_zone(one.inbox.timezone)
     coming = "no schedule" if one.inbox.cron is None else say_moment(one.next_at, zone=zone)
     if one.pause is not None:
-        until = "until it is resumed"
+        until = "until you resume it"
         if one.pause.until is not None:
             until = f"until {say_moment(one.pause.until, zone=zone)}"
         coming = f"paused {until}"
@@ -186,7 +186,7 @@ async def resume_nights(args: Namespace) -> int:
     if args.json:
         print_json({"resumed": lifted})
     for name in lifted:
-        console_for(args).print(plain(f"{whose(name)}: swept again"))
+        console_for(args).print(plain(f"{whose(name)}: resumed"))
     if not lifted:
         console_for(args).print("nothing was paused")
     return 0
@@ -210,7 +210,7 @@ def _one_zone(inboxes: Sequence[Inbox]) -> str | None:
 
 def _until(one: Pause, zone: tzinfo) -> str:
     if one.until is None:
-        return "until it is resumed"
+        return "until you resume it"
     return f"until {say_moment(one.until, zone=zone)}"
 
 

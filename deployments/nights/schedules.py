@@ -114,9 +114,9 @@ def deploy(file: Path, *, at: PrefectAddress, folder: Path, pool: str) -> None:
         make_pool(at, pool)
     except OSError as error:
         raise CallsheetError(
-            f"the Prefect server at {at.url} has no work pool {pool}, and makes none: "
+            f"the Prefect server at {at.url} has no work pool {pool} and did not create it: "
             f"{redact(str(error))}",
-            remedy="make it on its page, then run the same command again",
+            remedy="create it on its page, then run the command again",
         ) from error
     words = [sys.executable, "-P", "-m", "prefect", "--no-prompt", "deploy", "--all"]
     done = subprocess.run(
@@ -133,8 +133,8 @@ def deploy(file: Path, *, at: PrefectAddress, folder: Path, pool: str) -> None:
     if done.returncode:
         said = " ".join(done.stdout.split())[-600:]
         raise CallsheetError(
-            f"Prefect did not take the nights: {redact(said)}",
-            remedy=f"{file} says how it is deployed by hand",
+            f"Prefect did not deploy the nightly runs: {redact(said)}",
+            remedy=f"{file} says how to deploy it by hand",
         )
 
 

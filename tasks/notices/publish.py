@@ -163,7 +163,7 @@ async def send_waiting(
 async def _send(
     ledger: Ledger, address: Address, notice: Notice, clock: UnixClock, sleep: Sleep
 ) -> Sending:
-    letter, failed = _letter_in(notice.letter or ""), "somebody else is at it"
+    letter, failed = _letter_in(notice.letter or ""), "another process is sending it"
     done = Sending(
         inbox=notice.inbox, kind=notice.kind, address=address.shown, subject=notice.subject
     )

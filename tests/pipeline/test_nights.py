@@ -114,7 +114,7 @@ def test_a_folder_that_nobody_listed_becomes_an_inbox_that_asks(here: Here) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("install", "spring"), "nothing says when spring is to be swept"),
+        (("install", "spring"), "spring has no schedule; nothing was installed"),
         (("install", "--cron", "two o'clock"), "is not a schedule"),
         (("install", "--cron", "0 2 31 2 *"), "is not a schedule"),
         (("install", *CRON, "--timezone", "Mars/Olympus"), "there is no time zone"),
@@ -157,7 +157,7 @@ def test_a_paused_inbox_is_not_swept_until_it_is_resumed(nights: Here) -> None:
 
     held = nights.call("nights", "resume", "spring")
     assert (held.status, "all inboxes are paused" in held.err) == (2, True)
-    assert "swept again" in nights.call("nights", "resume").out
+    assert "resumed" in nights.call("nights", "resume").out
     assert "nothing was paused" in nights.call("nights", "resume").out
     swept = nights.call("nightly", "spring", "--json")
     assert [one["outcome"] for one in swept.json["sheets"]] == ["not-approved"]

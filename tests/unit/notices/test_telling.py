@@ -238,7 +238,9 @@ async def test_whoever_dies_leaves_it_to_the_next(
 
     # What was taken is theirs for a while; one that was sent in that moment is sent again, under
     # the id that it had.
-    assert at_once == ([None] if point == "notices: written down" else ["somebody else is at it"])
+    assert at_once == (
+        [None] if point == "notices: written down" else ["another process is sending it"]
+    )
     assert len(post.letters) == mails
     assert len({mail["Message-ID"] for mail in post.letters}) == 1
 
