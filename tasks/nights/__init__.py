@@ -1,1 +1,1 @@
-"""Nights: sheets that lie in an inbox are made into videos while everybody sleeps."""
+"""Nightly runs: they turn the sheets of an inbox into videos on a schedule."""

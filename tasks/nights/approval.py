@@ -39,31 +39,31 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import count, in_credits
 
-# Standing approval: what a night may spend without asking, counted where it is approved.
+# Standing approval: the credits that a nightly run may spend without asking.
 #
-# The limits are held in the transaction that approves the rows, over every process and every sweep
-# of the night; what is said here beforehand only says it sooner, and better.
+# The transaction that approves the rows enforces the limits over every process and scan of the
+# night; the checks here only report a problem earlier and more clearly.
 
 
 @dataclass(frozen=True, kw_only=True)
 class NightApproval:
-    """The word that an inbox has given beforehand on one of its sheets, in one night.
+    """The standing approval of an inbox for one sheet in one night.
 
-    `tolerance` is how far a price may rise after its approval, as a part of it: that counts, too.
+    `tolerance` is how far a price may rise after approval, as a fraction; it counts too.
     """
 
     inbox: Inbox
     night: KeptNight
-    #: When the night began: a ledger that was restored since does not know what it approved.
+    #: Start of the night: a ledger restored since then does not know what was approved.
     since: float
     place: str
     sheet: str
-    #: The command by which a person runs the sheet, and is asked.
+    #: The command with which a person runs the sheet and approves it.
     again: str
     tolerance: Decimal
 
     async def approve(self, plan: Plan) -> str:
-        """Say by whose word a plan is approved; raise SpendRefused where that is not given."""
+        """Return who approves a plan; raise SpendRefused if the limits do not cover it."""
         check_retirement(plan, f"{self.again} --retire")
         if self.inbox.approval == "plan-only":
             rows = count(len(plan.spending), "row")
@@ -73,7 +73,7 @@ class NightApproval:
                 remedy=f"look at it and approve it:\n  {self.again}",
             )
         if plan.elsewhere:
-            # A question that a person is asked, and that nobody has answered beforehand.
+            # A question that needs a person and has no standing answer.
             named = " and ".join(one.campaign for one in plan.elsewhere)
             paid = sum(len(one.costs) for one in plan.elsewhere)
             raise SpendRefused(
@@ -90,7 +90,7 @@ class NightApproval:
         return f"approved by the standing approval of inbox {self.inbox.name}, {self.night.date}"
 
     def count(self, connection: Connection, rows: Sequence[PricedRow]) -> None:
-        """Count what is approved, with the approval or not at all; SpendRefused beyond a limit."""
+        """Count the credits in the transaction that approves; raise SpendRefused above a limit."""
         assert self.inbox.per_night is not None, "an inbox that spends has a limit"
         if any(row.quoted is None for row in rows):
             raise SpendRefused("a price is not readable any more; nothing was spent")
@@ -111,14 +111,14 @@ class NightApproval:
             raise
 
 
-# A plan that waits for somebody's word, put where the board shows it: one link, one button.
+# Stores a plan that waits for approval, so that the board shows it: one link, one button.
 #
-# The board asks for the prices anew when it is approved, so it may wait until the next night.
+# The board checks the prices again on approval, so the plan may wait until the next night.
 
 
-#: How long it waits, in seconds: over the next night and the morning after.
+#: How long a plan waits, in seconds: until the morning after the next night.
 WAITS = 36 * 3600.0
-#: Who makes such a plan; the date follows.
+#: The owner of such a plan; the date follows.
 BY = "the night of"
 
 
@@ -133,10 +133,10 @@ async def keep_plan(
     night: str,
     at: float,
 ) -> str:
-    """Keep a priced plan of a sheet, in the very bytes it was made of; return the plan's id.
+    """Store a priced plan with the exact bytes of its sheet; return the id of the plan.
 
-    A plan of an earlier night that says the same stays, and waits for longer: the link that was
-    mailed leads to it. Else this one takes the place of those.
+    An equal plan of an earlier night stays and waits longer, because its link was already sent.
+    Otherwise the new plan replaces the earlier ones.
     """
     name, by = fit_name(sheet.name), f"{BY} {night}"
     _, digest = await asyncio.to_thread(keep_bytes, settings, name, content)
@@ -196,7 +196,7 @@ def _keep(connection: Connection, new: _NewPlan, *, by: str, at: float) -> str:
 
 
 def _says_the_same(connection: Connection, other: KeptPlan, new: _NewPlan) -> bool:
-    """Whether a plan is of the same bytes, on the same terms, with the same rows and prices."""
+    """Return whether a plan has the same bytes, terms, rows and prices."""
     sheet = find_sheet(connection, other.sheet_id or "")
     if sheet is None or (sheet.digest, sheet.place) != (new.sheet.digest, new.sheet.place):
         return False
@@ -204,7 +204,7 @@ def _says_the_same(connection: Connection, other: KeptPlan, new: _NewPlan) -> bo
 
 
 def _lasting(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a plan says of its sheet, without what other runs and its own planning change."""
+    """Return the parts of a plan that depend only on its sheet."""
     told: dict[str, Any] = json.loads(json.dumps(document))
     credits = {**told.get("credits", {}), "balance": None}
     rows = [{**row, "state": None} for row in told.get("rows", ())]

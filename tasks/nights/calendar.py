@@ -1,7 +1,7 @@
-"""Which night it is: a night begins at its scheduled moment and lasts until the next one does.
+"""Finds the date of a nightly run. A night lasts from its scheduled time until the next one.
 
-It is named by its date in the schedule's zone, so that whatever starts a sweep late, twice or in
-the hour that a clock has twice, means the same night. Moments are Unix seconds.
+Its name is its date in the time zone of the schedule, so that a scan that starts late, twice or in
+the repeated hour of a clock change belongs to the same night. Times are Unix seconds.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from cronsim import CronSim, CronSimError
 
 from callsheet.tasks.runtime.errors import ConfigurationError
 
-#: Longer than any clock is set back, in seconds: a look back or ahead begins so much beside it.
+#: More seconds than any clock change; searches start this much earlier or later.
 _SET_BACK = 4 * 3600.0
-#: How far a scheduler's clock may be ahead of ours, in seconds.
+#: How far the clock of a scheduler may be ahead of this machine's, in seconds.
 _AHEAD = 600.0
-#: Names that cron knows.
+#: Schedule names of cron.
 _NAMED = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -39,9 +39,9 @@ _HOW = 'write it as five fields (minute hour day month weekday), like "0 2 * * *
 
 @dataclass(frozen=True, kw_only=True)
 class Night:
-    """A night: its date in the schedule's zone (2026-11-22), and when it was due, if scheduled.
+    """A night: its date in the time zone of the schedule (2026-11-22), and when it was due.
 
-    `since` is the first moment that belongs to a night of that date.
+    `since` is the start of that night.
     """
 
     date: str
@@ -53,11 +53,11 @@ class Night:
 def night_of(
     at: float, *, cron: str | None, timezone: str | None, due: float | None = None
 ) -> Night:
-    """Return the night that a moment belongs to; without a schedule that is its date.
+    """Return the night of a time; without a schedule that is its date.
 
-    `due` is the moment that a scheduler meant: its clock may be ahead, and it may see a change of
-    clocks otherwise. It counts where the schedule names it: a run that a person starts belongs to
-    the night before it. Raises ConfigurationError for a schedule or a zone that there is not.
+    `due` is the time that a scheduler intended: its clock may be ahead, or it may handle clock
+    changes differently. It counts only if it is in the schedule: a run that a person starts belongs
+    to the night before it. Raise ConfigurationError for an invalid schedule or time zone.
     """
     zone = read_zone(timezone)
     begun = None if cron is None else last_due(at, cron=cron, timezone=timezone)
@@ -73,14 +73,14 @@ def night_of(
 
 
 def begins(day: date, zone: tzinfo) -> float:
-    """Return the first moment of a date in a zone."""
+    """Return the start of a date in a time zone."""
     return datetime.combine(day, time(), zone).timestamp()
 
 
 def _wall_time(due: float, cron: str, zone: tzinfo) -> datetime | None:
-    """Return the time of a schedule that a moment is, as its clocks show it; None for none.
+    """Return the scheduled local time of a moment, or None if the schedule has no such time.
 
-    Around a change of clocks it may be that time before the change, or after it.
+    Around a clock change it may be the time before or after the change.
     """
     moment = datetime.fromtimestamp(due, UTC)
     for beside in (-_SET_BACK, _SET_BACK):
@@ -93,29 +93,29 @@ def _wall_time(due: float, cron: str, zone: tzinfo) -> datetime | None:
 
 
 def last_due(at: float, *, cron: str, timezone: str | None) -> float | None:
-    """Return when a schedule was last due, at a moment or before; None for never."""
+    """Return when a schedule was last due at or before a time; None for never."""
     start = datetime.fromtimestamp(at + _SET_BACK, read_zone(timezone))
     found = (moment.timestamp() for moment in _moments(cron, start, back=True))
     return next((moment for moment in found if moment <= at), None)
 
 
 def next_due(at: float, *, cron: str, timezone: str | None) -> float | None:
-    """Return when a schedule is due next, after a moment; None for never."""
+    """Return when a schedule is next due after a time; None for never."""
     start = datetime.fromtimestamp(at - _SET_BACK, read_zone(timezone))
     found = (moment.timestamp() for moment in _moments(cron, start))
     return next((moment for moment in found if moment > at), None)
 
 
 def check_schedule(cron: str, timezone: str | None) -> None:
-    """Raise ConfigurationError for a schedule that is none, never comes, or has no such zone."""
+    """Raise ConfigurationError for a schedule that is invalid, never due, or in no known zone."""
     if next_due(datetime.now(UTC).timestamp(), cron=cron, timezone=timezone) is None:
         raise ConfigurationError(f'the schedule "{cron}" never comes', remedy=_HOW)
 
 
 def five_fields(cron: str) -> str:
-    """Return a schedule in its five fields, a name of cron's (`@daily`) resolved.
+    """Return a schedule as five fields, with cron names (`@daily`) resolved.
 
-    What only some schedulers know (seconds, `L`, `#`) is refused: it would come on other days.
+    Refuse what only some schedulers support (seconds, `L`, `#`): the days would differ.
     """
     fields = _NAMED.get(cron.strip().lower(), cron).upper().split()
     if len(fields) != 5 or not all(map(_FIELD.fullmatch, fields)):
@@ -124,7 +124,7 @@ def five_fields(cron: str) -> str:
 
 
 def read_zone(name: str | None, *, environ: Mapping[str, str] = os.environ) -> tzinfo:
-    """Return a zone by its name, without one that of this machine; ConfigurationError for none."""
+    """Return a time zone by name, or the machine's; raise ConfigurationError if unknown."""
     if name is None:
         return _own_zone(environ)
     try:
@@ -136,14 +136,14 @@ def read_zone(name: str | None, *, environ: Mapping[str, str] = os.environ) -> t
 
 
 def name_of(zone: tzinfo) -> str:
-    """Return a zone's name, as schedulers take it; `local` where this machine's has none."""
+    """Return the name of a time zone for schedulers; `local` if it has none."""
     return zone.key if isinstance(zone, ZoneInfo) else "local"
 
 
 def _own_zone(environ: Mapping[str, str]) -> tzinfo:
-    """Return this machine's zone with its rules; where it has no name, with its present offset."""
+    """Return the time zone of this machine; its current offset if it has no name."""
     named = environ.get("TZ", "").removeprefix(":")
-    # A link, mostly: to the file of a zone, below a folder called zoneinfo.
+    # Usually a link to the file of a zone in a folder named zoneinfo.
     linked = os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
     for name in (named, linked, *_written()):
         try:
@@ -165,8 +165,8 @@ def _written() -> Iterator[str]:
 def _moments(cron: str, start: datetime, *, back: bool = False) -> Iterator[datetime]:
     """Yield when a schedule is due.
 
-    As cron has it: a time that the clock leaves out comes when it goes on, one that it has twice
-    comes once; what comes every hour or oftener goes by hours that pass.
+    As in cron: a time that a clock change skips comes right after it, and a repeated time comes
+    once. A schedule of every hour or more follows elapsed hours.
     """
     try:
         yield from CronSim(five_fields(cron), start, reverse=back)

@@ -16,25 +16,23 @@ from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.values.amounts import parse_credits, parse_duration
 from callsheet.tasks.values.locations import is_object, object_at
 
-# Inboxes of sheets: where they are, when they are swept, and on what terms.
-#
-# Where they are written down is in `inboxes`.
+# Inboxes of sheets: their location, schedule and approval limits.
 
 
-#: What an inbox may spend without asking: nothing, or up to its limits.
+#: Whether an inbox may spend without asking: never, or up to its limits.
 Approval = Literal["plan-only", "auto"]
-#: Characters of an inbox's name that the ledger keeps.
+#: Maximum characters of an inbox's name in the ledger.
 LONGEST = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inbox:
-    """An inbox of sheets, and what may be done with it while nobody looks.
+    """An inbox of sheets, and what its nightly runs may do.
 
-    `name` is that of `nights.toml`, or the place itself. `place` is a folder, as a whole path, or
-    `s3://bucket/prefix`. `per_night` and `per_sheet` are the credits that may be approved in a
-    night, and of one sheet in it; `budget` is the most that a campaign may cost in its whole life.
-    `max_wait` is in seconds, for the whole sweep.
+    `name` is from `nights.toml`, or the location itself. `place` is the full path of a folder or
+    `s3://bucket/prefix`. `per_night` and `per_sheet` are the credits that a night, and one sheet in
+    it, may approve automatically; `budget` is the limit of a campaign over all its runs.
+    `max_wait` is in seconds for the whole scan.
     """
 
     name: str
@@ -45,31 +43,31 @@ class Inbox:
     per_night: Decimal | None = None
     per_sheet: Decimal | None = None
     budget: Decimal | None = None
-    #: Make one video of a new campaign, and ask before the others.
+    #: Make one video of a new campaign and ask before the others.
     canary: bool = False
     max_wait: float | None = None
-    #: Addresses of people, as apprise takes them; each may be `env:NAME` or `file:PATH`.
+    #: Notification addresses (Apprise URLs); each may be `env:NAME` or `file:PATH`.
     notify: tuple[str, ...] = ()
-    #: More addresses, by campaign: they hear of nothing else.
+    #: More addresses by campaign: they get notices of that campaign only.
     notify_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: Whether a night without news is kept quiet about.
+    #: Whether to send nothing after a night without news.
     quiet: bool = True
-    #: When the digest is sent, as `08:00`; None: at the end of the sweep.
+    #: When to send the digest, as `08:00`; None for the end of the scan.
     digest_at: str | None = None
-    #: An address to be called at start, success and failure; may be `env:NAME` or `file:PATH`.
+    #: Address to ping at start, success and failure; may be `env:NAME` or `file:PATH`.
     ping: str | None = None
-    #: Where the board is, for links.
+    #: Address of the board, for links.
     board: str | None = None
     #: The folder that paths in `notify` and `ping` are relative to.
     folder: Path = Path()
 
     @property
     def is_bucket(self) -> bool:
-        """Whether it lies in an object store."""
+        """Whether the inbox is in an object store."""
         return is_object(self.place)
 
     def check(self) -> Inbox:
-        """Return it; raise ConfigurationError where it would spend without a limit."""
+        """Return the inbox; raise ConfigurationError if it could spend without a limit."""
         if self.approval == "auto" and self.per_night is None:
             raise ConfigurationError(
                 f"inbox {self.name} approves automatically but has no limit per night",
@@ -79,25 +77,23 @@ class Inbox:
 
 
 def with_terms(inbox: Inbox, **terms: Any) -> Inbox:
-    """Return an inbox with what was typed in place of what is written; None is not typed."""
+    """Return an inbox with the given options; None keeps the value of the file."""
     return replace(inbox, **{name: value for name, value in terms.items() if value is not None})
 
 
-# The inboxes of `nights.toml`, and which of them is meant; one may be a place alone.
-#
-# Reads the file, and no inbox.
+# Reads `nights.toml` and finds inboxes by name or location. Does not open an inbox.
 
 
-#: Where the inboxes are listed, unless another file is named.
+#: Default files that list the inboxes.
 FILES = (Path("nights.toml"), Path("configs/nights.toml"))
 
 
 def find_inboxes(named: str, *, folder: Path, file: Path | None = None) -> tuple[Inbox, ...]:
-    """Return the inbox that is meant by a name of `nights.toml`, a folder or `s3://bucket/prefix`.
+    """Return the inboxes for a name in `nights.toml`, a folder or `s3://bucket/prefix`.
 
-    A file that ends in `.toml` means all inboxes it lists. `file` is `nights.toml` where it is not
-    looked for from `folder`. One that is listed keeps its name and terms however it is called.
-    Raises BadInput for what is none of these.
+    A file that ends in `.toml` means all inboxes that it lists. `file` replaces the search for
+    `nights.toml` in `folder`. A listed inbox keeps its name and terms, however you name it.
+    Raise BadInput if nothing matches.
     """
     if named.endswith(".toml"):
         return read_nights(folder / named)
@@ -123,7 +119,7 @@ def find_inboxes(named: str, *, folder: Path, file: Path | None = None) -> tuple
 
 
 def _name(place: str) -> str:
-    """Return what an inbox is called that has no name: its place, or the end of a long one."""
+    """Return the name of an unlisted inbox: its location, or the end of a long one."""
     if len(place) <= LONGEST:
         return place
     from hashlib import sha256
@@ -143,9 +139,9 @@ def _place(text: str, folder: Path) -> str:
 
 
 def listed_inboxes(folder: Path, file: Path | None = None) -> tuple[Inbox, ...]:
-    """Return the inboxes of `nights.toml`, in its order; none where there is no such file.
+    """Return the inboxes of `nights.toml` in its order; none if there is no such file.
 
-    Raises ConfigurationError for a file that was named and cannot be read, or one with a mistake.
+    Raise ConfigurationError for a named file that cannot be read, or an invalid one.
     """
     if file is not None:
         return read_nights(folder / file)
@@ -154,7 +150,7 @@ def listed_inboxes(folder: Path, file: Path | None = None) -> tuple[Inbox, ...]:
 
 
 def read_nights(file: Path) -> tuple[Inbox, ...]:
-    """Return the inboxes of a `nights.toml`; raise ConfigurationError naming what is wrong."""
+    """Return the inboxes of a `nights.toml`; raise ConfigurationError with the problem."""
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -185,7 +181,7 @@ def _inbox(file: Path, name: str, table: object, defaults: Mapping[str, Any]) ->
     terms = {**defaults, **_terms(file, where, table)}
     if "place" not in terms:
         raise _wrong(file, where, "says no place: a folder, or s3://bucket/prefix")
-    # Paths are of the folder the project is in, wherever in it the file lies.
+    # Paths are relative to the folder of the project, not of the file.
     home = file.parent.parent if file.parent.name == "configs" else file.parent
     try:
         place = _place(terms.pop("place"), home)

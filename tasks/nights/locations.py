@@ -1,6 +1,6 @@
-"""Where an inbox is, a folder or a bucket.
+"""The location of an inbox, a folder or a bucket.
 
-Its sheets, which of them are complete, and the answers beside them.
+Lists its sheets, tells which are complete, and writes the reports next to them.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from callsheet.tasks.store.folder import FolderStore
 from callsheet.tasks.store.s3_client import S3Calls, S3Trouble
 from callsheet.tasks.values.locations import ObjectAddress, object_at
 
-# Where an inbox of sheets lies: what is there, its bytes, and the answers that are put beside.
+# Lists and reads the sheets of an inbox, and writes reports next to them.
 #
-# A folder or a bucket; only what lies in it directly. Nothing in it is ever moved or deleted.
+# Subfolders are not read. Nothing in an inbox is ever moved or deleted.
 
 
 log = logging.getLogger("callsheet.night")
 
-#: What sheets are called. Text files are not among them: scripts lie beside the sheets.
+#: File name endings of sheets. Not text files: those next to a sheet are scripts.
 SUFFIXES = frozenset(
     (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".yaml", ".yml", ".json", ".jsonl", ".ndjson",
      ".xls", ".ods", ".numbers")
 )  # fmt: skip
-#: How the names of our answers end.
+#: File name endings of reports.
 ANSWERS = (".callsheet.json", ".report.csv")
 _KINDS = {".json": "application/json", ".csv": "text/csv"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SheetFile:
-    """A sheet as it lies in an inbox.
+    """A sheet in an inbox.
 
-    `version` is another one once its size or time, or its ETag, is; `beside` once a file is that
-    its rows may point to. `changed_at` is in Unix seconds; None: it is whole, as objects are.
+    `version` changes with its size, time or ETag; `beside` changes with any file that its rows may
+    point to. `changed_at` is in Unix seconds; None for objects, which are always complete.
     """
 
     name: str
@@ -54,29 +54,29 @@ class SheetFile:
     bytes: int
     changed_at: float | None = None
     beside: str = ""
-    #: The files beside it that are no sheets, by name: size, and time in ns. One for all sheets.
+    #: Other files of the inbox by name: size, and time in ns. Shared by all sheets.
     files: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
 
 
 class InboxPlace(Protocol):
-    """An inbox as it lies somewhere. Every verb raises BadInput where it cannot be done."""
+    """The location of an inbox. Every method raises BadInput if it fails."""
 
-    #: Where files are that rows point to (`@script.txt`); a bucket has none.
+    #: Folder of the files that rows point to (`@script.txt`); a bucket has none.
     folder: Path | None
 
     async def entries(self) -> Sequence[SheetFile]:
-        """Return the sheets that are there, by name."""
+        """Return the sheets of the inbox by name."""
 
     async def read(self, entry: SheetFile) -> bytes | None:
-        """Return the bytes of a sheet; None where it is not that version any more."""
+        """Return the bytes of a sheet; None if its version has changed."""
 
     async def answer(self, name: str, content: bytes) -> None:
-        """Put an answer there in place of the one before; one that is the same is left."""
+        """Write a report file, unless it is already the same."""
 
 
 @asynccontextmanager
 async def open_place(inbox: Inbox) -> AsyncIterator[InboxPlace]:
-    """Open the place of an inbox."""
+    """Open the location of an inbox."""
     if (where := object_at(inbox.place)) is not None:
         calls = S3Calls(where.bucket)
         try:
@@ -92,14 +92,14 @@ async def open_place(inbox: Inbox) -> AsyncIterator[InboxPlace]:
 
 
 def is_sheet(name: str) -> bool:
-    """Whether a file of that name may be a sheet: not hidden, not half, not an answer of ours."""
+    """Return whether a file may be a sheet: not hidden, partial, or a report."""
     if name.startswith((".", "~")) or name.lower().endswith(ANSWERS):
         return False
     return PurePosixPath(name).suffix.lower() in SUFFIXES
 
 
 class FolderPlace:
-    """An inbox that is a folder."""
+    """An inbox in a folder."""
 
     def __init__(self, folder: Path, store: FolderStore) -> None:
         self.folder: Path | None = folder
@@ -107,7 +107,7 @@ class FolderPlace:
         self._store = store
 
     async def entries(self) -> Sequence[SheetFile]:
-        """Return the sheets that are there, by name."""
+        """Return the sheets of the inbox by name."""
         try:
             return await asyncio.to_thread(self._entries)
         except OSError as error:
@@ -116,7 +116,7 @@ class FolderPlace:
             ) from error
 
     async def read(self, entry: SheetFile) -> bytes | None:
-        """Return the bytes of a sheet; None where it is not that version any more."""
+        """Return the bytes of a sheet; None if its version has changed."""
         try:
             return await asyncio.to_thread(self._read, entry)
         except FileNotFoundError:
@@ -125,7 +125,7 @@ class FolderPlace:
             raise BadInput(f"{entry.address} cannot be read: {error.strerror}") from error
 
     async def answer(self, name: str, content: bytes) -> None:
-        """Put an answer there in place of the one before; one that is the same is left."""
+        """Write a report file, unless it is already the same."""
         if await self._store.read(name) != content:
             await self._store.replace(name, content, content_type=_KINDS[Path(name).suffix])
 
@@ -164,13 +164,13 @@ class FolderPlace:
         with path.open("rb") as source:
             content = source.read(MAX_BYTES + 1)
             now = os.fstat(source.fileno())
-        # The second: a file that was put in its place meanwhile is another one.
+        # The second check: the file may have been replaced meanwhile.
         versions = {self._entry(entry.name, stat).version for stat in (now, path.stat())}
         return content if versions == {entry.version} else None
 
 
 def _stat(file: os.DirEntry[str]) -> os.stat_result | None:
-    """Return how a file is; None for what is none, or has gone since the folder was read."""
+    """Return the status of a file; None if it is not a file or no longer exists."""
     try:
         return file.stat() if file.is_file() else None
     except FileNotFoundError:
@@ -178,7 +178,7 @@ def _stat(file: os.DirEntry[str]) -> os.stat_result | None:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a name can be written down; of bytes that are no text it cannot."""
+    """Return whether a file name is valid text."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -187,7 +187,7 @@ def _is_text(name: str) -> bool:
 
 
 class BucketPlace:
-    """An inbox that is a bucket, or what lies below a prefix of one."""
+    """An inbox in a bucket or below a prefix of one."""
 
     folder: Path | None = None
 
@@ -196,7 +196,7 @@ class BucketPlace:
         self._prefix = f"{prefix}/" if prefix else ""
 
     async def entries(self) -> Sequence[SheetFile]:
-        """Return the sheets that are there, by name."""
+        """Return the sheets of the inbox by name."""
         try:
             found = await self._calls.call(lambda client: list(self._listed(client)))
         except S3Trouble as trouble:
@@ -204,7 +204,7 @@ class BucketPlace:
         return sorted(found, key=lambda entry: entry.name)
 
     async def read(self, entry: SheetFile) -> bytes | None:
-        """Return the bytes of a sheet; None where it is not that version any more."""
+        """Return the bytes of a sheet; None if its version has changed."""
         tag, _, size = entry.version.rpartition("-")
 
         def get(client: Any) -> bytes | None:
@@ -224,7 +224,7 @@ class BucketPlace:
             raise self._refused(f"has {entry.name}, which cannot be read", trouble) from None
 
     async def answer(self, name: str, content: bytes) -> None:
-        """Put an answer there in place of the one before; one that is the same is left."""
+        """Write a report file, unless it is already the same."""
         key = self._prefix + name
 
         def put(client: Any) -> None:
@@ -258,7 +258,7 @@ class BucketPlace:
 
 
 def _has(client: Any, where: dict[str, str], content: bytes) -> bool:
-    """Whether an object is these bytes already: by the MD5 that most stores have for its ETag."""
+    """Return whether an object already has these bytes, by the MD5 that most stores use as ETag."""
     listed = client.list_objects_v2(Bucket=where["Bucket"], Prefix=where["Key"], MaxKeys=1)
     md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
     return any(
@@ -267,24 +267,24 @@ def _has(client: Any, where: dict[str, str], content: bytes) -> bool:
     )
 
 
-# Which sheets of an inbox are whole, and which have changed. Pure: versions and moments in.
+# Tells which sheets are complete and which have changed. Pure.
 
 
-#: A file counts once size and time stand still between two looks so far apart, in seconds.
+#: A file is complete if size and time stay the same for this many seconds.
 STILL = 3.0
-#: One that was not written to for so long counts at once, in seconds; an empty one only then.
+#: A file not written to for this many seconds is complete at once; an empty one only then.
 OLD = 60.0
 
 
 def is_whole(
     entry: SheetFile, known: SweptSheet | None, *, now: float, still: float = STILL
 ) -> bool:
-    """Whether a sheet is no longer written to; an object is whole as soon as it is there."""
+    """Return whether a sheet is complete; an object always is."""
     if entry.changed_at is None:
         return True
     old = entry.changed_at <= now - OLD
     if entry.bytes == 0 and not old:
-        # Programs that fetch files from elsewhere make them empty first.
+        # Download programs create an empty file first.
         return False
     seen = known is not None and known.version == entry.version and known.seen_at <= now - still
     return old or seen
@@ -296,18 +296,18 @@ def moving(
     *,
     now: float,
 ) -> frozenset[str]:
-    """Return which files beside the sheets may still be written to, by name.
+    """Return the names of the other files that may still be written to.
 
-    `files` is how they are (`SheetFile.files`), `earlier` how they were at a look before, if any.
+    `files` is their current status (`SheetFile.files`), `earlier` the previous one, if any.
     """
     fresh = {name: file for name, file in files.items() if file[1] / 1e9 > now - OLD}
     return frozenset(name for name in fresh if earlier is None or earlier.get(name) != fresh[name])
 
 
 def points_to(content: bytes, name: str) -> bool:
-    """Whether a row of a sheet may point to a file beside it (`@script.txt`)."""
+    """Return whether a row of a sheet may point to another file (`@script.txt`)."""
     if content.startswith(b"PK") or not name.isascii():
-        # What is packed, or written in one of several ways, is not looked for.
+        # Compressed sheets and encodings with variants are not searched.
         return content.startswith(b"PK") or b"@" in content
     return b"@" in content and any(
         name.encode(code) in content for code in ("utf-8", "utf-16-le", "utf-16-be")
@@ -315,14 +315,14 @@ def points_to(content: bytes, name: str) -> bool:
 
 
 def is_as_dealt(entry: SheetFile, known: SweptSheet) -> bool:
-    """Whether a sheet is as it was when a night last dealt with it, and what it points to."""
+    """Return whether a sheet and its files are unchanged since the last nightly run."""
     return known.dealt_version in (entry.version, f"{entry.version} {entry.beside}")
 
 
 def version_dealt(entry: SheetFile, content: bytes) -> str:
-    """Return by what a sheet is known later that is dealt with now.
+    """Return the version to compare a sheet with later.
 
-    Where a row may point to a file beside the sheet (`@script.txt`), those files count as well.
+    If a row may point to another file (`@script.txt`), those files count as well.
     """
     points = b"@" in content or content.startswith(b"PK")
     return f"{entry.version} {entry.beside}" if points and entry.beside else entry.version

@@ -36,19 +36,19 @@ from callsheet.tasks.nights.reports import SheetReport
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.amounts import parse_duration
 
-# What the ledger is told of a sheet in a night, and what it tells: each one transaction.
+# Records and reads the status of a sheet in a nightly run, each in one transaction.
 
 
-#: Where nothing moves by itself, and nothing is to be looked at.
+#: States in which nothing changes by itself and nothing needs polling.
 RESTING: frozenset[State] = frozenset(
     {"delivered", "cancelled", "retired", "rejected", "failed", "uncertain"}
 )
-#: Where no video of a row is there or under way.
+#: States without a video, finished or in progress.
 _NOT_MADE: frozenset[State] = NOT_BEGUN | {"held", "rejected", "cancelled", "retired"}
 
 
 def begin(connection: Connection, *, inbox: str, sheet: SweptSheet) -> SweptSheet:
-    """Note how the campaign of a sheet stands before anything is done for it; return the sheet."""
+    """Record the status of a campaign before the run changes it; return the sheet."""
     found = find_campaign(connection, sheet.campaign or "")
     event = last_event(connection, found.id) if found else 0
     charged = tally_of(connection, found).paid_here if found else Decimal(0)
@@ -63,9 +63,9 @@ def close(
     place: str,
     report: str,
 ) -> bool:
-    """Keep what became of a sheet, and of the night so far; False where that is another's by now.
+    """Record the outcome of a sheet and the report so far; False if the lease is lost.
 
-    Whoever has lost the night leaves its sheets to the sweep that has it.
+    A scan that has lost the lease leaves the sheets to the scan that has it.
     """
     if not keep_report(connection, night.id, place=place, report=report):
         return False
@@ -76,7 +76,7 @@ def close(
 def with_figures(
     connection: Connection, report: SheetReport, *, campaign: Campaign, known: SweptSheet
 ) -> SheetReport:
-    """Return a report with how its campaign stands, and what has come of it since `begin`."""
+    """Return a report with the status of its campaign and the changes since `begin`."""
     tally = tally_of(connection, campaign)
     before, event = known.charged_before, known.event_before
     return replace(
@@ -91,9 +91,9 @@ def with_figures(
 
 
 def resting(connection: Connection, known: SweptSheet, *, sandbox: bool) -> SheetReport | None:
-    """Return what to say of a sheet whose campaign rests as it did before; None where it moves.
+    """Return the report of a sheet whose campaign has not changed, or None if it has.
 
-    What a sandbox made is nothing that was made, where the service is none, and the reverse.
+    Sandbox videos do not count as videos of the real service, nor the reverse.
     """
     campaign = find_campaign(connection, known.campaign or "")
     if campaign is None or is_other_money(campaign, sandbox=sandbox):
@@ -111,13 +111,13 @@ def resting(connection: Connection, known: SweptSheet, *, sandbox: bool) -> Shee
     return with_figures(connection, report, campaign=campaign, known=known)
 
 
-# Pauses as people set and lift them: each is in the activity log beside what it changes.
+# Pauses. The audit log records each one in the same transaction.
 
 
 def read_moment(text: str, *, zone: tzinfo, at: float) -> float:
-    """Return until when a pause is to last: a date (its beginning in a zone), a moment, or `3d`.
+    """Return the end of a pause: the start of a date in a zone, a time, or a duration (`3d`).
 
-    Raises BadInput for what is none of these, or has passed.
+    Raise BadInput for anything else and for times in the past.
     """
     try:
         found = datetime.fromisoformat(text)
@@ -136,7 +136,7 @@ def read_moment(text: str, *, zone: tzinfo, at: float) -> float:
 
 
 def set_pauses(connection: Connection, pauses: Sequence[Pause]) -> None:
-    """Have inboxes sleep, each until its moment; whatever pause they were in."""
+    """Pause inboxes, replacing any earlier pause."""
     for one in pauses:
         pause(connection, one)
         note_act(connection, at=one.at, by=one.by, act="pause nights", words=whose(one.inbox))
@@ -145,7 +145,7 @@ def set_pauses(connection: Connection, pauses: Sequence[Pause]) -> None:
 def lift_pauses(
     connection: Connection, *, inboxes: Collection[str] | None, by: str, at: float
 ) -> tuple[list[str], list[Pause]]:
-    """End the pauses of inboxes, or every one; return whose were lifted, and those that stay."""
+    """End the pauses of inboxes, or all; return the ended and the remaining ones."""
     held = [one.inbox for one in pauses_at(connection, at)]
     lifted = [name for name in held if inboxes is None or name in inboxes]
     for name in lifted:
@@ -155,5 +155,5 @@ def lift_pauses(
 
 
 def whose(inbox: str) -> str:
-    """Return whose pause it is, for people."""
+    """Return the inbox of a pause in words."""
     return "all inboxes" if inbox == EVERY_INBOX else inbox

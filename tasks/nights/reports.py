@@ -1,4 +1,4 @@
-"""The report of a nightly run, and the answers written beside each sheet."""
+"""The report of a nightly run, and the report files next to each sheet."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from callsheet.tasks.values.amounts import as_number
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-# The answers beside a sheet: what a night made of it, for programs and for people.
+# The report files next to a sheet, for programs and for people.
 #
-# `NAME.callsheet.json` says it whole; `NAME.report.csv` opens in a spreadsheet: the rows with what
-# they cost and where their videos are, or what is wrong, cell by cell. Nothing in them changes
-# while nothing else does, so that an unchanged sheet's answers are left as they are.
+# `NAME.callsheet.json` is complete; `NAME.report.csv` opens in a spreadsheet and has the rows with
+# their costs and videos, or the problems cell by cell. The files of an unchanged sheet stay the
+# same, byte for byte.
 
 
 FORMAT = 1
@@ -41,14 +41,14 @@ Lines = Iterable[Mapping[str, Any]]
 
 
 def names_of(sheet: str) -> tuple[str, str]:
-    """Return what the answers beside a sheet are called: for programs, and for people."""
+    """Return the names of the report files: for programs and for people."""
     return f"{sheet}.callsheet.json", f"{sheet}.report.csv"
 
 
 def answer_document(
     report: SheetReport, *, inbox: str, night: str, digest: str, problems: Sequence[Problem] = ()
 ) -> bytes:
-    """Return what became of a sheet as JSON; `digest` is the sha256 (hex) of its bytes."""
+    """Return the outcome of a sheet as JSON; `digest` is the sha256 (hex) of its bytes."""
     document = {
         "format": FORMAT,
         "inbox": inbox,
@@ -70,14 +70,14 @@ def answer_document(
 
 
 def problem_json(problem: Problem) -> dict[str, Any]:
-    """Return where a problem is and what it is, a member each."""
+    """Return the location and the text of a problem."""
     value = None if problem.value is None else redact(problem.value)
     place = {"line": problem.line, "row": problem.row, "column": problem.column or problem.cell}
     return {**place, "value": value, "problem": redact(problem.message)}
 
 
 def problems_report(problems: Sequence[Problem], words: str) -> bytes:
-    """Return the report of a sheet that cannot be used: a line for each problem."""
+    """Return the report of an invalid sheet: a line for each problem."""
     lines = [problem_json(problem) for problem in problems]
     return _csv(_PROBLEM, lines or [{"problem": redact(words)}])
 
@@ -126,23 +126,23 @@ def _csv(columns: Sequence[str], lines: Lines) -> bytes:
     return out.getvalue().encode()
 
 
-# What a night is made of and what comes of it: the values that nights, notices and flows share.
+# The values that nightly runs, notices and flows share.
 
 
-#: What became of a sheet in a night.
+#: Outcomes of a sheet in a nightly run.
 Outcome = Literal[
     "unchanged", "delivered", "needs-person", "not-approved", "invalid", "parked", "set-aside"
 ]
-#: Exit statuses of the command line, from what is well to what is worst.
+#: Exit statuses from best to worst.
 BY_GRAVITY = (0, 5, 3, 4, 2, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SheetReport:
-    """What became of one sheet of an inbox in a night.
+    """The outcome of one sheet in a nightly run.
 
-    `rows` counts its campaign's rows by state, with `total`; `charged` is what this night was
-    charged for it, in credits; `problems` are sentences, each with its cell.
+    `rows` counts the rows of its campaign by state, with `total`; `charged` is what this night
+    cost, in credits; `problems` are sentences, each with its cell.
     """
 
     sheet: str
@@ -151,34 +151,34 @@ class SheetReport:
     rows: Mapping[str, int] = field(default_factory=dict)
     charged: Decimal = Decimal(0)
     problems: tuple[str, ...] = ()
-    #: As of the command line, had the sheet been run by hand.
+    #: The exit status that `callsheet run` would have had.
     exit_status: int = 0
-    #: One sentence for people: why it stands as it does, and what helps.
+    #: The reason and the remedy in one sentence.
     words: str | None = None
-    #: What the plan would cost that was not approved, in credits.
+    #: The cost of a plan that was not approved, in credits.
     asked: Decimal | None = None
-    #: Set aside for videos under way, and the campaign's budget for all its runs, in credits.
+    #: Credits reserved for videos in progress, and the budget of the campaign.
     reserved: Decimal = Decimal(0)
     budget: Decimal | None = None
-    #: Rows whose videos this night delivered, and rows that need a person, by id.
+    #: Ids of the rows delivered in this night, and of the rows that need attention.
     delivered: tuple[str, ...] = ()
     needing: tuple[str, ...] = ()
-    #: Where the board shows it.
+    #: Its address on the board.
     link: str | None = None
-    #: Whether the sweep before said the same of the very same sheet.
+    #: Whether the previous scan had the same outcome for the same sheet.
     again: bool = False
-    #: Whether `campaign` is one that the sheet had before: the file has another one by now.
+    #: Whether `campaign` is an earlier one: the file now has another campaign.
     former: bool = False
-    #: Why there is no answer beside the sheet, in a sentence.
+    #: Why there is no report file next to the sheet.
     unanswered: str | None = None
 
     @property
     def name(self) -> str:
-        """What it is called among the reports of a night; one sheet may have several."""
+        """The key of this report in a night; one sheet may have several."""
         return f"{self.sheet} (campaign {self.campaign})" if self.former else self.sheet
 
     def after(self, earlier: SheetReport | None) -> SheetReport:
-        """Return what the night is to tell once another sweep of it has told this."""
+        """Return the report of the night after another scan has reported this."""
         if earlier is None:
             return self
         if self.outcome == "unchanged" and earlier.outcome == "delivered":
@@ -206,9 +206,9 @@ class SheetReport:
 
 
 def earlier_report(reports: dict[str, SheetReport], report: SheetReport) -> SheetReport | None:
-    """Take out of `reports` what was said before of the same sheet and campaign, and return it.
+    """Remove the earlier report of the same sheet and campaign from `reports`; return it.
 
-    What was said of another campaign stays, as that of a former one.
+    A report of another campaign stays, marked as an earlier one.
     """
     same = reports.pop(report.name, None)
     if report.former:
@@ -226,30 +226,30 @@ def earlier_report(reports: dict[str, SheetReport], report: SheetReport) -> Shee
 
 @dataclass(frozen=True, kw_only=True)
 class NightReport:
-    """What came of one sweep of one inbox; moments are Unix seconds."""
+    """The result of one scan of an inbox; times are Unix seconds."""
 
     inbox: str
-    #: The date in the schedule's zone, as 2026-11-22, and the zone.
+    #: The date in the time zone of the schedule, as 2026-11-22, and the zone.
     night: str
     zone: str
     begun_at: float
     ended_at: float
     sheets: tuple[SheetReport, ...] = ()
-    #: Why nothing was swept: paused, superseded, another sweep is at it.
+    #: Why nothing was scanned: paused, superseded, or another scan is active.
     skipped: str | None = None
-    #: Whether it is another sweep that is at it, whose end nobody knows yet.
+    #: Whether another scan is still active.
     is_swept_elsewhere: bool = False
-    #: Files that were still being written, by name: the next sweep takes them up.
+    #: Names of files that were still being written: the next scan reads them.
     waiting: tuple[str, ...] = ()
 
     @property
     def charged(self) -> Decimal:
-        """Credits that the night was charged, over all its sheets."""
+        """Credits charged in this night, over all sheets."""
         return sum((sheet.charged for sheet in self.sheets), Decimal(0))
 
     @property
     def exit_status(self) -> int:
-        """The worst of the sheets'."""
+        """The worst exit status of the sheets."""
         found = {sheet.exit_status for sheet in self.sheets}
         return max(found, key=BY_GRAVITY.index, default=0)
 
@@ -265,12 +265,12 @@ class NightReport:
         return told | {name: value for name, value in more.items() if value}
 
     def as_text(self) -> str:
-        """Return all of it as the ledger keeps it (`nights.report`)."""
+        """Return the text that the ledger stores (`nights.report`)."""
         return _form().dump_json(self).decode()
 
     @classmethod
     def read(cls, text: str) -> NightReport:
-        """Read what `as_text` wrote, or an earlier release."""
+        """Read the text of `as_text`, also that of an earlier release."""
         return _form().validate_json(text)
 
 

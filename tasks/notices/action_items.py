@@ -1,4 +1,4 @@
-"""Action items: what needs a person after a nightly run; and the values of a notice. Pure."""
+"""Action items after a nightly run, and the values of a notice. Pure."""
 
 from __future__ import annotations
 
@@ -18,27 +18,26 @@ from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
 from callsheet.tasks.values.amounts import count, in_credits
 
-# What of a night needs a person, for how long it has, and whether that is worth telling again.
+# Finds what needs attention after a nightly run, for how long, and whether to send it again.
 #
-# Pure: reports in, matters out. The same matter is told when it is new, and again after three
-# nights, a week, and then every week: with the subject saying how long, instead of the same mail
-# each day.
+# An action item is sent when it is new, after three nights, after a week, and then every week. The
+# subject says for how long, so that the same email does not come every day.
 
 
-#: Problems or rows that are named of one matter.
+#: Maximum problems or rows named in one action item.
 NAMED = 4
-#: After so many nights the same is told again; later every week.
+#: An item is sent again after this many nights; after that, every week.
 AGAIN = (3, 7)
-#: In this order they are told: what costs the most to leave alone first.
+#: The order of action items: the most expensive to ignore comes first.
 ORDER: Sequence[Outcome] = ("needs-person", "not-approved", "invalid", "parked", "set-aside")
 
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a notice told of: its night, the marks of its matters, and videos by campaign.
+    """What a notice contained: its night, the ids of its action items, and videos by campaign.
 
-    `sheets` are marks of all sheets of the night; they are not kept. `told` is when each of the
-    nights ended that it knew of, by date.
+    `sheets` are ids of all sheets of the night and are not stored. `told` has the end of each
+    night that the notice covered, by date.
     """
 
     night: str
@@ -48,7 +47,7 @@ class About:
     told: Mapping[str, float] | None = field(default=None, compare=False)
 
     def as_text(self) -> str:
-        """Return it as the ledger keeps it."""
+        """Return the text that the ledger stores."""
         said = {"night": self.night, "marks": sorted(self.marks), "videos": self.videos or {}}
         more = {} if self.told is None else {"told": dict(self.told)}
         return json.dumps(said | more, sort_keys=True)
@@ -61,16 +60,16 @@ class About:
 
 
 def nights_told(text: str) -> Mapping[str, float] | None:
-    """Return when the nights ended that a notice knew of (`About.told`); None where it says none.
+    """Return the ends of the nights that a notice covered (`About.told`), or None.
 
-    Those of earlier releases say none.
+    Notices of earlier releases have none.
     """
     told: Mapping[str, float] | None = json.loads(text).get("told")
     return told
 
 
 def about(report: NightReport, matters: Iterable[Matter]) -> About:
-    """Return what a notice of a night tells of."""
+    """Return what a notice of a night contains."""
     videos = {one.campaign or one.sheet: len(one.delivered) for one in report.sheets}
     return About(
         night=report.night,
@@ -88,10 +87,10 @@ def matters_of(
     place: str | None = None,
     reasons: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Matter]:
-    """Return what needs a person; `before` are the nights before it, the last first.
+    """Return the action items; `before` has the earlier nights, newest first.
 
-    `place` is where the sheets lie, `reasons` are sentences of the rows that wait, by campaign.
-    What is parked goes on by itself: it is a matter from its second night in a row on.
+    `place` is the location of the sheets, `reasons` has the reasons of waiting rows by campaign.
+    A parked run resumes by itself, so it becomes an item in its second night in a row.
     """
     found = []
     for sheet in report.sheets:
@@ -108,17 +107,17 @@ def matters_of(
 
 
 def is_worth(now: About, last: About | None, matters: Sequence[Matter], *, quiet: bool) -> bool:
-    """Whether a night is to be told, after `last` was what was told before it.
+    """Return whether to send a digest of a night; `last` is the previous notice.
 
-    New videos, what is new or settled among the matters, and what has lasted for another while; a
-    quiet inbox is told nothing else.
+    Yes for new videos, for new or settled action items, and for items that are due again. A quiet
+    inbox gets no other digest.
     """
     if last is None:
         return bool(now.videos or now.marks) or not quiet
     again = last.night == now.night
     if now.videos and not (again and now.videos == last.videos):
         return True
-    # What a night did not come to has settled nothing.
+    # A sheet that the run did not reach is not settled.
     gone = (mark.split(":") for mark in last.marks - now.marks)
     settled = any(kind != "set-aside" and sheet in now.sheets for kind, sheet, _ in gone)
     if now.marks - last.marks or settled:
@@ -129,13 +128,13 @@ def is_worth(now: About, last: About | None, matters: Sequence[Matter], *, quiet
 
 
 def longest(matters: Iterable[Matter]) -> int:
-    """Return for how many nights the oldest of the matters has lasted; 0 without any."""
+    """Return the age of the oldest action item in nights; 0 without any."""
     lasting = (matter.nights for matter in matters if matter.kind != "set-aside")
     return max(lasting, default=0)
 
 
 def steps(nights: int) -> int:
-    """Return how often something that lasts for so many nights was to be told again."""
+    """Return how often an item of this age was due again."""
     return sum(nights >= step for step in AGAIN) + max(0, (nights - AGAIN[-1]) // 7)
 
 
@@ -145,7 +144,7 @@ def _is_due_again(matter: Matter, told: str) -> bool:
 
 
 def needing_of(sheet: SheetReport) -> int:
-    """Return how many rows of a sheet wait for a person."""
+    """Return how many rows of a sheet need attention."""
     return sum(sheet.rows.get(state, 0) for state in NEEDS_PERSON) or len(sheet.needing)
 
 
@@ -153,13 +152,13 @@ def _kind(sheet: SheetReport) -> Outcome | None:
     if sheet.outcome in ("invalid", "not-approved", "set-aside"):
         return sheet.outcome
     if sheet.outcome == "needs-person" or needing_of(sheet):
-        # Also where nothing has changed since: it waits all the same.
+        # Also if nothing has changed since: it still waits.
         return "needs-person"
     return "parked" if sheet.outcome == "parked" else None
 
 
 def _since(sheet: SheetReport, kind: Outcome, before: Sequence[NightReport]) -> str | None:
-    """Return the first of the nights in a row before this one that met the same; None for none."""
+    """Return the first of the consecutive earlier nights with the same item, or None."""
     since = None
     for night in before:
         if night.skipped is not None or not night.sheets:
@@ -172,7 +171,7 @@ def _since(sheet: SheetReport, kind: Outcome, before: Sequence[NightReport]) -> 
 
 
 def _is_same(sheet: SheetReport, then: SheetReport) -> bool:
-    """Whether some of what is the matter was so then."""
+    """Return whether an earlier night had part of the same item."""
     mine, theirs = {*sheet.needing, *sheet.problems}, {*then.needing, *then.problems}
     return not mine or not theirs or bool(mine & theirs)
 
@@ -187,7 +186,7 @@ def _matter(
     told = sorted({*sheet.problems, *sheet.needing, f"{sheet.rows.get('total', 0)}"})
     if kind == "parked":
         told = []
-    # Rows say more of themselves in the ledger than by their ids.
+    # The ledger has reasons for these rows, which say more than their ids.
     lines = reasons or sheet.problems or sheet.needing
     whole = max(len(lines), needing_of(sheet) if kind == "needs-person" else 0)
     button, link, command = _way_on(sheet, kind, board, place)
@@ -211,7 +210,7 @@ def _mark(*words: str) -> str:
 
 
 def _words(sheet: SheetReport, kind: Outcome) -> str | None:
-    """Return why it stands as it does, without what the title, the lines and the button say."""
+    """Return the reason, without what title, lines and button already say."""
     if sheet.unanswered is not None:
         return redact(sheet.unanswered)
     if kind == "invalid" and sheet.problems:
@@ -223,9 +222,9 @@ def _words(sheet: SheetReport, kind: Outcome) -> str | None:
 
 
 def _line(sheet: SheetReport, line: str, *, to_type: bool) -> str:
-    """Return a problem without the name of its sheet, which stands above it.
+    """Return a problem without the name of its sheet, which is in the heading.
 
-    What is to be typed is left out where there is a button.
+    The command is left out if there is a button.
     """
     said = redact(line)
     if not to_type:
@@ -256,7 +255,7 @@ def _title(sheet: SheetReport, kind: Outcome) -> str:
 def _way_on(
     sheet: SheetReport, kind: Outcome, board: str | None, place: str | None
 ) -> tuple[str, str | None, str | None]:
-    """Return what the button says, where it leads, and what to type where there is no board."""
+    """Return the label and link of the button, and the command to use without a board."""
     path = f"{place.rstrip('/')}/{sheet.sheet}" if place else sheet.sheet
     campaign, page = sheet.campaign or sheet.sheet, campaign_page(board, sheet.campaign)
     if kind == "needs-person":
@@ -272,19 +271,19 @@ def _way_on(
     return "See where it stands", page or sheet.link, suggest("status", campaign)
 
 
-# What a notice tells, before it is put into words: the values of this room.
+# The content of a notice before it is rendered.
 
 
-#: What a notice is: of a night, of a night that failed, of a night that did not come.
+#: Kinds of notices: a digest, a failed nightly run, a nightly run that did not start.
 NoticeKind = Literal["digest", "trouble", "silence"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Matter:
-    """Something that only a person can settle, with the one thing to press or to type.
+    """Something that only a person can settle, with one button or command.
 
-    `mark` is the same as long as nothing about it has changed; `since` is the first of the nights
-    in a row that have met it, `nights` how many days ago that was, this one included.
+    `mark` stays the same until the item changes; `since` is the first of the consecutive nights
+    with this item, `nights` the number of days since then, including this one.
     """
 
     mark: str
@@ -293,7 +292,7 @@ class Matter:
     campaign: str | None
     title: str
     words: str | None = None
-    #: Problems with their cells, or rows with their reasons; `more` were left out.
+    #: Problems with their cells, or rows with their reasons; `more` counts those left out.
     lines: tuple[str, ...] = ()
     more: int = 0
     button: str | None = None
@@ -305,7 +304,7 @@ class Matter:
 
 @dataclass(frozen=True, kw_only=True)
 class CampaignFigures:
-    """How a sheet's campaign stands; amounts in credits, over all its runs but for `tonight`."""
+    """Status of a campaign; amounts in credits over all its runs, except `tonight`."""
 
     sheet: str
     campaign: str | None
@@ -319,27 +318,27 @@ class CampaignFigures:
     charged: Decimal = Decimal(0)
     reserved: Decimal = Decimal(0)
     budget: Decimal | None = None
-    #: What all of it will have cost when the rows that wait are made, too.
+    #: Forecast cost, including the rows that still wait.
     forecast: Decimal | None = None
-    #: What a video that somebody kept has cost, with all that came to nothing.
+    #: Cost per kept video, including takes that were not kept.
     per_kept: Decimal | None = None
     asked: Decimal | None = None
     link: str | None = None
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name."""
         return self.campaign or self.sheet
 
     @property
     def is_over(self) -> bool:
-        """Whether what it will have cost is more than it may."""
+        """Whether the forecast exceeds the budget."""
         return None not in (self.forecast, self.budget) and self.forecast > self.budget  # type: ignore[operator]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewVideo:
-    """A video of the night; `jpeg` is its picture for a mail, `part` what the mail calls that."""
+    """A video of the night; `jpeg` is its picture, `part` the name of that in the email."""
 
     campaign: str
     row: str
@@ -352,7 +351,7 @@ class NewVideo:
 
 @dataclass(frozen=True, kw_only=True)
 class Expiring:
-    """Something that will be gone before long: what it is, and when (Unix seconds)."""
+    """Something that expires soon, and when (Unix seconds)."""
 
     words: str
     at: float
@@ -361,7 +360,7 @@ class Expiring:
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """All that a digest tells; `zone` is that of its dates."""
+    """The content of a digest; `zone` is the time zone of its dates."""
 
     inbox: str
     night: date
@@ -369,7 +368,7 @@ class Contents:
     lines: tuple[CampaignFigures, ...] = ()
     matters: tuple[Matter, ...] = ()
     videos: tuple[NewVideo, ...] = ()
-    #: New videos beyond those shown.
+    #: Number of new videos that are not shown.
     more_videos: int = 0
     charged: Decimal = Decimal(0)
     expiring: tuple[Expiring, ...] = ()
@@ -379,9 +378,9 @@ class Contents:
 
 @dataclass(frozen=True, kw_only=True)
 class Letter:
-    """A notice in words: for mails as a page and as text, for chats in a few lines.
+    """A rendered notice: HTML and text for emails, a few lines for chats.
 
-    `pictures` are JPEGs by the name that `html` has for them; `bare` is the page without any.
+    `pictures` are JPEGs by their names in `html`; `bare` is the HTML without pictures.
     """
 
     subject: str
@@ -392,11 +391,11 @@ class Letter:
     pictures: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
-# Where people find things on the board; None where nobody said what its address is.
+# Links to the board; None if its address is not set.
 
 
 def campaign_page(board: str | None, campaign: str | None, page: str = "") -> str | None:
-    """Return the address of a campaign, or of one of its pages: `attention`, `videos`."""
+    """Return the address of a campaign or of one of its pages: `attention`, `videos`."""
     if not board or not campaign:
         return None
     return f"{board.rstrip('/')}/c/{_part(campaign)}" + (f"/{page}" if page else "")

@@ -45,22 +45,22 @@ from callsheet.tasks.notices.action_items import (
 from callsheet.tasks.runtime.errors import CallsheetError, shorten
 from callsheet.tasks.runtime.known_settings import Settings
 
-# Gathers what a digest tells: the night's report, and what the ledger knows beside it.
+# Collects the content of a digest: the report of the nightly run and figures of the ledger.
 #
-# Reads the ledger, and pictures of videos from the store. What cannot be read is left out: a digest
-# without a picture is better than none.
+# Pictures of videos come from the store. A picture that cannot be read is left out, because a
+# digest without it is better than none.
 
 
 log = logging.getLogger("callsheet.notices")
-#: Pictures of a mail: two lines of three.
+#: Pictures in an email: two rows of three.
 VIDEOS = 6
-#: How far ahead it is told what expires, in seconds.
+#: How far ahead a digest lists what expires, in seconds.
 SOON = 48 * 3600.0
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What the ledger knows of a sheet's campaign."""
+    """Figures of a campaign from the ledger."""
 
     tally: Tally
     to_pay: Decimal
@@ -71,7 +71,7 @@ class _Known:
 async def gather(
     ledger: Ledger, inbox: Inbox, report: NightReport, before: Sequence[NightReport], *, now: float
 ) -> Contents:
-    """Return what a digest of a night tells; videos are without their pictures yet."""
+    """Return the content of a digest; its videos have no pictures yet."""
     names = [one.campaign for one in report.sheets if one.campaign]
     moved = {one.campaign for one in report.sheets if one.outcome != "unchanged"}
     known = await ledger.read(partial(_known, names=names, moved=moved))
@@ -101,13 +101,13 @@ async def gather(
 def _known(
     connection: Connection, *, names: Sequence[str], moved: Collection[str | None]
 ) -> dict[str, _Known]:
-    """Return what is known of campaigns; of those that have not `moved` no more than their rows."""
+    """Return figures of campaigns; only row counts for those that have not `moved`."""
     found = {}
     for name in dict.fromkeys(names):
         campaign = find_campaign(connection, name)
         if campaign is None:
             continue
-        # That goes through all rows of a campaign.
+        # This reads every row of a campaign.
         rates = keep_rates(connection, campaign.id) if name in moved else []
         which = RowFilter(states=tuple(sorted(NEEDS_PERSON)))
         waiting = shown_rows(connection, campaign.id, which, limit=NAMED).rows
@@ -126,7 +126,7 @@ def _reason(row: str, title: str, reason: str | None) -> str:
 
 
 def _counted(sheet: SheetReport, known: _Known | None) -> SheetReport:
-    """Return a sheet with its campaign's rows as they are now: a night may be hours ago."""
+    """Return a sheet with the current counts of its rows: the run may be hours old."""
     if known is None or not known.tally.total:
         return sheet
     return replace(sheet, rows=known.tally.as_json())
@@ -158,7 +158,7 @@ def _line(sheet: SheetReport, known: _Known | None, board: str | None) -> Campai
 def _videos(
     connection: Connection, *, sheets: Sequence[SheetReport], board: str | None
 ) -> list[NewVideo]:
-    """Return videos of the night, some of each campaign in turn."""
+    """Return videos of the night, taking campaigns in turn."""
     found: list[list[NewVideo]] = []
     for sheet in sheets:
         campaign = find_campaign(connection, sheet.campaign) if sheet.campaign else None
@@ -211,24 +211,24 @@ def _next(inbox: Inbox, now: float) -> float | None:
         return None
 
 
-# Small pictures of the night's videos for a mail: all of one size, so that they stand in a grid.
+# Small pictures of the night's videos for an email, all of one size so that they form a grid.
 #
-# A video that is higher than wide, among others, stands before itself, enlarged and out of focus.
+# A picture of another shape is placed on a blurred, enlarged copy of itself.
 
 
-#: Pixels of a picture, twice those that it is shown at: wide ones, and ones for videos of phones.
+#: Size of a picture in pixels, twice its displayed size: landscape and portrait.
 WIDE, TALL = (352, 198), (352, 440)
-#: How long, in seconds, the pictures of a mail may take together.
+#: Time limit for all pictures of an email, in seconds.
 PATIENCE = 30.0
 
 
 async def with_pictures(
     ledger: Ledger, settings: Settings, videos: Sequence[NewVideo]
 ) -> tuple[NewVideo, ...]:
-    """Return the videos with their pictures; those without one are left as they are."""
+    """Return the videos, with pictures where they can be read."""
     try:
         return await asyncio.wait_for(_with_pictures(ledger, settings, videos), PATIENCE)
-    except Exception as error:  # a store that is away is no reason to say nothing
+    except Exception as error:  # an unavailable store does not stop the digest
         log.warning("a digest goes without pictures: %s", error or type(error).__name__)
         return tuple(videos)
 
@@ -251,7 +251,7 @@ async def _with_pictures(
 
 
 def in_one_size(posters: Sequence[bytes | None]) -> list[bytes | None]:
-    """Return pictures cut for a mail: wide ones, or high ones where most of them are high."""
+    """Return pictures for an email: landscape, or portrait if most of them are."""
     from PIL import Image
 
     sizes = []
@@ -264,7 +264,7 @@ def in_one_size(posters: Sequence[bytes | None]) -> list[bytes | None]:
 
 
 def still_of(poster: bytes, size: tuple[int, int]) -> bytes:
-    """Return a picture of just this size: as it is where it nearly fits, else before itself."""
+    """Return a picture of this size: cropped if it nearly fits, else on a blurred copy."""
     from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
     with Image.open(io.BytesIO(poster)) as image:

@@ -32,10 +32,9 @@ from callsheet.tasks.runtime.process import Sleep, UnixClock
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.values.amounts import count
 
-# Tells people of a night: gathers what there is to tell, decides whether, and has it sent.
+# Collects the content of a digest, decides whether to send it, and sends it.
 #
-# A digest is of all nights since the one before it, though mostly of one. A night that there is
-# nothing to tell of is noted as well.
+# A digest covers all nights since the previous one, usually one. A night without news is recorded.
 
 
 async def tell(
@@ -47,9 +46,9 @@ async def tell(
     clock: UnixClock,
     sleep: Sleep = asyncio.sleep,
 ) -> list[Sending]:
-    """Tell of a night that has ended: now, or where the inbox has a `digest_at`, once that is due.
+    """Send the digest of a nightly run that has ended: now, or at the `digest_at` of the inbox.
 
-    Raises nothing: a night is what it is, whoever hears of it.
+    Raise nothing: a failed notice does not fail the run.
     """
     telling = _digest(ledger, settings, inbox, clock=clock, sleep=sleep, report=report)
     return await unfailing(inbox, telling)
@@ -63,10 +62,7 @@ async def digest(
     clock: UnixClock,
     sleep: Sleep = asyncio.sleep,
 ) -> list[Sending]:
-    """Send what is due of every inbox, alarms of silence too; called again it sends nothing twice.
-
-    Raises nothing.
-    """
+    """Send the due digests and alarms of every inbox. Safe to call twice; raise nothing."""
     sent: list[Sending] = []
     for inbox in inboxes:
         silence = tell_silence(ledger, inbox, clock=clock, sleep=sleep)
@@ -95,9 +91,9 @@ async def _digest(
 
 
 def audiences(inbox: Inbox) -> list[tuple[Inbox, str | None]]:
-    """Return who hears of what: those named for the inbox of all, others of one campaign each.
+    """Return the audiences: recipients of the whole inbox, and those of one campaign each.
 
-    Each is told, and remembers what it was told, by a name of its own.
+    Each audience has its own name and its own history of notices.
     """
     found: list[tuple[Inbox, str | None]] = [(inbox, None)] if inbox.notify else []
     for campaign, addresses in inbox.notify_of.items():
@@ -107,7 +103,7 @@ def audiences(inbox: Inbox) -> list[tuple[Inbox, str | None]]:
 
 
 def _only(nights: Sequence[NightReport], campaign: str | None) -> list[NightReport]:
-    """Return nights with the sheets of one campaign alone, or as they are."""
+    """Return nights, filtered to the sheets of one campaign if one is given."""
     if campaign is None:
         return list(nights)
     return [
@@ -116,7 +112,7 @@ def _only(nights: Sequence[NightReport], campaign: str | None) -> list[NightRepo
             sheets=tuple(
                 one
                 for one in night.sheets
-                # A sheet that could not be read has no campaign yet, but its own name.
+                # A sheet that could not be read has no campaign yet, so its name is used.
                 if (one.campaign or PurePath(one.sheet).stem) == campaign
             ),
         )
@@ -130,14 +126,14 @@ async def _write_digest(
     told = await ledger.read(partial(last_notice, inbox=inbox.name, kind="digest"))
     quiet = await ledger.read(partial(last_notice, inbox=inbox.name, kind="quiet"))
     new = _since(nights, told, quiet)
-    # A night that began in the future did so by a clock that was set back since.
+    # A night that starts in the future was recorded before the clock was set back.
     if not new or new[0].begun_at <= now < _due(inbox, new[0]):
         return
     night = merged(new)
     before = [one for one in nights if one.night < night.night]
     contents = await gather(ledger, inbox, night, before, now=now)
     tells, last = about(night, contents.matters), About.read(told.about) if told else None
-    # By their ends and not by when they were told: a clock may be set back.
+    # Ordered by their ends, not by when they were sent: a clock may be set back.
     noted = replace(tells, told={one.night: one.ended_at for one in nights}).as_text()
     if not (
         await _alarmed_before(ledger, inbox, night, told)
@@ -146,7 +142,7 @@ async def _write_digest(
         window = f"{night.night} {night.ended_at}"
         await note_quiet(ledger, inbox, "quiet", window=window, about=noted, now=now)
         return
-    # A second digest of a night is of something else than the first one.
+    # A second digest of a night has other content than the first.
     again = last is not None and last.night == night.night
     window = f"{night.night} {tells.as_text()}" if again else night.night
     videos = await with_pictures(ledger, settings, contents.videos)
@@ -155,10 +151,10 @@ async def _write_digest(
 
 
 async def _nights(ledger: Ledger, inbox: Inbox, report: NightReport | None) -> list[NightReport]:
-    """Return the nights that have ended and were swept, the last first; with one not kept yet."""
+    """Return the completed nights, newest first, including one that is not stored yet."""
     kept = await ledger.read(partial(reports_of, inbox=inbox.name))
     found = {night.night: night for night in map(NightReport.read, kept)}
-    # What is kept is of all sweeps of the night, and this one among them.
+    # The stored report covers all scans of the night, including this one.
     if report is not None and not _covers(found.get(report.night), report):
         found[report.night] = report
     swept = [night for night in found.values() if night.skipped is None]
@@ -172,7 +168,7 @@ def _covers(kept: NightReport | None, report: NightReport) -> bool:
 def _since(
     nights: Sequence[NightReport], told: Notice | None, quiet: Notice | None
 ) -> list[NightReport]:
-    """Return the nights that no digest knows of yet; of an inbox without any only the last."""
+    """Return the nights without a digest; only the newest if there never was one."""
     notices = [notice for notice in (told, quiet) if notice is not None]
     if not notices:
         return list(nights[:1])
@@ -180,7 +176,7 @@ def _since(
 
 
 def _knows(notice: Notice, night: NightReport) -> bool:
-    """Whether a notice was made with what a night had come to by its end."""
+    """Return whether a notice covers the final report of a night."""
     known = nights_told(notice.about)
     if known is None:
         return night.ended_at <= notice.made_at
@@ -201,7 +197,7 @@ def _due(inbox: Inbox, night: NightReport) -> float:
 
 
 def merged(nights: Sequence[NightReport]) -> NightReport:
-    """Return several nights, the last first, as one: all their videos, and how it stands now."""
+    """Return several nights, newest first, as one: all their videos and the current status."""
     sheets: dict[str, SheetReport] = {}
     for night in reversed(nights):
         for sheet in night.sheets:
@@ -217,7 +213,7 @@ def merged(nights: Sequence[NightReport]) -> NightReport:
 async def _alarmed_before(
     ledger: Ledger, inbox: Inbox, night: NightReport, told: Notice | None
 ) -> bool:
-    """Whether an alarm was the last that people heard before a night: it goes on, then."""
+    """Return whether an alarm was the last notice before a night."""
     for kind in ("silence", "trouble"):
         alarm = await ledger.read(partial(last_notice, inbox=inbox.name, kind=kind))
         after = told.made_at if told is not None else 0.0
@@ -226,15 +222,15 @@ async def _alarmed_before(
     return False
 
 
-# Alarms: a night that failed, and nights that do not come.
+# Alarms: a nightly run failed, or did not start.
 #
-# The same is told again ever more rarely, and what lasts is said in the subject: for how many
-# nights, and for how long no video has come.
+# A lasting problem is sent less and less often. The subject says for how many nights it has lasted
+# and for how long there was no new video.
 
 
-#: How late a night may begin, and how long one may give no sign of life, in seconds.
+#: Seconds that a nightly run may start late, and may go without renewing its lease.
 GRACE = 1800.0
-#: Nights that are counted at most.
+#: Maximum number of nights to count.
 MOST = 60
 _DAY = 86400.0
 
@@ -248,7 +244,7 @@ async def alarm(
     clock: UnixClock,
     sleep: Sleep = asyncio.sleep,
 ) -> list[Sending]:
-    """Tell at once that the night of a date failed as a whole, and why; raises nothing."""
+    """Send an alarm that a whole nightly run failed, and why; raise nothing."""
     return await unfailing(inbox, _alarm(ledger, inbox, night, words, clock, sleep))
 
 
@@ -282,12 +278,12 @@ async def _alarm(
 async def _failing(
     ledger: Ledger, inbox: Inbox, night: str, before: Notice | None
 ) -> dict[str, str]:
-    """Return since when nights fail in a row, and the last that was told; nothing for not yet."""
+    """Return the first of the consecutive failed nights and the last alarm, if any."""
     if before is None:
         return {}
     known: dict[str, str] = json.loads(before.about)
     ended = map(NightReport.read, await ledger.read(partial(reports_of, inbox=inbox.name)))
-    # A night that failed has ended as well, with what it came to.
+    # A failed night has ended too, with a partial report.
     well = any(
         one.ended_at > before.made_at and one.sheets and one.night not in (night, known["night"])
         for one in ended
@@ -298,9 +294,9 @@ async def _failing(
 async def tell_silence(
     ledger: Ledger, inbox: Inbox, *, clock: UnixClock, sleep: Sleep = asyncio.sleep
 ) -> list[Sending]:
-    """Raise an alarm where nights of an inbox are missing, or one does not end.
+    """Send an alarm if nightly runs of an inbox are missing or one does not end.
 
-    An inbox that was never swept is given until its next night.
+    An inbox without a first run has until its next scheduled one.
     """
     now = clock()
     if inbox.cron is None or not inbox.notify:
@@ -327,7 +323,7 @@ async def tell_silence(
 
 
 def _silent(inbox: Inbox, sweep: LastSweep, missed: int) -> tuple[str, tuple[str, ...]]:
-    """Return the subject and the sentences of an alarm."""
+    """Return the subject and sentences of an alarm."""
     come = f"{inbox.name}: {count(missed, 'nightly run')} did not start"
     help_words = "Check that the schedule exists and the machine is up: `callsheet nights list`."
     if sweep.begun_at is None:
@@ -343,7 +339,7 @@ def _silent(inbox: Inbox, sweep: LastSweep, missed: int) -> tuple[str, tuple[str
 
 
 async def _known_since(ledger: Ledger, inbox: Inbox, now: float) -> float:
-    """Return since when an inbox is known that was never swept."""
+    """Return when an inbox without a nightly run was first seen."""
     seen = await ledger.read(partial(last_notice, inbox=inbox.name, kind="quiet"))
     if seen is not None:
         return seen.made_at
@@ -352,7 +348,7 @@ async def _known_since(ledger: Ledger, inbox: Inbox, now: float) -> float:
 
 
 def _missed(inbox: Inbox, expected: float, begun: float, now: float) -> int:
-    """Return how many nights were due after the last one began, each with its time to begin."""
+    """Return how many nightly runs were due since the last one started."""
     missed = 0
     due: float | None = expected
     while due is not None and due > begun and missed < MOST:
@@ -370,7 +366,7 @@ def _hangs(sweep: LastSweep, now: float) -> bool:
 
 
 async def _no_video(ledger: Ledger, now: float) -> str:
-    """Return for how many days no video has come, as the end of a subject."""
+    """Return the end of a subject: the number of days without a new video."""
     last = await ledger.read(last_video_at)
     days = int((now - last) // _DAY) if last is not None else 0
     return f", no video for {count(days, 'day')}" if days else ""
