@@ -1,8 +1,7 @@
-"""Executes a plan that was approved on the board: what was approved happens, or nothing.
+"""Executes a plan that was approved on the board, exactly as approved.
 
-Whatever ends a process that works on a run, the next one goes on: it acquires the run's lease in
-the ledger first and renews it, its end is noted there, and in between the executor's own rules
-hold. Knows neither what started it nor what monitors it.
+A process acquires the lease of the run in the ledger, renews it, and records how the run ended. If
+the process dies, the next one continues. Knows neither what starts the run nor what monitors it.
 """
 
 from __future__ import annotations
@@ -58,19 +57,19 @@ from callsheet.tasks.runtime.retry import renewing
 
 log = logging.getLogger("callsheet.run")
 
-#: A run that parks without a moment is taken up again after this long, in seconds.
+#: A run that parks without a time is resumed after this many seconds.
 PAUSE = 60.0
 LOOK = "check the new plan and approve it"
 LOOK_HERE = "have a plan made with the service that is to make its videos, and approve that"
 OVERTAKEN = "another sheet of the campaign has run since; this run starts nothing more"
 
-#: What goes along with a run while it lasts: signals, progress.
+#: What is attached to a run while it lasts: signals, progress.
 Watch = Callable[[Run], AbstractAsyncContextManager[object]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunEnd:
-    """How a run ended: its exit status, a word for people, and when it is taken up again."""
+    """How a run ended: its exit status, a message, and when it resumes."""
 
     exit_status: int
     words: str | None = None
@@ -87,10 +86,10 @@ async def carry_out(
     watch: Watch = lambda _: nullcontext(),
     clock: UnixClock = time.time,
 ) -> RunEnd | None:
-    """Carry a run to its end and note how that was; None where it is over, or leased elsewhere.
+    """Execute a run and record how it ended; None if it is over or leased by another process.
 
-    `place` owns the run's lease, named as `owner.this_process` does. Raises BadInput for no such
-    run.
+    `place` is the owner of the lease, as `owner.this_process` names it. Raise BadInput if there is
+    no such run.
     """
     async with await open_ledger(settings.ledger, create=False) as ledger:
         run = await ledger.read(partial(find_run, run_id=run_id))
@@ -102,7 +101,7 @@ async def carry_out(
             return None
         plan = await ledger.read(partial(find_plan, plan_id=run.plan_id))
         assert plan is not None, "a run has a plan"
-        # Its rows, too, are left as they are: their videos are at the other service.
+        # Its rows stay unchanged too: their videos are at the other service.
         end = _other_money(plan, settings)
         if end is None:
             carrier = _Carrier(ledger, settings, steps, run, plan, watch, clock)
@@ -118,7 +117,7 @@ async def carry_out(
 def _renewing(
     ledger: Ledger, carrier: _Carrier, *, place: str, lapse: float
 ) -> AbstractAsyncContextManager[None]:
-    """Renew the run's lease; begin nothing more once another process has it."""
+    """Renew the lease of the run; start nothing more once another process has it."""
     renew = partial(renew_run, run_id=carrier.run.id, place=place, seconds=lapse)
 
     async def beat() -> None:
@@ -134,7 +133,7 @@ def _renewing(
 
 
 def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
-    """Return the end of a run whose plan a sandbox has priced where videos cost, or the reverse."""
+    """Return the end of a run whose plan was priced by the other kind of service."""
     try:
         check_money(RunOptions.of(plan.terms).sandbox, settings.sandbox, look=LOOK_HERE)
     except SpendRefused as error:
@@ -143,7 +142,7 @@ def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
 
 
 class _Carrier(Door):
-    """Carries one run of one plan, once its lease is acquired."""
+    """Executes one run of one plan, once its lease is acquired."""
 
     leaves_refused = True
 
@@ -161,7 +160,7 @@ class _Carrier(Door):
         self._settings = settings
         self._steps = steps
         self.run = run
-        #: Why nothing more is begun: another process has the run's lease.
+        #: Why nothing more is started: another process has the lease.
         self.lost: str | None = None
         self._open: Run | None = None
         self._plan = plan
@@ -171,7 +170,7 @@ class _Carrier(Door):
         self._clock = clock
 
     def lose(self, because: str) -> None:
-        """Begin nothing more: another process works on the run."""
+        """Start nothing more: another process executes the run."""
         self.lost = because
         log.warning("%s", because)
         if self._open is not None:
@@ -179,7 +178,7 @@ class _Carrier(Door):
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
-        """Let signals and progress go along with an open run, and stop it should it be lost."""
+        """Attach signals and progress to an open run, and stop it if its lease is lost."""
         self._open = run
         if self.lost is not None:
             run.lose(self.lost)
@@ -190,23 +189,23 @@ class _Carrier(Door):
             self._open = None
 
     async def wants_hidden(self, rows: Sequence[str]) -> bool:
-        """The plan was made with them, or without."""
+        """Ask nothing: the answers are in the plan."""
         return True
 
     async def approve(self, run: Run, plan: Plan) -> Plan:
-        """Return the plan as approved; raise MovedOn unless it is the one that was shown."""
+        """Return the plan as approved; raise MovedOn if it has changed since it was shown."""
         assert self._plan.document is not None
         tolerance = self._settings.quote_tolerance
         check_holds(plan, self._plan.document, tolerance=tolerance, look=LOOK)
         return plan.approved(words_of_approval(self._plan), plan_id=self._plan.id)
 
     async def begin(self, run: Run) -> None:
-        """Note that what was approved is in the rows."""
+        """Record that the rows are approved."""
         crashpoint("run: what was approved is in the rows")
         await self._ledger.write(partial(note_begun, run_id=self.run.id, at=self._clock()))
 
     async def carry(self) -> RunEnd:
-        """Carry it and return how it ended, whatever that was."""
+        """Execute the run and return how it ended."""
         try:
             check_stands(self._plan)
             if self._plan.kind == "retake":
@@ -217,7 +216,7 @@ class _Carrier(Door):
         except Parked as error:
             return RunEnd(exit_status=5, words=_say(error), due_at=error.until.timestamp())
         except RunStopped as error:
-            # Nobody has to press a button: what is paid for goes on by itself.
+            # No one has to approve again: rows that are paid for continue by themselves.
             due_at = self._clock() + PAUSE
             return RunEnd(exit_status=5, words=_say(error), due_at=due_at)
         except SpendRefused as error:
@@ -226,7 +225,7 @@ class _Carrier(Door):
             return RunEnd(exit_status=error.exit_status, words=_say(error))
 
     async def _carry_sheet(self) -> RunOutcome:
-        """Take every step of a run of the sheet as it was handed in."""
+        """Run the sheet as it was uploaded."""
         assert self._plan.sheet_id is not None
         kept = await self._ledger.read(partial(find_sheet, sheet_id=self._plan.sheet_id))
         assert kept is not None, "a plan of a sheet has one"
@@ -235,24 +234,24 @@ class _Carrier(Door):
         return await run_sheet(options, self._settings, self, self._steps, sheet=sheet)
 
     async def _carry_rows(self, names: Collection[str]) -> RunOutcome:
-        """Carry rows that are approved or under way, as the ledger has them: pays for no other."""
+        """Process rows of the ledger that are approved or in progress; pay for no others."""
         found = await self._campaign()
         options = RunOptions(sheet=found.sheet or found.name)
         go = partial(run_rows, found, names, options, self._settings, self, self._steps)
         return await go(wait=None)
 
     async def _refused(self, error: SpendRefused) -> RunEnd:
-        """End a run that may not spend; videos that it started before are still brought home."""
-        # What a run has begun was paid for on its plan, which stays whose word that was.
+        """End a run that may not spend; still download the videos that it started."""
+        # Rows that have started were paid for on this plan, which stays approved by its approver.
         if isinstance(error, MovedOn) and self.run.begun_at is None:
             error.remedy = LOOK
             await self._plan_anew(error)
         return await self._bring_home(_say(error))
 
     async def _is_overtaken(self) -> bool:
-        """Whether another sheet of the campaign was run since this one was taken into the ledger.
+        """Return whether another sheet of the campaign was run after this one was uploaded.
 
-        To go back to this one would undo what is newer, and pay for what nobody wants any more.
+        Running this one would undo the newer sheet and pay for videos that are no longer wanted.
         """
         if self.run.begun_at is None:
             return False
@@ -261,7 +260,7 @@ class _Carrier(Door):
         return bool(digest != self._plan.document["sheet"]["sha256"])
 
     async def _bring_home(self, words: str) -> RunEnd:
-        """Pay for nothing more but what was approved; `words` say why the run goes no further."""
+        """Pay only for approved rows; `words` say why the run goes no further."""
         try:
             if names := await self._begun():
                 rest = self._end_of(await self._carry_rows(names))
@@ -272,20 +271,20 @@ class _Carrier(Door):
             words = f"{words}; {_say(error)}"
             return RunEnd(exit_status=5, words=words, due_at=self._clock() + PAUSE)
         except CallsheetError as error:
-            # Both are said: what keeps its videos away is mended before it is carried on.
+            # Both are reported: the problem with the videos must be fixed before the run resumes.
             words = f"{words}; what it started was not downloaded: {_say(error)}"
             return RunEnd(exit_status=error.exit_status, words=words)
         return RunEnd(exit_status=4, words=words)
 
     async def _plan_anew(self, error: MovedOn) -> None:
-        """Have a plan made in the place of one that stands no more, for the same person to see."""
+        """Make a new plan to replace one that has changed, for the same person."""
         plan = self._plan
         anew = partial(replace_plan, old=plan, plan_id=uuid4().hex, terms=plan.terms)
         by = plan.approved_by or plan.made_by
         await self._ledger.write(partial(anew, words=str(error), by=by, at=self._clock()))
 
     async def _begun(self) -> list[str]:
-        """Return the rows of the plan that are approved or under way."""
+        """Return the rows of the plan that are approved or in progress."""
         found = await self._ledger.read(partial(find_campaign, name=self._plan.campaign))
         if found is None:
             return []

@@ -1,7 +1,7 @@
-"""The flow people run: a campaign's sheet becomes videos, seen and scheduled by Prefect.
+"""The main flow: turns the sheet of a campaign into videos, shown and scheduled by Prefect.
 
-The road itself is in `flows.pipeline`; this gives each step to Prefect as a task and shows how far
-it is. Prefect's records are not a ledger and are never read back.
+The steps are in `flows.executor`; this module runs each one as a Prefect task and shows progress.
+Prefect's records are not a ledger and are never read back.
 """
 
 from collections.abc import Awaitable, Callable, Collection
@@ -70,41 +70,41 @@ async def run_campaign(
 
     Args:
         sheet: a path, an https:// or an s3:// address.
-        approve: whether the plan may be paid for. no: it is shown, and nothing new is paid for.
-            ask: it is shown, and the run waits for an answer on Prefect's page. yes: as quoted.
-        budget: credits the campaign may cost in all, over every run.
-        campaign: a name instead of the sheet's own.
+        approve: whether to pay for the plan. no: show the plan and pay for nothing new.
+            ask: show the plan and wait for an answer on Prefect's page. yes: pay as quoted.
+        budget: the most credits that the campaign may cost, over all its runs.
+        campaign: a name that replaces the one of the sheet.
         select: only these rows, as `tag:launch,language:en|de`.
-        first: only so many rows from the top of the sheet.
+        first: only this many rows from the top of the sheet.
         canary: make one video of each kind first; the others once somebody keeps it (yes), or once
             its checks pass (auto).
-        run_budget: credits this run alone may set aside, however often Prefect begins it anew.
-        at_limit: begin nothing more at the end of a budget (stop), or what still fits (fit).
+        run_budget: the most credits that this run may reserve, even if Prefect restarts it.
+        at_limit: at the end of the budget start nothing more (stop), or what still fits (fit).
         max_wait: park the run after this long, as `2h`.
-        plan: the file of a plan saved with `callsheet plan -o`; what is approved is what it says,
-            or nothing.
-        if_running: while another run has the campaign, wait for it, or leave.
-        wait: find videos by webhooks where they come through (auto), by looking (poll), or not
-            without webhooks (webhook).
+        plan: a plan file saved with `callsheet plan -o`; the run executes exactly that plan or
+            nothing.
+        if_running: wait for another run of the campaign, or exit.
+        wait: use webhooks if they arrive (auto), polling only (poll), or refuse to run without
+            webhooks (webhook).
         worksheet: which worksheet of an XLSX.
         delimiter: what separates the cells of a CSV.
-        hidden_rows: leave out the rows that a workbook hides (skip), or make videos of them (read).
-        new_campaign: make videos again that another campaign has paid for.
-        same_campaign: the campaign goes on with this sheet, though it comes from elsewhere and
-            differs.
+        hidden_rows: skip the hidden rows of a workbook (skip), or make their videos (read).
+        new_campaign: make videos again that another campaign has already paid for.
+        same_campaign: continue the campaign with this sheet, although it is another file with
+            other content.
         retire: retire rows that left the sheet, however many.
         pay_again: pay again for rows that another ledger may have paid for.
-        workers: so many workers carry it, each on a machine of the work pool that has the
-            deployment `worker`; needs a PostgreSQL ledger.
-        needs_person: how the run ends where rows need attention: failed, unless you say otherwise;
-            what ends failed raises in a flow that calls this one.
+        workers: number of workers to split the campaign across, each a run of the deployment
+            `worker`; needs a PostgreSQL ledger.
+        needs_person: state of the run if rows need attention; failed by default.
+            A failed run raises in a flow that calls this one.
         profile: settings from a TOML profile.
     """
-    # However often Prefect begins it anew, its own budget is counted by the id of its run.
+    # If Prefect restarts the run, its own budget is counted by the same run id.
     options = RunOptions.of(locals(), run_id=flow_run.id, saved_plan=plan is not None)
     saved = None if plan is None else Path(plan)
     running = _run(options, approve, saved, needs_person, profile)
-    # A flow may return a state; whoever calls it gets its data.
+    # A flow may return a state; its caller gets the data of the state.
     return cast(CampaignResult, await ended(running))
 
 
@@ -115,7 +115,7 @@ async def _run(
     needs_person: NeedsPerson | None,
     profile: str | None,
 ) -> State[Any]:
-    """Run a campaign, or go along with the run that is open already, and show how far it is."""
+    """Run a campaign, or follow the run that is already open, and show progress."""
     set_up_prefect_logs()
     already = run_at_hand()
     settings = (
@@ -131,9 +131,10 @@ async def _run(
 
 
 def _whole(options: RunOptions, saved: Path | None, settings: Settings) -> RunOptions:
-    """Return the options with what was said when the plan was saved.
+    """Return the options, completed from the saved plan.
 
-    Raises BadInput where that fails, ConfigurationError for options that the settings rule out.
+    Raise BadInput if the plan cannot be read, ConfigurationError for options that the settings
+    forbid.
     """
     if options.wait == "webhook":
         check_address(settings)
@@ -143,7 +144,7 @@ def _whole(options: RunOptions, saved: Path | None, settings: Settings) -> RunOp
     return options.but(**dict.fromkeys(said, True))
 
 
-#: Chooses rows of a campaign once its run is open.
+#: Selects rows of a campaign once its run is open.
 ChooseOf = Callable[..., Awaitable[Collection[str]]]
 
 
@@ -155,10 +156,9 @@ async def run_of(
     profile: str | None,
     door: Door | None = None,
 ) -> State[Any]:
-    """Run what the ledger has of a campaign, for which no sheet is needed.
+    """Run rows of a campaign from the ledger, without its sheet.
 
-    `choose` has the rows approved that it chooses, where that is wanted. Raises BadInput for a
-    campaign that the ledger does not know.
+    `choose` selects the rows and approves them if needed. Raise BadInput for an unknown campaign.
     """
     set_up_prefect_logs()
     suggest_for(profile, flow=True)

@@ -1,7 +1,6 @@
-"""Cancelling as a Prefect flow: from its page, what is rendering too, and what was set aside for it
-is released.
+"""Cancels rows as a Prefect flow, including videos that are rendering, and releases their credits.
 
-The same steps as `callsheet cancel`. Starting the flow is the word of a person: nothing is asked.
+The same steps as `callsheet cancel`. The flow does not ask: starting it is the confirmation.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
 from callsheet.tasks.values.amounts import as_number, in_credits
 
-#: Rows in the artifact at most.
+#: Maximum rows in the artifact.
 SHOWN = 1000
 
 
@@ -47,7 +46,7 @@ SHOWN = 1000
 async def cancel_campaign(
     campaign: str, select: str | None = None, profile: str | None = None
 ) -> State[dict[str, Any]]:
-    """Cancel a campaign, or rows of it: also those whose videos are rendering.
+    """Cancel a campaign or some of its rows, including videos that are rendering.
 
     Args:
         campaign: whose rows.
@@ -78,7 +77,7 @@ async def _cancel(name: str, select: str | None, profile: str | None) -> State[A
 
 
 async def _choose(ledger: Ledger, campaign: Campaign, select: str | None) -> set[str] | None:
-    """Return the rows that are meant, by id; None for the whole campaign."""
+    """Return the ids of the selected rows; None for the whole campaign."""
     if select is None:
         return None
     rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
@@ -93,7 +92,7 @@ async def _rows(ledger: Ledger, campaign: Campaign, names: Collection[str]) -> l
 async def _told(
     campaign: Campaign, found: Sequence[Ending], status: int, settings: Settings
 ) -> State[Any]:
-    """Show what became of every row, and return the state that says so."""
+    """Show the result of every row and return the final state."""
     touched = [one for one in found if one.old != one.new or one.released]
     lines = [
         {

@@ -1,7 +1,7 @@
-"""How a run of a flow comes by its approval: not at all, by a form on Prefect's page, or before.
+"""Approval of a flow run: none, in a form on Prefect's page, or in advance.
 
-Approved is what the ledger's rows say. So a run that begins anew asks only for what nobody has
-approved yet, and asks again once the plan is another than the one that was shown.
+The approval is stored in the rows of the ledger. A restarted run asks only for rows that are not
+approved yet, and asks again if the plan has changed since it was shown.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from callsheet.tasks.runtime.errors import NotApproved, SpendRefused
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.values.amounts import as_text, count, in_credits
 
-#: How long an answer is waited for where a run cannot be suspended, in seconds: a day.
+#: How long a run that cannot be suspended waits for an answer, in seconds: a day.
 PATIENCE = 86_400
-#: What a person can do about a plan that is published, beside what can always be done.
+#: What you can do about this plan, in addition to the usual ways.
 _WAYS: Mapping[Approve, Sequence[str] | None] = {
     "no": None,
     "ask": ["**answer on this run's page**: Resume has a form, with a budget where one is needed"],
@@ -45,7 +45,7 @@ _WAYS: Mapping[Approve, Sequence[str] | None] = {
 
 
 class PlanApproval(RunInput):
-    """The form on Prefect's page: nothing is approved by leaving it as it is."""
+    """The form on Prefect's page; its defaults approve nothing."""
 
     approve: Literal["yes", "no"] = Field(description="make these videos at this price, or none")
     budget: Credits | None = Field(
@@ -56,18 +56,18 @@ class PlanApproval(RunInput):
 
 
 class Consent(ShownDoor):
-    """Says yes or no to the plan of a run, by the parameters of its flow and whoever is asked."""
+    """Approves or refuses the plan of a run, by its parameters or by asking a person."""
 
     def __init__(self, approve: Approve, *, saved: Path | None = None) -> None:
         self._approve = approve
         self._saved = saved
-        #: The plan as somebody has approved it, where they were asked early.
+        #: The plan as a person has approved it, if asked early.
         self._answered: Plan | None = None
 
     async def see(self, run: Run, plan: Plan) -> Plan:
         """Publish the plan, and end a run that may not spend.
 
-        Raises NotApproved. Where the budget is too small, somebody who is asked may give another.
+        Raise NotApproved. If the budget is too small, the approver may enter another one.
         """
         if plan.spending or plan.needs_word:
             await publish_plan(plan, _WAYS.get(self._approve))
@@ -81,7 +81,7 @@ class Consent(ShownDoor):
         return plan
 
     async def approve(self, run: Run, plan: Plan) -> Plan:
-        """Return the plan as approved. Raises NotApproved, or SpendRefused when it is moved."""
+        """Return the plan as approved. Raise NotApproved, or SpendRefused if it has changed."""
         if self._approve not in ("ask", "yes"):
             raise _refusal(plan)
         if self._saved is not None:
@@ -94,7 +94,7 @@ class Consent(ShownDoor):
         return plan.approved("approved by the flow's parameter")
 
     async def _ask(self, run: Run, plan: Plan) -> Plan:
-        """Return the plan as somebody has answered: with their budget, and whose word it is."""
+        """Return the plan with the approver's name and budget."""
         at_limit = run.options.at_limit
         while True:
             answer = await _answer(plan, refusal=shortage(plan, at_limit))
@@ -102,7 +102,7 @@ class Consent(ShownDoor):
                 said = f": {redact(answer.note)}" if answer.note else ""
                 raise NotApproved(f"{_price_of(plan)} not approved{said}; nothing was spent")
             asked, plan = plan, replace(plan, budget=_budget_of(answer, plan.budget))
-            # What still does not fit is asked with the new budget, once.
+            # If the plan still does not fit, it is checked once more with the new budget.
             if not shortage(plan, at_limit) or plan == asked:
                 break
         check_budget(plan, at_limit)
@@ -111,7 +111,7 @@ class Consent(ShownDoor):
 
 
 async def _with_given_budget(plan: Plan) -> Plan:
-    """Go by the budget that was given with the approval, where this run was approved before."""
+    """Use the budget of an earlier approval of this run."""
     for answer in await _answers():
         if answer.approve == "yes":
             plan = replace(plan, budget=_budget_of(answer, plan.budget))
@@ -126,10 +126,10 @@ def _refusal(plan: Plan) -> NotApproved:
 
 
 async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:
-    """Return what somebody answered about this very plan, once they have.
+    """Wait for the answer to exactly this plan and return it.
 
-    Until then the run is suspended: its process ends, and another begins it anew. One that cannot
-    be, of no deployment or of another flow, waits in its process.
+    The run is suspended until then: its process ends, and another one starts it again. A run
+    without a deployment, or inside another flow, waits in its process instead.
     """
     form = PlanApproval.with_initial_data(description=_question(plan, refusal))
     key = f"{QUESTION}{digest_of(plan)}"
@@ -139,15 +139,15 @@ async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:
 
 
 async def _answers() -> list[PlanApproval]:
-    """Return every answer that this flow run was given, the oldest first."""
+    """Return every answer that this flow run got, oldest first."""
     asking = afilter_flow_run_input(key_prefix=f"suspended-{QUESTION}", limit=200)
     return answers_in(cast(list[FlowRunInput], await asking))
 
 
 def answers_in(inputs: Sequence[FlowRunInput]) -> list[PlanApproval]:
-    """Return the answers among the inputs of a flow run, in the order that Prefect has them in.
+    """Return the answers among the inputs of a flow run, in Prefect's order.
 
-    That is by when they were given; their ids are in none.
+    Prefect orders them by time; their ids have no order.
     """
     given = [one for one in inputs if one.key.endswith("-response")]
     return [PlanApproval.load_from_flow_run_input(one) for one in given]
@@ -165,7 +165,7 @@ def _budget_of(answer: PlanApproval, planned: Decimal | None) -> Decimal | None:
 
 
 def digest_of(plan: Plan) -> str:
-    """Return what two plans have alike that mean the same to whoever approves them."""
+    """Return a key that is equal for plans that an approver would consider the same."""
     asked = [
         plan.campaign,
         as_text(plan.budget),
@@ -178,7 +178,7 @@ def digest_of(plan: Plan) -> str:
 
 
 def _price_of(plan: Plan) -> str:
-    """Say what a plan costs: `126 credits for 42 videos are`."""
+    """Return the cost of a plan: `126 credits for 42 videos are`."""
     videos = count(len(plan.spending), "video")
     words = f"{in_credits(plan.total)} for {videos}" if plan.spending else ""
     if plan.unpriced:
@@ -189,7 +189,7 @@ def _price_of(plan: Plan) -> str:
 
 
 def _question(plan: Plan, refusal: SpendRefused | None) -> str:
-    """Return what stands above the form, in Markdown."""
+    """Return the text above the form, in Markdown."""
     videos, *rest = sums_of(plan)
     said = [cell(words) for words in (*rest, *warnings_of(plan))]
     if refusal is not None:

@@ -30,23 +30,23 @@ from callsheet.tasks.ledger.campaigns import tally_of
 from callsheet.tasks.runtime.errors import CallsheetError, NeedsPerson, NotApproved, Parked
 from callsheet.tasks.values.amounts import as_number
 
-# How flow runs end: in states that alarms can use, and without a traceback where nothing broke.
+# Final states of flow runs: usable for alarms, and without a traceback unless something broke.
 #
-# Prefect's pages and most of its alarms go by the type of a state, events by its name: a run ends
-# in a state that says the truth by both. The table of states is in `docs/prefect.md`.
+# Prefect's pages and most alarms use the type of a state, events use its name: both must be right.
+# The table of states is in `docs/prefect.md`.
 
 
-#: The names of states that a run ends in, by exit status, where they are not Prefect's own.
+#: Names of final states by exit status, if they are not Prefect's own.
 NAMES: Final = {2: "Invalid", 3: "NeedsPerson", 4: "Refused", 5: "Parked"}
-#: Of a run that is not approved, and of one that leaves the work to whoever is at it.
+#: Names for a run that is not approved, and for one that leaves the campaign to another run.
 NOT_APPROVED, ATTENDED = "NotApproved", "Attended"
 
-#: A moment that is no later than this is now: nobody is called back for it, in seconds.
+#: A resume time less than this many seconds ahead counts as now, and is not scheduled.
 SOON = 1.0
 
 
 class Ended(Exception):
-    """Somebody ended the run from outside; `state` is what it ends in."""
+    """The run was ended from outside; `state` is its final state."""
 
     def __init__(self, state: State[Any]) -> None:
         super().__init__(state.message)
@@ -54,10 +54,10 @@ class Ended(Exception):
 
 
 async def ended(run: Awaitable[State[Any]]) -> State[Any]:
-    """Return the state that a flow run ends in: that of `run`, or what stopped it.
+    """Return the final state of a flow run: that of `run`, or of the error that stopped it.
 
-    A refusal that was to be expected is a state with its words. Whatever else is raised is a fault
-    of ours, and passes.
+    An expected refusal becomes a state with its message. Any other exception is a bug and is not
+    caught.
     """
     try:
         return await run
@@ -70,7 +70,7 @@ async def ended(run: Awaitable[State[Any]]) -> State[Any]:
 
 
 async def end(outcome: RunOutcome, needs: NeedsPersonEnds = "failed") -> State[Any]:
-    """Return the state for an outcome; one that is parked is called back by Prefect if it can."""
+    """Return the state for an outcome; Prefect resumes a parked run if it can."""
     if outcome.exit_status == 5:
         words = "; ".join(filter(None, (outcome.words, counts(outcome))))
         return await park(words, outcome.parked_until, data=outcome.as_json())
@@ -78,7 +78,7 @@ async def end(outcome: RunOutcome, needs: NeedsPersonEnds = "failed") -> State[A
 
 
 def ending(outcome: RunOutcome, needs: NeedsPersonEnds = "failed") -> State[Any]:
-    """Return the state for an outcome, in a flow whose runs something else calls back."""
+    """Return the state for an outcome, in a flow that is not resumed by Prefect."""
     document, words = outcome.as_json(), counts(outcome)
     if outcome.exit_status == 3:
         return needs_person(words, document, needs)
@@ -89,9 +89,9 @@ def ending(outcome: RunOutcome, needs: NeedsPersonEnds = "failed") -> State[Any]
 def needs_person(
     words: str, document: dict[str, Any], needs: NeedsPersonEnds = "failed"
 ) -> State[Any]:
-    """Return the state of a run after which a person is needed: failed, or as `needs` says.
+    """Return the state of a run that needs attention: failed, or as `needs` says.
 
-    Whoever asks for the result of a failed one gets a `NeedsPerson` with the document.
+    The result of a failed one is a `NeedsPerson` error with the document.
     """
     if needs == "completed":
         return Completed(name=NAMES[3], message=words, data=document)
@@ -101,17 +101,17 @@ def needs_person(
 
 
 def not_approved(words: str, document: dict[str, Any] | None = None) -> State[Any]:
-    """Return the state of a run whose plan nobody approved: it waits for that, and is no alarm."""
+    """Return the state of a run whose plan waits for approval, which is not an alarm."""
     return Completed(name=NOT_APPROVED, message=words, data=document or {})
 
 
 def attended(words: str, document: dict[str, Any] | None = None) -> State[Any]:
-    """Return the state of a run that somebody else does."""
+    """Return the state of a run that leaves the campaign to another run."""
     return Completed(name=ATTENDED, message=words, data=document or {})
 
 
 def refusal(error: CallsheetError, words: str) -> State[Any]:
-    """Return the state for an error that says itself what it is; the result is the error."""
+    """Return the state for an error with a clear message; the result is the error."""
     return Failed(name=NAMES.get(error.exit_status, "Failed"), message=words, data=error)
 
 
@@ -122,10 +122,10 @@ async def park(
     data: dict[str, Any] | None = None,
     at_once: bool = False,
 ) -> State[Any]:
-    """End a run that goes on at a moment, if one is known: Prefect starts it again then.
+    """End a run that resumes at a known time, when Prefect starts it again.
 
-    Only a deployment's runs are started again; others return a state of the same name. A run is
-    not started again `at_once` unless that is said: it would never come to rest.
+    Only runs of a deployment are started again; others return a state of the same name. A run
+    resumes immediately only with `at_once`; otherwise it could restart forever.
     """
     if until is not None and (at_once or until - datetime.now(UTC) > timedelta(seconds=SOON)):
         if is_called_back():
@@ -135,19 +135,19 @@ async def park(
 
 
 def is_called_back() -> bool:
-    """Whether a Prefect worker, or `serve`, started this process, and would again."""
+    """Return whether a Prefect worker or `serve` started this process and would restart it."""
     context = FlowRunContext.get()
     run = context.flow_run if context else None
     return run is not None and bool(run.deployment_id) and run.parent_task_run_id is None
 
 
 def counts(outcome: RunOutcome) -> str:
-    """Return how many rows are in which state, for people."""
+    """Return the number of rows in each state, in words."""
     return ", ".join(f"{count} {state}" for state, count in outcome.tally.rows.items())
 
 
 async def _call_back(words: str, until: datetime) -> None:
-    """Have this flow run started again, and leave it there."""
+    """Schedule this flow run again, and end it."""
     context = FlowRunContext.get()
     assert context is not None
     assert context.flow_run is not None
@@ -155,14 +155,14 @@ async def _call_back(words: str, until: datetime) -> None:
     async with get_client() as client:
         answer = await client.set_flow_run_state(context.flow_run.id, state)
     if answer.state is None or not answer.state.is_scheduled():
-        # It was cancelled meanwhile, for one: then that is how it ends.
+        # For example, it was cancelled meanwhile: then it ends as cancelled.
         return
     context.flow_run.state = answer.state
     raise Abort(words)
 
 
 async def unapproved(run: Run) -> dict[str, Any]:
-    """Return how a campaign stands whose plan nobody has approved: a `CampaignResult`."""
+    """Return the `CampaignResult` of a campaign whose plan is not approved."""
     assert run.campaign is not None
     assert run.plan is not None
     tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
@@ -173,7 +173,7 @@ async def unapproved(run: Run) -> dict[str, Any]:
 
 
 class ShownDoor(Door):
-    """Shows a run in Prefect, and has it stopped from there; approves nothing."""
+    """Shows a run in Prefect and lets Prefect stop it; approves nothing."""
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
@@ -185,21 +185,20 @@ class ShownDoor(Door):
         await publish_report(run)
 
 
-# What befalls a flow run from outside while it lasts: somebody cancels or pauses it on Prefect's
-# page, or the Prefect worker that carries it is stopped.
+# Interruptions of a flow run: a person cancels or pauses it, or its Prefect worker stops.
 #
-# Prefect kills the process, at once or half a minute later, and calls every step crashed. So the
-# signal is ours while a run lasts: the run begins nothing more, lets go of what is under way in
-# order, and what a cancelling asks for is in the ledger before anything else.
+# Prefect kills the process, immediately or after 30 seconds, and marks every step as crashed. So
+# Callsheet handles the signal while a run lasts: it records a cancellation in the ledger, then
+# starts nothing more and stops work in progress cleanly.
 
 
-#: How often Prefect is asked how it has the flow run, in seconds.
+#: How often to ask Prefect for the state of the flow run, in seconds.
 ASK = 5.0
-#: How long takes that are cancelled too may take to be: Prefect kills 30 s after its signal.
+#: Time limit for cancelling takes, in seconds: Prefect kills 30 s after its signal.
 LIMIT = 15.0
 
 Kind = Literal["cancelled", "paused", "stopped"]
-#: What is said of rows and steps that a run left undone.
+#: Reasons for rows and steps that a run did not finish.
 WORDS: dict[Kind, str] = {
     "cancelled": "cancelled on Prefect's page",
     "paused": "paused on Prefect's page",
@@ -209,9 +208,9 @@ WORDS: dict[Kind, str] = {
 
 @asynccontextmanager
 async def interruptible(run: Run) -> AsyncIterator[None]:
-    """Have what befalls the flow run from outside stop the run in order, while this lasts.
+    """Stop the run cleanly if the flow run is interrupted while this context lasts.
 
-    Raises Ended with the state that the flow run ends in, or Pause where it is to be resumed.
+    Raise Ended with the final state of the flow run, or Pause if it is to be resumed.
     """
     interruption = _Interruption(run)
     with interruption.listening():
@@ -226,7 +225,7 @@ async def interruptible(run: Run) -> AsyncIterator[None]:
 
 
 class _Interruption:
-    """Hears of an interruption, and brings the run to its end."""
+    """Detects an interruption and stops the run."""
 
     def __init__(self, run: Run) -> None:
         self.kind: Kind | None = None
@@ -241,22 +240,22 @@ class _Interruption:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Listen to Prefect, and to the signal that a Prefect worker sends."""
+        """Listen to Prefect and to the signal of a Prefect worker."""
         asking = asyncio.create_task(self._ask(), name="state of the flow run")
         try:
-            # A run of the command line has the signals itself.
+            # A run of the command line handles signals itself.
             with nullcontext() if self._run.followed else on_sigterm(self._signalled):
                 yield
         finally:
             asking.cancel()
 
     def is_told(self) -> None:
-        """Go on after the run was left in the middle."""
+        """Continue after the run was stopped in the middle."""
         if self._leaves:
             self._main.uncancel()
 
     async def settle(self) -> None:
-        """Say how things stand, and end the flow run as it was asked to."""
+        """Report the status and end the flow run as requested."""
         assert self.kind is not None
         if self._acting is not None:
             await asyncio.wait({self._acting})
@@ -274,13 +273,13 @@ class _Interruption:
         while True:
             await asyncio.sleep(ASK)
             kind = await self._kind()
-            # After a question of its own the run leaves by itself, once Prefect has the form.
+            # After its own question the run ends by itself, once Prefect has the form.
             if kind is not None and not is_question(self._state):
                 self._hear(kind)
                 return
 
     def _signalled(self) -> None:
-        """Act on the signal that a Prefect worker sends to cancel a run, or when it stops."""
+        """Handle the signal that a Prefect worker sends to cancel a run, or when it stops."""
         if self._acting is None:
             self._acting = asyncio.create_task(self._find_out(), name="signal")
 
@@ -296,15 +295,15 @@ class _Interruption:
         return kind
 
     async def _act(self, kind: Kind) -> None:
-        """Have the run stop: the ledger first, so that it holds whatever becomes of this process.
+        """Stop the run: in the ledger first, so that it holds even if this process dies.
 
-        A run that has begun nothing yet is left where it is.
+        A run that has started nothing yet is only left.
         """
         self.kind = kind
         run, words = self._run, WORDS[kind]
         run.interrupted = words
         if not run.has_begun:
-            # Nor does it begin anything later, whatever takes no notice of being left.
+            # It also starts nothing later, even if a step ignores the cancellation.
             run.lose(words)
             self._leaves = self._main.cancel()
             return
@@ -312,7 +311,7 @@ class _Interruption:
             begun = run.at.settings.prefect_cancel == "all"
             await self._cancel(cancel_rest(run, begun=begun))
             if begun:
-                # The engine sees to it that the service hears of it, as long as there is time.
+                # The engine tells the service, as long as there is time.
                 asyncio.get_running_loop().call_later(LIMIT, run.stop, words)
                 return
         run.stop(words)
@@ -324,7 +323,7 @@ class _Interruption:
             get_run_logger().error("not all could be cancelled: %s", error)
 
     async def _say(self, words: str) -> None:
-        """Say it in the log and in an artifact, and bring the report in the store up to date."""
+        """Report it in the log and in an artifact, and update the report in the store."""
         get_run_logger().warning(words)
         run = self._run
         if run.campaign is None:
@@ -341,7 +340,7 @@ async def _publish(key: str, words: str) -> None:
 
 
 async def ask_prefect() -> tuple[Kind | None, State[Any] | None]:
-    """Ask Prefect how it has the flow run, and whether it goes on; no answer says nothing."""
+    """Ask Prefect for the state of the flow run; no answer changes nothing."""
     context = FlowRunContext.get()
     assert context is not None
     assert context.flow_run is not None
@@ -357,15 +356,15 @@ async def ask_prefect() -> tuple[Kind | None, State[Any] | None]:
 
 
 def is_question(state: State[Any] | None) -> bool:
-    """Whether this is the state of a flow run that has suspended itself for an answer."""
+    """Return whether the flow run has suspended itself to wait for an answer."""
     return state is not None and (state.state_details.pause_key or "").startswith(QUESTION)
 
 
 @contextmanager
 def on_sigterm(hear: Callable[[], None]) -> Iterator[None]:
-    """Have SIGTERM heard instead of Prefect's handler, which cuts off calls that are under way.
+    """Handle SIGTERM instead of Prefect's handler, which cuts off calls in progress.
 
-    Whoever else in this process would have been ended by it, is: a flow that calls this one, say.
+    Other code in this process that the signal would end, such as a calling flow, still ends.
     """
     heard = False
 
@@ -377,7 +376,7 @@ def on_sigterm(hear: Callable[[], None]) -> Iterator[None]:
     before = _handler()
     loop = asyncio.get_running_loop()
     try:
-        # In a thread there are no signals, and on Windows the loop has none.
+        # Threads get no signals, and on Windows the event loop has none.
         loop.add_signal_handler(signal.SIGTERM, note)
     except (NotImplementedError, RuntimeError, ValueError):
         yield

@@ -1,8 +1,8 @@
-"""The way of an event to Prefect, which may be away for as long as it likes.
+"""Sends events to Prefect and retries for as long as the server is unavailable.
 
-Not `prefect.events.emit_event`: its thread gives up on a server after eleven attempts, loses what
-it held, and keeps the process from ending meanwhile (9 s where the port is closed, minutes where
-nobody answers); without an address it starts a server of its own.
+Not `prefect.events.emit_event`: its thread gives up after eleven attempts, loses its events, and
+keeps the process from exiting meanwhile (9 s if the port is closed, minutes if there is no
+answer); without an address it starts a server.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from callsheet.tasks.runtime.retry import RetryPolicy, retry
 
 log = logging.getLogger("callsheet.events")
 
-#: How long Prefect may take for one event, in seconds, a connection included.
+#: Timeout for one event in seconds, including the connection.
 ANSWER = 15.0
-#: A server that is away is tried for as long as it takes.
+#: An unavailable server is retried forever.
 POLICY = RetryPolicy(first=1.0, longest=30.0, jitter=0.0)
-#: How long a connection may take to say goodbye, in seconds.
+#: Timeout for closing a connection, in seconds.
 GOODBYE = 1.0
 
 
 @asynccontextmanager
 async def event_stream() -> AsyncIterator[Emit]:
-    """Yield what sends events to the Prefect that is configured: tried until it has them."""
-    # It warns of every attempt; that the server is away is said here, once.
+    """Yield a function that sends events to the configured Prefect, with retries."""
+    # It warns of every attempt; this logs once that the server is unavailable.
     logging.getLogger("prefect.events.clients").setLevel(logging.ERROR)
     if not PREFECT_API_URL.value():
         log.warning("Prefect is told nothing: PREFECT_API_URL does not say where its server is")
@@ -45,7 +45,7 @@ async def event_stream() -> AsyncIterator[Emit]:
 
 
 class _Way:
-    """A connection to Prefect, made when there is something to say and again when it broke."""
+    """A connection to Prefect, opened for the first event and again after a failure."""
 
     def __init__(self) -> None:
         self._client: EventsClient | None = None
@@ -53,10 +53,10 @@ class _Way:
     async def send(
         self, event: str, *, resource: Resource, related: Sequence[Resource], payload: Payload
     ) -> None:
-        """Send an event, as often as it takes; without an address there is nobody to send it to."""
+        """Send an event, with retries; do nothing without an address."""
         if not PREFECT_API_URL.value():
             return
-        # Made once: an event that arrives twice has the same id, and counts once.
+        # Created once: an event that arrives twice has the same id and counts once.
         made = Event.model_validate(
             {"event": event, "resource": resource, "related": list(related), "payload": payload}
         )
@@ -80,7 +80,7 @@ class _Way:
             log.warning("Prefect is told of hints again")
 
     async def close(self) -> None:
-        """Let go of the connection, with or without an answer."""
+        """Close the connection, with or without an answer."""
         client, self._client = self._client, None
         if client is not None:
             with suppress(Exception):
@@ -89,7 +89,7 @@ class _Way:
 
     async def _emit(self, event: Event) -> None:
         if self._client is None:
-            # Each event is confirmed, so that one that was sent to a dying server is sent again.
+            # Each event is confirmed, so that one lost by a stopping server is sent again.
             self._client = get_events_client(reconnection_attempts=1, checkpoint_every=1)
             await self._client.__aenter__()
         await self._client.emit(event)

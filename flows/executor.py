@@ -1,7 +1,7 @@
-"""The one executor: runs a sheet, or rows that the ledger has, for every door.
+"""The one executor: runs a sheet, or rows of the ledger, for every door.
 
-Doors differ in who is asked and where the run is shown (`Door` in `tasks.campaign.run`). Neither a
-door nor what takes the steps, plain functions or Prefect tasks, changes what happens.
+Doors differ in who approves and where the run is shown (`Door` in `tasks.campaign.run`). Neither
+the door nor the way steps are called, as functions or Prefect tasks, changes what happens.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.sheet import Sheet
 
-#: Chooses the rows of a run, by id, once it is open, and has them approved where that is wanted.
+#: Selects the row ids of a run once it is open, and approves them if needed.
 Choose = Callable[[Run], Awaitable[Collection[str]]]
 
 
@@ -49,12 +49,12 @@ async def run_sheet(
     *,
     sheet: Sheet | None = None,
 ) -> RunOutcome:
-    """Plan a sheet, have the plan approved, make and deliver the videos; return how it ended.
+    """Plan a sheet, ask for approval, make and deliver the videos; return how it ended.
 
-    `sheet` is the sheet if it has been read already. If another process executes the run, this one
+    `sheet` is the sheet if it has already been read. If another process executes the run, this one
     follows it to its end. With `canary="auto"` the other rows are run once the first videos have
-    passed their checks, on the same approval. Raises SheetError, SpendRefused, Parked, or what
-    keeps the service, the ledger or the store from being used.
+    passed their checks, on the same approval. Raise SheetError, SpendRefused, Parked, or the error
+    of the service, ledger or store.
     """
     charged = Decimal(0)
     while True:
@@ -83,14 +83,14 @@ async def run_rows(
     *,
     wait: float | None = 0.0,
 ) -> RunOutcome:
-    """Make and deliver rows of a campaign as the ledger has them; pay only for approved ones.
+    """Make and deliver rows of a campaign from the ledger; pay only for approved ones.
 
-    `rows` are their ids, or a function that chooses them and may have them approved. Raises Parked
-    when another run has the campaign for longer than `wait` seconds (None: never), SpendRefused
-    when its videos are of the other kind of service, and whatever `rows` raises.
+    `rows` are their ids, or a function that selects and may approve them. Raise Parked if another
+    run has the campaign for longer than `wait` seconds (None: never), SpendRefused if its videos
+    are of the other kind of service, and any error of `rows`.
     """
     async with open_run(options, settings, door) as run:
-        # Before a price is asked for: one of a sandbox is not to be approved.
+        # Before asking for a price: a sandbox price must not be approved.
         check_same_money(campaign, sandbox=run.options.sandbox)
         run.campaign = campaign
         async with door.watch(run):
@@ -109,7 +109,7 @@ async def rows_in(run: Run, campaign: Campaign, states: Collection[State]) -> li
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps as something that can be called with the run and with ids."""
+    """The steps as functions of the run and row ids."""
 
     read_sheet: Callable[[Run, str], Awaitable[str]]
     plan_rows: Callable[[Run, str], Awaitable[None]]
@@ -122,15 +122,14 @@ PLAIN = Steps(read_step, plan_step, quote_step, produce_step, report_step)
 
 
 def noted(taken: Taken) -> Steps:
-    """Return the plain steps for a run that another process is to `follow`."""
+    """Return the plain steps for a run that another process follows."""
     return Steps(*(partial(taken.take, step) for step in astuple(PLAIN)))
 
 
 async def prepare(run: Run, steps: Steps) -> str:
-    """Read, plan, quote and approve; return the campaign's name.
+    """Read, plan, quote and approve; return the name of the campaign.
 
-    Raises SheetError, SpendRefused, Parked, or whatever keeps the service, ledger or store from
-    being used.
+    Raise SheetError, SpendRefused, Parked, or the error of the service, ledger or store.
     """
     campaign = await _quote(run, steps)
     await approve_step(run)
@@ -138,9 +137,9 @@ async def prepare(run: Run, steps: Steps) -> str:
 
 
 async def carry(run: Run, steps: Steps, campaign: str) -> RunOutcome:
-    """Produce what is approved or under way, report, and return how it ended.
+    """Process approved rows and rows in progress, report, and return how it ended.
 
-    Where all is delivered and reported no engine is started.
+    No engine is started if everything is delivered and reported.
     """
     if not run.settled:
         async with production(run):
@@ -149,9 +148,9 @@ async def carry(run: Run, steps: Steps, campaign: str) -> RunOutcome:
 
 
 async def follow(run: Run, steps: Steps) -> RunOutcome:
-    """Follow a run of another process to its end; return how that was.
+    """Follow a run of another process to its end; return how it ended.
 
-    Each step ends when it has been taken there; one that failed there raises the same here.
+    Each step ends when it has ended there, and raises the same error.
     """
     assert run.followed is not None
     for listener in run.listeners:

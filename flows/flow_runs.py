@@ -33,19 +33,19 @@ from callsheet.tasks.prefect_tasks import (
 )
 from callsheet.tasks.runtime.redact import install
 
-# The steps of a run as Prefect's tasks.
+# The steps of a run as Prefect tasks.
 
 
 async def produce(_: Run, campaign: str, shard: int, label: str) -> Any:
-    """Carry a shard as a task run that ends as its rows did; return how many are in each state."""
+    """Process a shard as a task run; return the number of rows in each state."""
     state = await _taken(produce_rows, campaign, shard, label, table_of_rows(campaign))
     return await _result(state)
 
 
 def step_of(task: Task[..., Any]) -> Any:
-    """Return a step that is taken as a task run, which may end in a state of its own."""
+    """Return a step as a task run, which may have its own final state."""
 
-    # The task finds the run by itself: Prefect would walk through all that it is given.
+    # The task looks up the run itself, because Prefect inspects every argument.
     async def step(_: Run, *ids: str | int) -> Any:
         return await _result(await _taken(task, *ids))
 
@@ -58,12 +58,12 @@ async def _taken(task: Task[..., Any], *ids: str | int | None) -> State[Any]:
 
 
 async def _result(state: State[Any]) -> Any:
-    """Return what a step came to, whatever became of rows; raise what kept it from being taken."""
+    """Return the result of a step, even if rows failed; raise the error of the step itself."""
     found = await state.aresult(raise_on_failure=False)
     if isinstance(found, BaseException):
         raise found
     if state.is_cancelled() and found is None:
-        # It was left in the middle: nothing may follow.
+        # It was interrupted: nothing may follow.
         raise CancelledRun(state.message)
     return found
 
@@ -77,19 +77,18 @@ AS_TASKS = Steps(
 )
 
 
-# What befalls a night's flow run from outside while it lasts, and what its page says meanwhile.
+# Interruptions of the flow run of a night, and the updates of its page.
 #
-# A night that is cancelled, paused or left by its Prefect worker begins nothing more and ends in
-# order.
-# Nobody's campaign is cancelled with it: what is under way goes on at the service, and the next
-# night brings it home.
+# A nightly run that is cancelled, paused or left by its Prefect worker starts nothing more and ends
+# cleanly. This does not cancel campaigns: videos in progress continue at the service, and the next
+# nightly run downloads them.
 
 
 _LEFT = "the service continues what has started, and the next nightly run downloads it"
 
 
 class NightWatch:
-    """Stops the runs of a night where somebody wants its flow run to end."""
+    """Stops the runs of a night when its flow run is cancelled or paused."""
 
     def __init__(self) -> None:
         self.kind: Kind | None = None
@@ -99,12 +98,12 @@ class NightWatch:
 
     @property
     def stopped(self) -> bool:
-        """Whether no further sheet is to be begun."""
+        """Whether to start no further sheet."""
         return self.kind is not None
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
-        """Listen to Prefect and its worker; raise how the flow run ends where they spoke."""
+        """Listen to Prefect and its worker; raise the final state if they interrupt."""
         asking = asyncio.create_task(self._ask(), name="state of the flow run")
         try:
             with on_sigterm(self._signalled):
@@ -118,7 +117,7 @@ class NightWatch:
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
-        """Show a run of the night in Prefect, and have it stopped with the night."""
+        """Show a run of the night in Prefect, and stop it with the night."""
         self._runs.append(run)
         if self.kind is not None:
             run.lose(WORDS[self.kind])
@@ -159,10 +158,10 @@ class NightWatch:
         raise Ended(Cancelled(message=words))
 
 
-# The name of a flow run: what somebody typed, else its campaign and the minute it began.
+# The name of a flow run: the one a person typed, else its campaign and start minute.
 
 
-#: What the form of Prefect's page fills in: a star with a Greek letter, `lambda3-vega-cloud`.
+#: Names that Prefect's form suggests: a star with a Greek letter, `lambda3-vega-cloud`.
 _OF_THE_FORM = re.compile(
     r"(alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho"
     r"|sigma|tau|upsilon|phi|chi|psi|omega)\d*(-[a-z]+){1,4}"
@@ -170,7 +169,7 @@ _OF_THE_FORM = re.compile(
 
 
 def run_name() -> str:
-    """Name a flow run, unless it has a name that Prefect did not make up."""
+    """Name a flow run, unless a person has named it."""
     named = flow_run.name
     if named and not is_made_up(named):
         return str(named)
@@ -180,7 +179,7 @@ def run_name() -> str:
 
 
 def is_made_up(name: str) -> bool:
-    """Whether a name is one that Prefect gives to runs without a name: `dancing-otter`."""
+    """Return whether a name is one that Prefect generates: `dancing-otter`."""
     if _OF_THE_FORM.fullmatch(name):
         return True
     words = name.split("-")
@@ -193,11 +192,11 @@ def _known_words() -> frozenset[str]:
     return frozenset(word for one in lists.values() for word in one.get("words", ()))
 
 
-# Prefect's own logs, which go to its database: without secrets, and no error where none is.
+# Prefect's own logs, which go to its database: without secrets, and without false errors.
 
 
-#: How Prefect logs the end of a run that was cancelled or suspended, or that waits: the type of its
-#: state comes last, unless the state has the same name.
+#: How Prefect logs the end of a run that was cancelled, suspended or waits: the type of the state
+#: comes last, unless the state has the same name.
 _NO_ERROR = re.compile(
     r"Finished in state (?:(?:Cancelled|Paused|Scheduled)\("
     r"|.*\btype=(?:CANCELLED|PAUSED|SCHEDULED)\)$)",
@@ -206,28 +205,28 @@ _NO_ERROR = re.compile(
 
 
 def set_up_prefect_logs() -> None:
-    """Have every handler of Prefect's loggers redact what it writes, tracebacks included.
+    """Redact everything that Prefect's log handlers write, including tracebacks.
 
-    Prefect logs every end but Completed as an error; a run that was cancelled, suspended or parked
-    has none. To be called within a flow: Prefect sets its handlers up when one starts.
+    Prefect logs every final state but Completed as an error, also cancelled, suspended and parked.
+    Call this within a flow, because Prefect sets up its handlers when a flow starts.
     """
     names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "prefect"]
     loggers = [logging.root, *map(logging.getLogger, names)]
     handlers = [handler for logger in loggers for handler in logger.handlers]
     install(handlers)
     for handler in handlers:
-        # Once, however many flows this process runs.
+        # Once per process.
         handler.removeFilter(_calm)
         handler.addFilter(_calm)
 
 
 def _calm(record: logging.LogRecord) -> bool:
-    """Lower the level of a line that says how a run ended, where that is no error."""
+    """Lower the level of a line about a final state that is not an error."""
     if record.levelno == logging.ERROR and _NO_ERROR.match(record.getMessage()):
         record.levelno, record.levelname = logging.INFO, logging.getLevelName(logging.INFO)
     return True
 
 
 async def send_prefect_logs() -> None:
-    """Send what was logged and has not been sent yet; Prefect itself does so at the exit alone."""
+    """Send pending log lines; Prefect itself sends them only at exit."""
     await APILogHandler.aflush()

@@ -8,14 +8,14 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.amounts import parse_credits
 
-# The types of what flows are asked for: what a form offers, and what is refused before a run.
+# Parameter types of flows: what a form offers, and what is refused before a run.
 #
 # Prefect sends a flow to another process by value, without the names of its module. So a module
-# with a flow in it does without `from __future__ import annotations`: its annotations are the types
-# themselves, and arrive.
+# with a flow does not use `from __future__ import annotations`: its annotations must be the types
+# themselves.
 
 
-#: What the keys of questions begin with, among the inputs of a flow run.
+#: Key prefix of questions among the inputs of a flow run.
 QUESTION = "plan-"
 _WORDS = {False: "no", True: "yes"}
 
@@ -25,7 +25,7 @@ def _as_word(value: object) -> object:
 
 
 #: Whether a run may spend what its plan costs: no, after asking on Prefect's page, or yes. True
-#: and False are understood, too.
+#: and False are accepted too.
 Approve: TypeAlias = Annotated[
     Literal["no", "ask", "yes"],
     BeforeValidator(_as_word),
@@ -33,15 +33,15 @@ Approve: TypeAlias = Annotated[
 ]
 #: An amount of credits; read it with `amount_of`.
 Credits: TypeAlias = Annotated[float, Field(ge=0, le=10**12, allow_inf_nan=False)]
-#: How a run ends after which rows need attention.
+#: Final state of a run if rows need attention.
 NeedsPerson: TypeAlias = Literal["failed", "completed"]
 
 
 def amount_of(value: object) -> Decimal | None:
-    """Return the credits that a parameter says; None where it was not given.
+    """Return the credits of a parameter; None if it was not given.
 
-    Raises BadInput for what is no amount: a flow may be called without a look at its parameters,
-    and a limit that cannot be read would be none.
+    Raise BadInput for an invalid amount: a flow may be called without parameter validation, and an
+    unreadable limit would be no limit.
     """
     if value is None:
         return None
@@ -51,11 +51,11 @@ def amount_of(value: object) -> Decimal | None:
     return amount
 
 
-# What a flow's run returns to a flow that called it, or to whoever reads its result.
+# Results of flow runs, for a calling flow or a reader of the result.
 
 
 class CreditsResult(TypedDict):
-    """Amounts in credits: of the campaign over all its runs, but for what this run was charged."""
+    """Amounts in credits over all runs of the campaign, except what this run was charged."""
 
     quoted: float
     reserved: float
@@ -68,10 +68,10 @@ class CreditsResult(TypedDict):
 
 
 class CampaignResult(TypedDict):
-    """How a campaign stands: `rows` counts them by state, with `total`.
+    """Status of a campaign: `rows` counts them by state, with `total`.
 
     `exit` is the exit status of `callsheet run`: 0 delivered, 3 rows need attention, 4 not
-    approved, 5 parked. `asked` is what a plan costs that was not approved, in credits.
+    approved, 5 parked. `asked` is the cost of a plan that was not approved, in credits.
     """
 
     campaign: str
@@ -82,9 +82,9 @@ class CampaignResult(TypedDict):
 
 
 class PlanResult(TypedDict):
-    """What a run would do and cost: `actions` counts the rows by what would become of them.
+    """What a run would do and cost: `actions` counts the rows by action.
 
-    Amounts are in credits. `fits` says whether the plan is within what is left of the budget.
+    Amounts are in credits. `fits` says whether the plan fits in the rest of the budget.
     """
 
     campaign: str

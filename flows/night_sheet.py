@@ -1,7 +1,7 @@
-"""One sheet of an inbox in one night: looked at, planned, approved beforehand or not, carried on.
+"""Processes one sheet of an inbox in one night: reads, plans, approves and executes it.
 
-Every way it can end is told beside the sheet and kept in the ledger, in that order: whoever is
-killed in between is followed by a sweep that finds nothing to do, and tells the same.
+Every outcome is written next to the sheet and then recorded in the ledger. If the process dies in
+between, the next scan finds nothing to do and writes the same.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ from callsheet.tasks.values.amounts import count
 
 log = logging.getLogger("callsheet.night")
 
-#: A sheet that has failed in so many nights is left alone until it changes.
+#: A sheet that has failed in this many nights is skipped until it changes.
 NIGHTS = 3
-#: Errors that are nobody's sheet: the sweep as a whole cannot go on.
+#: Errors that are not the fault of a sheet and end the whole scan.
 _NOT_OF_A_SHEET = (ConfigurationError, LedgerError, LoginError, StoreUnusable)
 
 
 class NightSheet:
-    """One sheet as it lies in an inbox, in one sweep."""
+    """One sheet of an inbox, in one scan."""
 
     def __init__(
         self,
@@ -87,14 +87,14 @@ class NightSheet:
         self._content = b""
         self._sheet: Sheet | None = None
         self._problems: tuple[Problem, ...] = ()
-        #: Whether the answers to what was done last lie beside it.
+        #: Whether the report files of its last run are next to it.
         self._was_answered = known.dealt_version is not None
-        #: Whether a sweep before this one was killed at it.
+        #: Whether an earlier scan died while it processed this sheet.
         self._taken_up = known.charged_before is not None
 
     @classmethod
     def gone(cls, at: Sweeping, known: SweptSheet) -> NightSheet:
-        """Return a sheet that is gone or set aside, or had another campaign: nothing is planned.
+        """Return a sheet that is gone, set aside, or had another campaign. Plan nothing.
 
         The videos under way are downloaded, and the night reports what they cost.
         """
@@ -102,7 +102,7 @@ class NightSheet:
         return cls(at, None, file, known)
 
     async def glance(self) -> SheetReport | None:
-        """Return what there is to say of a sheet that needs nothing; None where it does."""
+        """Return the report of a sheet that needs no run; None if it needs one."""
         known = self._run.known
         if not is_as_dealt(self._entry, known) or self._taken_up:
             return None
@@ -120,10 +120,10 @@ class NightSheet:
         return report
 
     async def carry(self, approved: Callable[[], None]) -> SheetReport | None:
-        """Do what the sheet wants; `approved` is called once that is decided.
+        """Process the sheet; call `approved` once its approval is decided.
 
-        None where the sheet changed while it was read, or a file that it may point to is still
-        written to: the next sweep takes it up.
+        Return None if the sheet changed while it was read, or a file that it may point to is still
+        being written: the next scan processes it.
         """
         if self._place is None:
             approved()
@@ -154,7 +154,7 @@ class NightSheet:
         return report
 
     async def _carry_gone(self) -> SheetReport:
-        """Bring home what is under way; nobody is answered, and nothing else is done."""
+        """Download videos in progress; write no report and do nothing else."""
         report = await self._told_of_fault(self._brought_home())
         self._digest = self._run.known.digest or ""
         await self._close(report)
@@ -176,7 +176,7 @@ class NightSheet:
         return await self._report("delivered", words=words)
 
     async def _carried(self, approved: Callable[[], None]) -> SheetReport:
-        """Run the sheet, whatever comes of it."""
+        """Run the sheet and return its report."""
         try:
             self._sheet = await asyncio.to_thread(self._parse)
             outcome = await self._run.carry(self._sheet, approved)
@@ -185,7 +185,7 @@ class NightSheet:
         except SheetError as error:
             self._problems = error.problems
             words = tuple(redact(str(one)) for one in error.problems)
-            # Nothing of it is approved any more: the next sheet need not wait for its videos.
+            # No more approvals follow, so the next sheet does not wait for these videos.
             approved()
             await self._run.bring_home(frozenset())
             return await self._report("invalid", error=error, problems=words)
@@ -204,7 +204,7 @@ class NightSheet:
         return await self._report_of(outcome)
 
     async def _told_of_fault(self, carrying: Coroutine[Any, Any, SheetReport]) -> SheetReport:
-        """Return what came of it; a fault of ours is told of the sheet, and the others go on."""
+        """Return the report; an internal error is reported for this sheet only."""
         try:
             return await carrying
         except _NOT_OF_A_SHEET:
@@ -215,7 +215,7 @@ class NightSheet:
             return await self._report("needs-person", error=fault)
 
     def _parse(self) -> Sheet:
-        """Return the sheet in the very bytes that were found to be whole."""
+        """Return the sheet from exactly the bytes that were complete."""
         settings = self._at.settings
         entry = self._entry
         options = SheetOptions(hidden_rows=settings.hidden_rows, name_template=settings.names)
@@ -229,7 +229,7 @@ class NightSheet:
             )
 
     def _say(self, error: CallsheetError) -> str:
-        """Return an error in words for whoever finds them in the morning."""
+        """Return the message of an error."""
         remedy = " ".join((error.remedy or "").split())
         if isinstance(error, SheetError):
             remedy = "fix what is listed; the next nightly run picks it up"
@@ -239,7 +239,7 @@ class NightSheet:
         return redact(f"{error} ({remedy})" if remedy else str(error))
 
     async def _report_of(self, outcome: RunOutcome) -> SheetReport:
-        """Say how a run of it ended."""
+        """Return the report of a run."""
         if outcome.exit_status == 5:
             return await self._report("parked", status=5, words=outcome.words, outcome=outcome)
         waiting = self._run.waiting
@@ -254,7 +254,7 @@ class NightSheet:
         report = await self._report("delivered", status=0, outcome=outcome)
         before = self._run.known
         same = before.digest == self._digest and before.outcome in ("delivered", "unchanged")
-        # Whoever waits for an answer has not seen yet that it was delivered.
+        # The report of the delivery has not been written yet.
         same = same and self._was_answered
         if same and not report.delivered and not report.charged:
             return replace(report, outcome="unchanged")
@@ -291,7 +291,7 @@ class NightSheet:
         return replace(report, link=await self._link(report))
 
     async def _link(self, report: SheetReport) -> str | None:
-        """Return where the board shows it: the plan that waits, else the campaign."""
+        """Return its address on the board: the waiting plan, else the campaign."""
         at = self._at
         waits = report.outcome == "not-approved" and self._run.plan is not None
         if at.inbox.board is None or not waits:
@@ -315,7 +315,7 @@ class NightSheet:
         return f"{board.rstrip('/')}/c/{campaign}" if board and campaign else None
 
     async def _judged(self, report: SheetReport) -> SheetReport:
-        """Set aside what has failed in too many nights, and say so this once."""
+        """Set aside a sheet that has failed in too many nights, and report it once."""
         night, known = self._at.night.date, self._run.known
         if report.exit_status not in (1, 2) or report.outcome == "parked":
             self._run.known = replace(
@@ -343,9 +343,9 @@ class NightSheet:
         )
 
     async def _answer(self, report: SheetReport) -> SheetReport:
-        """Put the answers beside the sheet; return the report, with why there is none.
+        """Write the report files next to the sheet; return the report, with any error of that.
 
-        An inbox that takes none does not fail its sheets: the next scan writes them.
+        An inbox that cannot be written to does not fail its sheets: the next scan writes them.
         """
         at, place = self._at, self._place
         assert place is not None, "only a sheet that is there is answered"
@@ -375,12 +375,12 @@ class NightSheet:
         return await self._at.ledger.read(partial(rows_report, campaign=campaign))
 
     async def _close(self, report: SheetReport) -> None:
-        """Keep what became of the sheet, and of the night so far, in one change."""
+        """Record the outcome of the sheet and the report of the night in one transaction."""
         at = self._at
         at.tell(report)
         version: str | None = version_dealt(self._entry, self._content)
         if self._place is None:
-            # One that was not read is known by what was read of it before.
+            # A sheet that was not read keeps the values of its last reading.
             version = self._run.known.dealt_version
         elif report.unanswered is not None:
             version = None

@@ -42,16 +42,16 @@ from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
 from callsheet.tasks.values.amounts import as_number, in_credits, parse_duration
 
-# A night as a Prefect flow: an inbox of sheets is swept, once for each night that it was due.
+# A nightly run as a Prefect flow.
 #
-# The sweep itself is in `flows.nightly_run`; this knows what Prefect knows beside it: when the run
-# was due, and whether a newer one is. Prefect starts the runs that were missed one after the other,
-# oldest first: all but the newest end at once.
+# The scan itself is in `flows.nightly_run`; this module adds what Prefect knows: when the run was
+# due and whether a newer one is due. Prefect starts missed runs one after the other, oldest first:
+# all but the newest end immediately.
 
 
-#: A night that was not swept, and the message says why; one that has passed before its run began.
+#: States of a run that did not scan, with the reason, and of one that started too late.
 SKIPPED, SUPERSEDED = "Skipped", "Superseded"
-#: States of a run that has swept a night, or will.
+#: States of a run that has scanned, or will.
 _COUNTS = [
     StateType.SCHEDULED,
     StateType.PENDING,
@@ -62,7 +62,7 @@ _COUNTS = [
 
 
 def night_name() -> str:
-    """Name a flow run after its inbox and its night, unless somebody has given it a name."""
+    """Name a flow run after its inbox and night, unless a person has named it."""
     if flow_run.name and not is_made_up(flow_run.name):
         return str(flow_run.name)
     asked: dict[str, Any] = flow_run.parameters or {}
@@ -93,17 +93,17 @@ async def sweep_inbox(
     max_wait: str | None = None,
     profile: str | None = None,
 ) -> State[dict[str, Any]]:
-    """Sweep an inbox of sheets once.
+    """Scan an inbox of sheets once.
 
     Args:
         inbox: a name in nights.toml, a folder, or s3://bucket/prefix.
         nights: another file than nights.toml.
-        approve_up_to: credits that may be approved in a night without asking.
-        per_sheet: credits that may be approved of one sheet in a night.
-        plan_only: approve nothing; a person is asked.
-        canary: make one video of each kind of row first, and the others once somebody keeps it.
-        budget: credits that a campaign may cost in all, over every night.
-        max_wait: park the night after this long, as `2h`.
+        approve_up_to: approve automatically, up to this many credits a night.
+        per_sheet: approve automatically, up to this many credits a night for one sheet.
+        plan_only: approve nothing; ask a person.
+        canary: make one video of each kind of row first, the others once somebody keeps it.
+        budget: the most credits that a campaign may cost, over all nights.
+        max_wait: park the nightly run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
     set_up_prefect_logs()
@@ -153,9 +153,9 @@ def _find(named: str, nights: str | None, settings: Settings) -> Inbox:
 
 
 async def _newer_run() -> FlowRun | None:
-    """Return the newest run of this deployment, on the same terms, that is due by now; not this.
+    """Return the newest other run of this deployment that is due, with the same parameters.
 
-    Of a run that was cancelled or has crashed nobody knows that it swept anything.
+    A run that was cancelled or has crashed does not count: it may not have scanned.
     """
     here = FlowRunContext.get()
     own = None if here is None else here.flow_run
@@ -178,14 +178,14 @@ async def _newer_run() -> FlowRun | None:
 
 
 def _asked(run: FlowRun) -> dict[str, Any]:
-    """Return the parameters that a run was given: a run on other terms replaces none."""
+    """Return the parameters of a run: only a run with the same ones replaces another."""
     return {name: value for name, value in run.parameters.items() if value}
 
 
 async def _superseded(
     inbox: Inbox, settings: Settings, due: datetime, newer: FlowRun
 ) -> State[dict[str, Any]]:
-    """End a run whose night has passed: the newest that is due sweeps, once for all of them."""
+    """End a run whose night has passed: the newest due run scans once for all of them."""
     at = due.timestamp()
     night = night_of(at, cron=inbox.cron, timezone=inbox.timezone, due=at)
     words = (
@@ -201,7 +201,7 @@ async def _superseded(
 
 
 def _say(sheet: SheetReport) -> None:
-    """Say in the run's log what became of a sheet, as soon as that is known."""
+    """Log the outcome of a sheet as soon as it is known."""
     level = logging.INFO if sheet.exit_status in (0, 5) else logging.WARNING
     words = "; ".join((sheet.outcome, *_why(sheet)))
     get_run_logger().log(level, "%s: %s", sheet.name, words)
@@ -209,7 +209,7 @@ def _say(sheet: SheetReport) -> None:
 
 @out_of_the_way
 async def publish_night(inbox: Inbox, report: NightReport) -> None:
-    """Show what became of each sheet, as a table beside the run."""
+    """Show the outcome of each sheet in a table on the page of the run."""
     if report.skipped is not None:
         get_run_logger().info("nothing was swept: %s", report.skipped)
         return
@@ -221,9 +221,9 @@ async def publish_night(inbox: Inbox, report: NightReport) -> None:
 
 
 def ending(report: NightReport) -> State[Any]:
-    """Return the state that a night ends in: that of its worst sheet.
+    """Return the final state of a nightly run: that of its worst sheet.
 
-    What waits for an approval, or is parked, is no alarm: the notice asks, the next night goes on.
+    Waiting for approval, or parked, is not an alarm: the notice asks, the next night continues.
     """
     document, words = report.as_json(), report.skipped or _summary(report)
     status = report.exit_status
@@ -241,7 +241,7 @@ def ending(report: NightReport) -> State[Any]:
 
 
 def _summary(report: NightReport) -> str:
-    """Return how many sheets came to what, and what it cost: `2 delivered, 1 invalid; 9 credits`"""
+    """Return outcomes and cost in words: `2 delivered, 1 invalid; 9 credits`"""
     found = Counter(sheet.outcome for sheet in report.sheets)
     told = ", ".join(f"{number} {outcome}" for outcome, number in found.items())
     return f"{told or 'no sheets'}; {in_credits(report.charged)}"
@@ -260,14 +260,14 @@ def _line(sheet: SheetReport) -> dict[str, Any]:
 
 
 def _why(sheet: SheetReport) -> list[str]:
-    """Return why a sheet stands as it does: every problem with its cell, and what helps."""
+    """Return the problems of a sheet with their cells and the remedy."""
     said = [words for words in (sheet.words, sheet.unanswered) if words]
     return [redact(words) for words in (*said, *sheet.problems)]
 
 
-# The digest of an inbox as a Prefect flow: at eight, say, while the night was at two.
+# The digest of an inbox as a Prefect flow, for example at eight after a nightly run at two.
 #
-# What is told, and that it is told once, is in `tasks.notices`.
+# `tasks.notices` decides what to send and sends it once.
 
 
 @flow(
@@ -280,7 +280,7 @@ def _why(sheet: SheetReport) -> list[str]:
 async def tell_digest(
     inbox: str, nights: str | None = None, profile: str | None = None
 ) -> State[dict[str, Any]]:
-    """Send the digest of an inbox that is due; where there is nothing to tell, none is sent.
+    """Send the due digest of an inbox, if there is news.
 
     Args:
         inbox: a name in nights.toml.

@@ -54,9 +54,9 @@ from callsheet.tasks.runtime.logs import about, log_as
 from callsheet.tasks.runtime.process import Sleep, UnixClock
 from callsheet.tasks.runtime.retry import renewing
 
-# A night from beginning to end: which it is, the sweep of its inbox, and word of it to people.
+# A nightly run from start to end: finds its date, scans the inbox, and sends notices.
 #
-# Used by the command line and by the flow alike; knows neither. Word that fails fails no night.
+# Used by the command line and the flow; knows neither. A failed notice does not fail the run.
 
 
 async def hold_night(
@@ -67,10 +67,10 @@ async def hold_night(
     clock: UnixClock = time.time,
     **sweeping: Any,
 ) -> NightReport:
-    """Sweep an inbox once, in the night that it is, and tell whoever wants to hear of it.
+    """Scan an inbox once, in the current night, and send the notices.
 
-    `due` is the moment that a scheduler meant, `sweeping` what `flows.nightly_run` takes besides.
-    Raises what the sweep raises, once people were told of it."""
+    `due` is the time that a scheduler intended, `sweeping` has the other arguments of the scan.
+    Raise the error of the scan after its alarm was sent."""
     log_as(settings.log, settings.log_level)
     night = night_of(clock(), cron=inbox.cron, timezone=inbox.timezone, due=due)
     with about(lambda: {"night": night.date, "inbox": inbox.name}):
@@ -80,7 +80,7 @@ async def hold_night(
 async def _hold(
     inbox: Inbox, settings: Settings, night: Night, *, clock: UnixClock, **sweeping: Any
 ) -> NightReport:
-    # Apprise and its like are imported where somebody is to be told something.
+    # Imported only if there is a notice to send: Apprise is slow to import.
     from callsheet.tasks.notices import ping, tell
 
     await ping(inbox, "start")
@@ -98,11 +98,11 @@ async def _hold(
         await _tell_failure(inbox, settings, night.date, error, clock=clock)
         raise
     if report.skipped is None and (inbox.notify or inbox.notify_of):
-        # A ledger that is away by now fails no night that went well.
+        # A ledger that is unavailable by now does not fail a successful run.
         with contextlib.suppress(CallsheetError):
             async with await open_ledger(settings.ledger, create=False) as ledger:
                 await tell(ledger, settings, inbox, report, clock=clock)
-    # A sweep that is left to another one is no word of success: that one may hang for good.
+    # A scan that leaves the night to another one is not a success: the other one may hang.
     if not report.is_swept_elsewhere:
         await ping(inbox, "failure" if report.exit_status in (1, 2) else "success")
     return report
@@ -111,7 +111,7 @@ async def _hold(
 async def _tell_failure(
     inbox: Inbox, settings: Settings, night: str, error: Exception, *, clock: UnixClock
 ) -> None:
-    """Tell people that a night failed as a whole, as far as there is a ledger to note it in."""
+    """Send an alarm that the whole nightly run failed, if the ledger can record it."""
     from callsheet.tasks.notices import alarm, ping
 
     words = str(error) or type(error).__name__
@@ -121,26 +121,25 @@ async def _tell_failure(
             async with await open_ledger(settings.ledger) as ledger:
                 await alarm(ledger, inbox, night, words, clock=clock)
         except CallsheetError:
-            # The error itself is told by whoever began the night.
+            # The caller reports the error itself.
             return
 
 
-# The order of a night: look at an inbox, carry each sheet that wants something, tell what came.
+# One scan: lists the inbox, processes each sheet that needs it, and reports the outcomes.
 #
-# Whatever ends whoever sweeps, the next sweep goes on: the night is claimed in the ledger first,
-# and what each sheet has cost and what became of it is kept there. Knows neither what carries it
-# nor who hears of it.
+# If the process dies, the next scan continues: the ledger has the lease of the night, and the cost
+# and outcome of each sheet. Knows neither what starts the scan nor who gets notices.
 
 
 log = logging.getLogger("callsheet.night")
 
-#: Sheets that are in production at once. One after the other they are planned and approved.
+#: Sheets processed at the same time. Planning and approval are one after the other.
 AT_ONCE = 4
 _count = itertools.count(1)
 
-#: What goes along with the run of a sheet while it lasts: signals, progress.
+#: What is attached to the run of a sheet while it lasts: signals, progress.
 Watch = Callable[[Run], AbstractAsyncContextManager[object]]
-#: Hears what became of a sheet.
+#: Receives the report of a sheet.
 Tell = Callable[[SheetReport], None]
 
 
@@ -160,12 +159,12 @@ async def sweep(
     clock: UnixClock = time.time,
     sleep: Sleep = asyncio.sleep,
 ) -> NightReport:
-    """Sweep an inbox once; return what this sweep found, made and was charged.
+    """Scan an inbox once; return what this scan found, made and was charged.
 
-    `night` is the night's date in `zone`, as 2026-11-22: every sweep of it counts against the same
-    limits. It began at `since`, else with that date. A file that was written to less than `still`
-    seconds before is looked at twice. Once `stopped`, no further sheet is begun. Raises BadInput
-    where inbox, settings, ledger or store cannot be used at all.
+    `night` is the date in `zone`, as 2026-11-22: all its scans count against the same limits. It
+    starts at `since`, by default with that date. A file written to less than `still` seconds ago
+    is checked twice. Once `stopped`, no further sheet is started. Raise BadInput if inbox,
+    settings, ledger or store cannot be used at all.
     """
     inbox = replace(inbox, board=inbox.board or settings.board_url).check()
     make_home(settings.home)
@@ -200,7 +199,7 @@ def _begins(night: str, zone: str) -> float:
 
 
 class _Order:
-    """Takes the sheets of an inbox in the order of their names."""
+    """Processes the sheets of an inbox in the order of their names."""
 
     def __init__(
         self, sweeping: Sweeping, tell: Tell, stopped: Callable[[], bool], still: float
@@ -210,16 +209,16 @@ class _Order:
         self._stopped = stopped
         self._still = still
         self._reports: dict[str, SheetReport] = {}
-        #: Files beside the sheets that may still be written to.
+        #: Other files of the inbox that may still be written to.
         self._moving: frozenset[str] = frozenset()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def carry(self) -> tuple[tuple[SheetReport, ...], tuple[str, ...]]:
-        """Carry every sheet; return what became of each, and which were not whole yet."""
+        """Process every sheet; return the reports, and the sheets that are not complete yet."""
         async with open_place(self._sweeping.inbox) as place:
             whole, waiting = await self._whole(place)
             known = await self._known()
-            # One that is still written to has its campaign all the same.
+            # A sheet that is still being written keeps its campaign.
             self._sweeping.knows(known[name] for name in (*waiting, *(e.name for e in whole)))
             under_way: list[asyncio.Task[None]] = []
             try:
@@ -248,15 +247,15 @@ class _Order:
     async def _left(
         self, whole: Sequence[SheetFile], waiting: Sequence[str], begun: Collection[str]
     ) -> Sequence[NightSheet]:
-        """Return what is under way of sheets that are gone or set aside, and of former campaigns.
+        """Return campaigns in progress whose sheets are gone, set aside, or have another campaign.
 
-        None of the sheets that this sweep has `begun`: their present campaigns are with them.
+        Leave out the current campaigns of the sheets that this scan has `begun`.
         """
         at = self._sweeping
         there = {*waiting, *(entry.name for entry in whole)}
         under_way = partial(sheets_under_way, inbox=at.inbox.name, sandbox=at.is_trial)
         found = await at.ledger.read(under_way)
-        # A campaign is carried once: by the sheet that was run, or the one it goes on with.
+        # Each campaign is processed once: by the sheet that was run, or its replacement.
         return [
             NightSheet.gone(at, one)
             for one in found
@@ -266,7 +265,7 @@ class _Order:
         ]
 
     async def _begin(self, sheet: NightSheet) -> asyncio.Task[None]:
-        """Have a sheet carried; return once it is approved, so that the next one comes after it."""
+        """Start a sheet; return once its approval is decided, so that the next one can follow."""
         await self._slots.acquire()
         approved = asyncio.Event()
 
@@ -283,7 +282,7 @@ class _Order:
         return task
 
     def _is_over(self, under_way: Sequence[asyncio.Task[None]]) -> bool:
-        """Whether no further sheet is begun: a signal, a night lost, a fault that is no sheet's."""
+        """Return whether to start no further sheet: a signal, a lost lease, a general error."""
         failed = any(task.done() and task.exception() is not None for task in under_way)
         return failed or self._stopped() or self._sweeping.lost is not None
 
@@ -292,14 +291,14 @@ class _Order:
         self._tell(report)
 
     async def _whole(self, place: InboxPlace) -> tuple[list[SheetFile], list[str]]:
-        """Return the sheets that are no longer written to, and the names of the others."""
+        """Return the complete sheets, and the names of the others."""
         entries, known = await self._list(place)
         now, before = self._sweeping.clock(), _beside(entries)
         self._moving = moving(before, None, now=now)
         if self._moving or any(
             not is_whole(e, known.get(e.name), now=now, still=self._still) for e in entries
         ):
-            # Who sweeps once wants an answer at once: the second look follows the first.
+            # A single scan should answer soon: the second check follows the first.
             await self._sweeping.sleep(self._still + 0.1)
             entries, known = await self._list(place)
             now = self._sweeping.clock()
@@ -315,7 +314,7 @@ class _Order:
     async def _list(
         self, place: InboxPlace
     ) -> tuple[Sequence[SheetFile], Mapping[str, SweptSheet]]:
-        """Return what lies there, and what the ledger knows of it; a change is noted there."""
+        """Return the sheets and their ledger records; record changes."""
         at = self._sweeping
         entries, known = await place.entries(), await self._known()
         seen = {entry.name: entry.version for entry in entries}
@@ -332,12 +331,12 @@ class _Order:
 
 
 def _beside(entries: Sequence[SheetFile]) -> Mapping[str, tuple[int, int]]:
-    """Return the files that lie beside the sheets; none where there is no sheet."""
+    """Return the other files of the inbox; none if there is no sheet."""
     return entries[0].files if entries else {}
 
 
 async def _settle(under_way: Sequence[asyncio.Task[None]], at: Sweeping) -> None:
-    """Have every sheet end: in order after a fault elsewhere, at once where all is cancelled."""
+    """Wait for every sheet to end: cleanly after an error, immediately if cancelled."""
     left = [task for task in under_way if not task.done()]
     task = asyncio.current_task()
     if task is not None and task.cancelling():
@@ -348,20 +347,19 @@ async def _settle(under_way: Sequence[asyncio.Task[None]], at: Sweeping) -> None
     await asyncio.gather(*left, return_exceptions=True)
 
 
-# Whose a night is: one sweep claims it, renews its claim while it lasts, and notes its end.
+# The lease of a night: one scan acquires it, renews it, and records the end.
 #
-# A sweep that dies in between is followed by one that claims the night when its lease has lapsed.
-# Knows nothing of sheets.
+# If a scan dies, the next one acquires the lease after it expires. Knows nothing of sheets.
 
 
-#: How often somebody who waits looks whether a night is free, in seconds.
+#: How often a waiting scan checks the lease, in seconds.
 PAUSE = 1.0
 
 
 async def claim(
     ledger: Ledger, settings: Settings, night: NightReport, *, place: str, clock: UnixClock
 ) -> KeptNight | NightReport:
-    """Claim the `night` of a report that is begun; return it, or why it is not swept here."""
+    """Acquire the lease of a night; return it, or why this scan does not run."""
     at, inbox, date, zone = clock(), night.inbox, night.night, night.zone
     paused = await ledger.read(partial(pause_of, inbox=inbox, at=at))
     if paused is not None:
@@ -399,12 +397,12 @@ async def _settled(
     clock: UnixClock,
     lapse: float,
 ) -> KeptNight | Lease:
-    """Ask for the night until it is clear whose it is; return it, or the lease of another sweep."""
+    """Try until the owner is clear; return the night, or the lease of another scan."""
     found = await ledger.write(partial(ask, at=clock()))
     loop = asyncio.get_running_loop()
     first, until = found, loop.time() + lapse + PAUSE
-    # Of a process on another machine only its next sign of life tells that it lives: a night whose
-    # sweep was killed there is taken up, and not taken for one that is swept.
+    # A process on another machine is alive only if it renews its lease: if its scan was killed,
+    # this scan takes over.
     while isinstance(found, Lease) and not is_near(found.owner or "") and found == first:
         if loop.time() >= until:
             break
@@ -415,7 +413,7 @@ async def _settled(
 
 @asynccontextmanager
 async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
-    """Keep the night for as long as this lasts, then note its end and tell its measures."""
+    """Renew the lease while this context lasts, then record the end and the metrics."""
     beat = renewing(
         partial(_renew, sweeping),
         lapse=sweeping.settings.lease,
@@ -432,14 +430,14 @@ async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
 
 
 async def _renew(sweeping: Sweeping) -> None:
-    """Say that the night is swept still; it is lost where another sweep has it."""
+    """Renew the lease; it is lost if another scan has it."""
     renew = partial(renew_night, inbox=sweeping.night.inbox, place=sweeping.place)
     if not await sweeping.ledger.write(partial(renew, seconds=sweeping.settings.lease)):
         sweeping.lose("another nightly run has this night, since this one was silent for too long")
 
 
 async def _end(sweeping: Sweeping) -> None:
-    """Note that the sweep is over, and what came of its night, over all its sweeps."""
+    """Record the end of the scan and the report of the night over all its scans."""
     at, night = sweeping.clock(), sweeping.night
     report = sweeping.night_report(ended_at=at)
     kept = report.as_text()

@@ -32,9 +32,7 @@ from callsheet.tasks.runtime.suggest import suggest_for
 from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
 from callsheet.tasks.values.briefs import HiddenRows
 
-# What a run of a sheet would do and cost, as a Prefect flow: it spends nothing and writes nothing.
-#
-# The same as `callsheet plan`.
+# Shows what a run of a sheet would do and cost, as `callsheet plan` does. Spends nothing.
 
 
 @flow(
@@ -58,22 +56,22 @@ async def plan_campaign(
     retire: bool = False,
     profile: str | None = None,
 ) -> PlanResult:
-    """Plan a campaign from its sheet, at the prices of now.
+    """Plan a campaign from its sheet at current prices.
 
     Args:
         sheet: a path, an https:// or an s3:// address.
-        budget: credits the campaign may cost in all, over every run.
-        campaign: a name instead of the sheet's own.
+        budget: the most credits that the campaign may cost, over all its runs.
+        campaign: a name that replaces the one of the sheet.
         select: only these rows, as `tag:launch,language:en|de`.
         first: only so many rows from the top of the sheet.
         canary: make one video of each kind first; the others once somebody keeps it (yes), or once
             its checks pass (auto).
         delimiter: what separates the cells of a CSV.
         worksheet: which worksheet of an XLSX.
-        hidden_rows: leave out the rows that a workbook hides (skip), or plan videos of them (read).
-        new_campaign: make videos again that another campaign has paid for.
-        same_campaign: the campaign goes on with this sheet, though it comes from elsewhere and
-            differs.
+        hidden_rows: skip the hidden rows of a workbook (skip), or plan their videos (read).
+        new_campaign: make videos again that another campaign has already paid for.
+        same_campaign: continue the campaign with this sheet, although it is another file with
+            other content.
         retire: retire rows that left the sheet, however many.
         profile: settings from a TOML profile.
     """
@@ -109,14 +107,14 @@ def _result(plan: Plan) -> PlanResult:
 
 
 def _words(plan: Plan) -> str:
-    """Return what a run would cost, and what keeps it from being run."""
+    """Return what a run would cost and what prevents it."""
     refusal = shortage(plan)
     return "; ".join([*sums_of(plan), *([] if refusal is None else [str(refusal)])])
 
 
-# An approval as a Prefect flow: for a deployment, an automation, or whoever starts it from there.
+# Approval as a Prefect flow, for a deployment or an automation.
 #
-# What a run has priced, and nobody has approved, is approved and made; the sheet need not be there.
+# It approves and makes the rows that are priced and wait for approval, without the sheet.
 
 
 @flow(
@@ -133,13 +131,13 @@ async def approve_campaign(
     max_wait: str | None = None,
     profile: str | None = None,
 ) -> CampaignResult:
-    """Approve the rows of a campaign that wait for it, and make their videos.
+    """Approve the waiting rows of a campaign and make their videos.
 
     Args:
         campaign: whose rows.
-        at_most: credits that they may cost in all; beyond it nothing is approved.
-        budget: credits the campaign may cost in all, over every run.
-        note: why, for the rows' history.
+        at_most: the most credits that they may cost; above it nothing is approved.
+        budget: the most credits that the campaign may cost, over all its runs.
+        note: the reason, for the history of the rows.
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
@@ -165,7 +163,7 @@ async def _approve(
 
 
 class _WaitingRows(ShownDoor):
-    """Approves what waits for it, within a limit."""
+    """Approves waiting rows, within a limit."""
 
     def __init__(self, *, at_most: Decimal, budget: Decimal | None, by: str) -> None:
         self._at_most = at_most
@@ -174,9 +172,9 @@ class _WaitingRows(ShownDoor):
         self._plan: Plan | None = None
 
     async def choose(self, run: Run, *, campaign: Campaign) -> list[str]:
-        """Return the rows that wait, once their plan may be paid for; else raise NotApproved."""
+        """Return the waiting rows if their plan may be paid for; else raise NotApproved."""
         if await has_approved(run.at.ledger, campaign, run=str(flow_run.id)):
-            # What waits for an approval by now, nobody has seen who started it.
+            # Rows that started to wait since then were not seen by the person who started this.
             return await begun_rows(run.at.ledger, campaign)
         rows = await waiting_rows(run.at.ledger, campaign)
         plan = waiting_plan(campaign, rows, self._budget)
@@ -192,7 +190,7 @@ class _WaitingRows(ShownDoor):
         return [row.row for row in rows]
 
     async def begin(self, run: Run) -> None:
-        """Approve the rows as their plan shows them, now that the campaign is this run's."""
+        """Approve the rows as shown in their plan, now that this run has the lease."""
         if self._plan is None:
             return
         assert run.campaign is not None

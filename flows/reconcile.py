@@ -1,6 +1,6 @@
-"""The flow that compares ledger and service, for a schedule: a report, and nothing else.
+"""Compares the ledger with the service on a schedule, and only reports.
 
-What is compared is in `tasks.aftercare.reconcile`. Nothing is changed: that is for a person, with
+The comparison is in `tasks.aftercare.reconcile`. To change anything, use
 `callsheet reconcile --apply`.
 """
 
@@ -27,7 +27,7 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
 
-#: Differences in the artifact at most.
+#: Maximum differences in the artifact.
 SHOWN = 1000
 
 
@@ -43,7 +43,7 @@ async def reconcile_ledger(
     """Compare the ledger with the service.
 
     Args:
-        campaign: only this one; else every campaign of the ledger.
+        campaign: only this one; the default is every campaign of the ledger.
         profile: settings from a TOML profile.
     """
     return await ended(_reconcile(campaign, profile))

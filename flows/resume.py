@@ -24,9 +24,9 @@ from callsheet.tasks.runtime.errors import Parked
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
 
-# Videos that are under way, carried on as a Prefect flow: for when nobody else does.
+# Resumes videos in progress as a Prefect flow, if no run does.
 #
-# Begins nothing and pays for nothing, so that it needs neither the sheet nor an approval.
+# It starts nothing and pays for nothing, so it needs neither the sheet nor an approval.
 
 
 @flow(
@@ -39,7 +39,7 @@ from callsheet.tasks.runtime.suggest import suggest_for
 async def carry_on(
     campaign: str, max_wait: str | None = None, profile: str | None = None
 ) -> State[dict[str, Any]]:
-    """Carry a campaign's videos that are under way, unless a run is at work on it.
+    """Resume the videos in progress of a campaign, unless another run is active.
 
     Args:
         campaign: whose videos.
@@ -55,7 +55,7 @@ async def _carry_on(campaign: str, max_wait: str | None, profile: str | None) ->
 
 
 class _Attended(ShownDoor):
-    """Leaves a campaign that another run has to that one."""
+    """Leaves a campaign to the run that has its lease."""
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
@@ -68,9 +68,9 @@ class _Attended(ShownDoor):
             raise Ended(attended(str(other), {"campaign": run.options.sheet})) from other
 
 
-# A plan that was approved on the board, carried out as a Prefect flow: for its deployment.
+# Executes a plan that was approved on the board, as a Prefect flow for its deployment.
 #
-# What was approved, and by whom, is in the ledger; the flow is given the number of the run alone.
+# The ledger has the plan and its approver; the flow gets only the number of the run.
 
 
 @flow(
@@ -81,7 +81,7 @@ class _Attended(ShownDoor):
     persist_result=False,
 )
 async def carry_approved(run: str, profile: str | None = None) -> State[dict[str, Any]]:
-    """Carry out what was approved on the board.
+    """Execute a plan that was approved on the board.
 
     Args:
         run: the number that the board gave the run.
@@ -99,7 +99,7 @@ async def _carry(run: str, profile: str | None) -> State[Any]:
     if end is None:
         return attended("another process is running it, or it has finished")
     if end.outcome is not None and end.exit_status in (0, 3, 5):
-        # What is parked is taken up again by the board.
+        # The board resumes a parked run.
         return ending(end.outcome)
     name, words = NAMES.get(end.exit_status, "Failed"), end.words
     if end.exit_status == 5:

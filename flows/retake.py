@@ -1,6 +1,6 @@
-"""Another take of rows as a Prefect flow: for a deployment, and for whoever starts it from there.
+"""Retakes as a Prefect flow, for a deployment.
 
-The same steps as `callsheet retake --run`; the sheet need not be there.
+The same steps as `callsheet retake --run`, without the sheet.
 """
 
 from functools import partial
@@ -48,13 +48,13 @@ async def retake_rows(
     max_wait: str | None = None,
     profile: str | None = None,
 ) -> State[dict[str, Any]]:
-    """Make another video of every row chosen, and pay for it.
+    """Make another video of every selected row, and pay for it.
 
     Args:
         campaign: whose rows.
         select: which of them, as `state:failed` or `kettle-hero|kettle-wide`.
-        at_most: credits that the takes may cost in all; without it nothing is paid for.
-        because: the reason, for the rows' history; the service gets the same brief again.
+        at_most: the most credits that the takes may cost; without it nothing is paid for.
+        because: the reason, for the history of the rows; the service gets the same brief again.
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
@@ -83,7 +83,7 @@ async def _retake(
 async def _approve(
     run: Run, campaign: Campaign, select: str, at_most: float | None, because: str | None
 ) -> list[str]:
-    """Approve another take of every row chosen, and return the rows; raise SpendRefused."""
+    """Approve a retake of every selected row and return the rows; raise SpendRefused."""
     rows = await _choose(run.at.ledger, campaign, select)
     found = [offer for offer in await offers(run.at, campaign, rows) if not offer.refusal]
     plan = plan_of(campaign, found, None)
@@ -95,7 +95,7 @@ async def _approve(
             remedy="start the flow with `at_most` as high as that",
         )
     await run.at.store.check()
-    # Whose cancelling takes back what is approved here.
+    # Cancelling this run cancels what it approves here.
     run.only = frozenset(offer.row.row for offer in found)
     said = partial(approve_offers, run=str(flow_run.id), by="approved by the flow's parameter")
     await said(run.at, campaign, found, because=because, budget=None)
@@ -103,10 +103,10 @@ async def _approve(
 
 
 async def _begun(ledger: Ledger, campaign: Campaign) -> list[str]:
-    """Return the rows that are approved or under way; raise SpendRefused if there are none.
+    """Return the rows that are approved or in progress; raise SpendRefused if there are none.
 
-    A flow run that has approved its takes before chooses none: videos of these would be rows to be
-    chosen, another take of them nobody has asked for, and what was failed then is not any more.
+    A flow run that has already approved its takes selects none: the selection could now match the
+    new videos, and no one asked for another take of those.
     """
     names = await begun_rows(ledger, campaign)
     if not names:
@@ -118,7 +118,7 @@ async def _begun(ledger: Ledger, campaign: Campaign) -> list[str]:
 
 
 async def _choose(ledger: Ledger, campaign: Campaign, select: str) -> list[CampaignRow]:
-    """Return those chosen rows that can be taken again, and that nobody keeps."""
+    """Return the selected rows that can have a retake and are not kept."""
     known = await ledger.read(partial(rows_of, campaign_id=campaign.id))
     kept = await ledger.read(partial(kept_rows, campaign_id=campaign.id))
     return [

@@ -33,23 +33,22 @@ from callsheet.tasks.runtime.process import Sleep, UnixClock
 from callsheet.tasks.runtime.suggest import suggest_run
 from callsheet.tasks.sheet import Sheet
 
-# The run of one sheet in a night: as any run of it, approved beforehand or not at all.
+# The run of one sheet in a night: like any run, with a standing approval or none.
 #
-# What it says of it, and to whom, is not its business.
+# Reports and notices are not its job.
 
 
 log = logging.getLogger("callsheet.night")
 
-#: How long a campaign is waited for whose run was killed, beyond its lease, and how often, seconds.
+#: Seconds to wait for the campaign of a killed run after its lease, and between two checks.
 _GRACE, _PAUSE = 5.0, 2.0
 
 
 class SheetRun:
-    """Runs a sheet, or what is under way of its campaign.
+    """Runs a sheet, or the rows in progress of its campaign.
 
-    `known` is what the ledger knows of the sheet, and once something is done for it how its
-    campaign stood before; `plan` is there once it was refused, `waiting` are the rows that wait for
-    the first video of their kind.
+    `known` is the ledger's record of the sheet, which gets the campaign's status before the run;
+    `plan` is set once it was refused, `waiting` are the rows that wait for a canary.
     """
 
     def __init__(self, at: Sweeping, entry: SheetFile, known: SweptSheet) -> None:
@@ -61,13 +60,13 @@ class SheetRun:
         self._entry = entry
 
     async def carry(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
-        """Take every step of a run of the sheet; `approved` is called once it may go on."""
+        """Run the sheet; call `approved` once its approval is decided."""
         return await self._when_free(partial(self._run, sheet, approved))
 
     def check_own(self, campaign: str) -> None:
-        """Raise SpendRefused for a campaign that is another sheet's of the same inbox.
+        """Raise SpendRefused if another sheet of the inbox has the same campaign.
 
-        Else they would undo each other's rows, and each pay for its own.
+        Otherwise they would undo each other's rows, and each would pay for its own.
         """
         other = self._at.campaigns.setdefault(campaign, self._entry.name)
         if other != self._entry.name:
@@ -78,9 +77,9 @@ class SheetRun:
             )
 
     async def bring_home(self, more: frozenset[State]) -> RunOutcome | None:
-        """Carry on what is under way of the campaign, whatever keeps its sheet from being run.
+        """Resume the rows in progress of the campaign, even if its sheet cannot be run.
 
-        Rows in one of the states `more` are carried as well.
+        Rows in one of the states `more` are processed as well.
         """
         at = self._at
         found = await self.find()
@@ -103,7 +102,7 @@ class SheetRun:
             return None
 
     async def status(self) -> int:
-        """Return how the campaign stands, as an exit status; 5 with videos under way."""
+        """Return the status of the campaign as an exit status; 5 with videos in progress."""
         found = await self.find()
         if found is None:
             return 0
@@ -113,7 +112,7 @@ class SheetRun:
         return exit_status(states)
 
     async def _run(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
-        """Take every step of a run of the sheet as it was read."""
+        """Run the sheet as it was read."""
         at = self._at
         beforehand = NightApproval(
             inbox=at.inbox,
@@ -128,12 +127,12 @@ class SheetRun:
         try:
             return await run_sheet(self.options(sheet), at.settings, door, at.steps, sheet=sheet)
         except SpendRefused:
-            # Refused by us, or by a limit, once the sheet and its plan stood.
+            # Refused by a rule or a limit after the sheet was planned.
             self.plan = door.planned
             raise
 
     async def _when_free(self, do: Callable[[], Any]) -> RunOutcome:
-        """Do it; where a run that was killed still seems to have the campaign, wait until not."""
+        """Run it; if a killed run still has the lease, wait until that expires."""
         at = self._at
         loop = asyncio.get_running_loop()
         until = loop.time() + at.settings.lease + _GRACE
@@ -150,7 +149,7 @@ class SheetRun:
 
     def options(self, sheet: Sheet) -> RunOptions:
         at = self._at
-        # What the inbox allows is the most: a sheet may want less.
+        # The inbox sets the maximum: a sheet may set less.
         wanted = [b for b in (sheet.budget, at.inbox.budget) if b is not None]
         return RunOptions(
             sheet=self._entry.address,
@@ -163,7 +162,7 @@ class SheetRun:
         )
 
     def by_hand(self, campaign: str) -> str:
-        """Return the command by which a person runs the sheet, and is asked."""
+        """Return the command with which a person runs the sheet and approves it."""
         typed = ("--sandbox",) if self._at.sandbox else ()
         return suggest_run(self._entry.address, campaign, *typed)
 
@@ -173,7 +172,7 @@ class SheetRun:
         return await self._at.ledger.read(partial(find_campaign, name=self.campaign))
 
     async def begin(self, campaign: str) -> None:
-        """Note which campaign it is, and how it stands, before anything is done for the sheet."""
+        """Record the campaign and its status before the run changes anything."""
         self.campaign = campaign
         known = replace(self.known, campaign=campaign)
         self.known = await self._at.ledger.write(
@@ -182,7 +181,7 @@ class SheetRun:
 
 
 class _NightDoor(Door):
-    """Has a run shown and stopped with the night; approves nothing."""
+    """Shows a run and stops it with the nightly run; approves nothing."""
 
     def __init__(self, at: Sweeping) -> None:
         self._at = at
@@ -198,7 +197,7 @@ class _NightDoor(Door):
 
 
 class _SheetDoor(_NightDoor):
-    """Approves a sheet as its inbox does beforehand; `planned` is its plan until it is approved."""
+    """Applies the standing approval of an inbox; `planned` is the plan until it is approved."""
 
     def __init__(
         self,
@@ -225,10 +224,9 @@ class _SheetDoor(_NightDoor):
         await self._sheet.begin(run.sheet.campaign)
 
     async def see(self, run: Run, plan: Plan) -> Plan:
-        """Have a plan that waits for no approval go by the budget that its campaign has.
+        """Keep the stored budget of the campaign for a plan that needs no approval.
 
-        Sheet and inbox say what may be spent at most. That it may be more than somebody has given,
-        only an approval says.
+        Sheet and inbox only set maximums. Only an approval can raise a budget that a person set.
         """
         self._sheet.waiting = waiting_lines(plan)
         found = await self._sheet.find()
@@ -246,18 +244,18 @@ class _SheetDoor(_NightDoor):
         self._approved()
 
 
-# What all sheets of a sweep share: ledger and terms, whose night it is, what came of it so far.
+# What all sheets of a scan share: ledger, limits, the lease of the night, and the report so far.
 
 
 @dataclass(kw_only=True)
 class Sweeping:
-    """What all sheets of a sweep share."""
+    """What all sheets of a scan share."""
 
     ledger: Ledger
     settings: Settings
     inbox: Inbox
     night: KeptNight
-    #: When the night of that date began.
+    #: Start of the night.
     since: float
     place: str
     steps: Steps
@@ -265,9 +263,9 @@ class Sweeping:
     sandbox: bool
     clock: UnixClock
     sleep: Sleep
-    #: Of which sheet of the inbox each campaign is.
+    #: The sheet of each campaign.
     campaigns: dict[str, str] = field(default_factory=dict)
-    #: Why nothing more may be begun: the night is another's.
+    #: Why nothing more may be started: another scan has the lease.
     lost: str | None = None
     _open: dict[int, Run] = field(default_factory=dict)
     _told: dict[str, SheetReport] = field(default_factory=dict)
@@ -281,7 +279,7 @@ class Sweeping:
 
     @property
     def time_left(self) -> float | None:
-        """Seconds that are left of the sweep."""
+        """Seconds that are left for the scan."""
         if self.until is None:
             return None
         return max(0.0, self.until - asyncio.get_running_loop().time())
@@ -292,40 +290,40 @@ class Sweeping:
         return self.sandbox or self.settings.sandbox
 
     def knows(self, sheets: Iterable[SweptSheet]) -> None:
-        """Take in whose campaigns are those of the sheets that lie there."""
-        # A sheet that was run goes before one that was not.
+        """Record which sheet of the inbox has which campaign."""
+        # A sheet that was run takes precedence.
         for sheet in sorted(sheets, key=lambda one: (one.outcome == "not-approved", one.name)):
             if sheet.campaign is not None:
                 self.campaigns.setdefault(sheet.campaign, sheet.name)
 
     def sheet_of(self, campaign: str | None) -> str | None:
-        """Return which of the sheets that lie there has a campaign; None for none of them."""
+        """Return the sheet of the inbox that has a campaign; None for none."""
         return None if campaign is None else self.campaigns.get(campaign)
 
     def lose(self, because: str) -> None:
-        """Begin nothing more, in any run: another sweep has the night."""
+        """Start nothing more in any run: another scan has the lease."""
         self.lost = because
         log.warning("%s", because)
         for run in self._open.values():
             run.lose(because)
 
     def opened(self, run: Run) -> None:
-        """Know of a run that is open."""
+        """Add a run that is open."""
         self._open[id(run)] = run
         if self.lost:
             run.lose(self.lost)
 
     def closed(self, run: Run) -> None:
-        """Know that a run is over."""
+        """Remove a run that is over."""
         self._open.pop(id(run), None)
 
     def tell(self, report: SheetReport) -> None:
-        """Take what became of a sheet into what is told of the night."""
+        """Add the report of a sheet to the report of the night."""
         before = earlier_report(self._told, report)
         self._told[report.name] = report.after(before)
 
     def night_report(self, *, ended_at: float) -> NightReport:
-        """Return what came of the night so far, over all its sweeps."""
+        """Return the report of the night so far, over all its scans."""
         return NightReport(
             inbox=self.inbox.name,
             night=self.night.date,

@@ -1,7 +1,7 @@
-"""Tells Prefect of hints, so that automations can hang on them and an idle campaign is taken up.
+"""Sends webhook events to Prefect, for automations and to resume idle campaigns.
 
-What is told may be lost: nothing depends on it, and nobody waits for it. Knows neither who hears
-hints nor what carries events (`flows.event_stream`); the ledger says whose video it is.
+An event may be lost: nothing depends on it and nothing waits for it. `flows.event_stream` sends the
+events; the ledger tells whose video it is.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from callsheet.tasks.runtime.redact import redact
 
 log = logging.getLogger("callsheet.events")
 
-#: Told for every video of ours that a hint names.
+#: Sent for every video of the ledger that a webhook event names.
 HEARD = "callsheet.hint"
-#: Told as well when a row is under way and no run carries its campaign.
+#: Sent as well if the row is in progress and no run processes its campaign.
 UNATTENDED = "callsheet.hint.unattended"
-#: Hints that wait to be told; what comes beyond them is counted and dropped.
+#: Maximum queued webhook events; further ones are counted and dropped.
 ROOM = 1000
-#: Between two calls for a run of the same campaign, in seconds: it takes some to start. Doubled
-#: as long as none comes, so that runs do not pile up where nobody starts them.
+#: Seconds between two requests for a run of the same campaign. Doubled while no run starts, so
+#: that runs do not pile up without a Prefect worker.
 PAUSE, LONGEST_PAUSE = 60.0, 3600.0
-#: How long the rest may take to be told at the end, in seconds.
+#: Time limit for sending queued events at the end, in seconds.
 DRAIN = 3.0
 
 Resource = Mapping[str, str]
@@ -41,14 +41,14 @@ Payload = Mapping[str, str | bool]
 
 
 class Emit(Protocol):
-    """Sends one event and returns when it is there, however long that takes."""
+    """Sends one event and returns when it has arrived, however long that takes."""
 
     async def __call__(
         self, event: str, *, resource: Resource, related: Sequence[Resource], payload: Payload
     ) -> None: ...
 
 
-#: Opens the way that events take.
+#: Opens a connection for events.
 Stream = Callable[[], AbstractAsyncContextManager[Emit]]
 
 
@@ -60,9 +60,9 @@ async def announcer(
     clock: Callable[[], float] = time.time,
     drain: float = DRAIN,
 ) -> AsyncIterator[Callable[[Hint], None]]:
-    """Yield what tells Prefect of a hint: it never waits and never raises.
+    """Yield a function that queues a webhook event for Prefect; it never waits or raises.
 
-    Leaving takes `drain` seconds at most, and about one more where Prefect does not answer.
+    Closing takes at most `drain` seconds, and about one more if Prefect does not answer.
     """
     waiting: asyncio.Queue[Hint] = asyncio.Queue(ROOM)
     events = HintEvents(ledger, clock)
@@ -73,7 +73,7 @@ async def announcer(
         if hint.ping or not hint.videos:
             return
         heard += 1
-        # What finds no room is counted at the end.
+        # Dropped events are counted at the end.
         with suppress(asyncio.QueueFull):
             waiting.put_nowait(hint)
 
@@ -91,14 +91,14 @@ async def announcer(
 
 
 async def _tell(waiting: asyncio.Queue[Hint], events: HintEvents, stream: Stream) -> None:
-    """Tell of one hint after the other, for ever."""
+    """Send the queued events one after the other, forever."""
     async with stream() as emit:
         while True:
             hint = await waiting.get()
             try:
                 await events.tell(hint, emit)
             except Exception as error:
-                # Nothing that is wrong with one hint may keep the next from being told.
+                # An error in one event must not stop the next one.
                 words = str(error) if isinstance(error, CallsheetError) else type(error).__name__
                 log.warning("Prefect was not told of a hint: %s", words)
             finally:
@@ -107,7 +107,7 @@ async def _tell(waiting: asyncio.Queue[Hint], events: HintEvents, stream: Stream
 
 @asynccontextmanager
 async def _to_prefect() -> AsyncIterator[Emit]:
-    # Prefect takes seconds to import, and hints come in meanwhile.
+    # Prefect takes seconds to import, and webhook events arrive meanwhile.
     prefect = await asyncio.to_thread(importlib.import_module, "callsheet.flows.event_stream")
     async with prefect.event_stream() as emit:
         yield emit
@@ -115,17 +115,17 @@ async def _to_prefect() -> AsyncIterator[Emit]:
 
 @dataclass
 class HintEvents:
-    """Turns hints into events; remembers which campaigns a run was called for."""
+    """Turns webhook events into Prefect events; remembers requested runs by campaign."""
 
     ledger: Ledger
     clock: Callable[[], float]
-    #: By campaign: when the next call may go out, and the pause after that.
+    #: By campaign: when the next request may be sent, and the pause after that.
     called: dict[str, tuple[float, float]] = field(default_factory=dict)
-    #: Hints that were looked into, and told where there was something to tell.
+    #: Number of processed webhook events.
     told: int = 0
 
     async def tell(self, hint: Hint, emit: Emit) -> None:
-        """Emit what is to be told of a hint; nothing for videos that are not ours."""
+        """Send the events for a webhook event; none for videos that are not in the ledger."""
         for found in await self.ledger.read(partial(tracked_videos, videos=hint.videos)):
             now = self.clock()
             attended = _is_attended(found)
@@ -155,7 +155,7 @@ class HintEvents:
 
 
 def _is_attended(found: TrackedVideo) -> bool:
-    """Whether a run carries the campaign: its lease has not lapsed, nor is its process gone."""
+    """Return whether a run is active: its lease is valid and its process alive."""
     return is_at_work(found.owner)
 
 
@@ -169,7 +169,7 @@ def _payload(found: TrackedVideo, *, attended: bool) -> Payload:
         "campaign": found.campaign,
         "row": found.row,
         "video_id": found.video_id,
-        # Prefect keeps events, and what signs an address is a secret.
+        # Prefect stores events, and the signature of an address is a secret.
         "sheet": redact(found.sheet or ""),
         "attended": attended,
     }

@@ -26,10 +26,10 @@ from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
 
-# One worker of a campaign that several machines carry, as a flow run of a deployment.
+# One worker of a distributed run, as a flow run of a deployment.
 #
-# It is given the number of what it carries, and finds all else in the ledger. Whatever ends it, its
-# rows are taken up by another: nothing depends on Prefect to notice.
+# It gets the number of the distributed run and finds everything else in the ledger. If it dies,
+# another worker processes its rows: nothing depends on Prefect noticing.
 
 
 @flow(
@@ -42,10 +42,10 @@ from callsheet.tasks.runtime.suggest import suggest_for
 async def carry_batches(
     production: str, worker: int, profile: str | None = None
 ) -> State[dict[str, Any]]:
-    """Carry batches of a campaign's rows until nobody has any left.
+    """Process batches of a campaign's rows until none are left.
 
     Args:
-        production: the number that the run gave to what its workers carry.
+        production: the number of the distributed run.
         worker: which of them this is, from 1.
         profile: settings from a TOML profile.
     """
@@ -65,17 +65,16 @@ async def _carry(production: str, number: int, profile: str | None) -> State[Any
     if told == ["cancelled"]:
         return Cancelled(message=words)
     if told == ["stopped"]:
-        # Another Prefect worker takes it up, if there is still something to carry.
+        # Another Prefect worker takes over if rows are left.
         return await park(words, datetime.now(UTC), at_once=True)
     return Completed(message=words, data=report.as_json())
 
 
 @asynccontextmanager
 async def _obeying(worker: Worker) -> AsyncIterator[list[Kind]]:
-    """Have the worker leave when its flow run is cancelled or paused, or its Prefect worker is
-    stopped.
+    """Stop the worker when its flow run is cancelled or paused, or its Prefect worker stops.
 
-    Yields what it was told, if anything.
+    Yield the interruption, if any.
     """
     told: list[Kind] = []
     asking: set[asyncio.Task[None]] = set()
@@ -112,10 +111,10 @@ def _words(report: WorkerReport) -> str:
     return f"{words}; left early: {report.left_because}" if report.left_because else words
 
 
-# Starts the workers of a run as flow runs of a deployment, on whichever machines its pool has.
+# Starts the workers of a run as flow runs of a deployment, on the machines of its work pool.
 #
-# Each has an idempotency key, so that none is started twice. What becomes of them is told by the
-# ledger; Prefect is asked only whether any are left.
+# Each has an idempotency key, so that none is started twice. The ledger has their progress; Prefect
+# is asked only whether any are left.
 
 
 log = logging.getLogger("callsheet.run")
@@ -123,22 +122,22 @@ log = logging.getLogger("callsheet.run")
 #: The flow and the deployment in `prefect.yaml`.
 DEPLOYMENT = "worker/worker"
 _WAITING = {StateType.SCHEDULED, StateType.PENDING}
-#: A worker that a Prefect worker has taken up may take so long until it runs: an image is fetched,
-#: a machine comes up, in seconds. After that its Prefect worker is gone, and nobody says so.
+#: Seconds until a worker runs after a Prefect worker accepted it: an image is pulled, a machine
+#: starts. After that the Prefect worker is considered gone.
 TAKEN_UP = 900.0
 
 
 async def worker_runs(profile: str | None) -> WorkerRuns:
-    """Return what starts workers; raise ConfigurationError where it could not."""
+    """Return what starts workers; raise ConfigurationError if it cannot."""
     runs = WorkerRuns(profile)
     await runs.check()
     return runs
 
 
 class WorkerRuns:
-    """The workers of one run; `profile` is the one whose settings they read.
+    """The workers of one run; `profile` has their settings.
 
-    `taken_up` is how long a Prefect worker may take to start one, in seconds.
+    `taken_up` is the time limit of a Prefect worker to start one, in seconds.
     """
 
     def __init__(self, profile: str | None, *, taken_up: float = TAKEN_UP) -> None:
@@ -147,7 +146,7 @@ class WorkerRuns:
         self._runs: set[UUID] = set()
 
     async def check(self) -> None:
-        """Raise ConfigurationError where no worker could be started."""
+        """Raise ConfigurationError if no worker can be started."""
         try:
             async with get_client() as client:
                 found = await client.read_deployment_by_name(DEPLOYMENT)
@@ -169,7 +168,7 @@ class WorkerRuns:
             ) from None
 
     async def start(self, production: str, number: int, turn: int) -> None:
-        """Start a worker; raise CallsheetError where Prefect does not take it."""
+        """Start a worker; raise CallsheetError if Prefect refuses it."""
         try:
             made = await arun_deployment(
                 DEPLOYMENT,
@@ -186,10 +185,10 @@ class WorkerRuns:
         self._runs.add(made.id)
 
     async def at_work(self) -> WorkersAtWork | None:
-        """Return how many workers wait for a Prefect worker, and how many Prefect says run.
+        """Return how many workers wait for a Prefect worker, and how many run according to Prefect.
 
-        A Prefect worker may have taken one up and not started it, because the server was away: then
-        another one is asked to.
+        A Prefect worker may have accepted one without starting it, because the server was
+        unavailable: then another one is asked.
         """
         found = WorkersAtWork(0, 0)
         with suppress(httpx.HTTPError, PrefectException, OSError):
@@ -207,7 +206,7 @@ class WorkerRuns:
         return None
 
     async def end(self) -> None:
-        """Cancel what no Prefect worker has taken up: there is nothing left for it."""
+        """Cancel workers that no Prefect worker has accepted: no rows are left for them."""
         with suppress(httpx.HTTPError, PrefectException, OSError):
             async with get_client() as client:
                 for run in self._runs:

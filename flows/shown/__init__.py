@@ -1,5 +1,4 @@
-"""What Prefect's pages and logs show of a run. Never in its way: what Prefect does not take is told
-in the log, and the run goes on."""
+"""What Prefect's pages and logs show of a run. A failed update is logged; the run continues."""
 
 from callsheet.flows.shown.artifacts import ProgressArtifact as ProgressArtifact
 from callsheet.flows.shown.artifacts import publish_problems as publish_problems

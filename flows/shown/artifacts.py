@@ -36,30 +36,29 @@ from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import count
 
-# Artifacts of Prefect's: under which key they are found, and what stands in them.
+# Prefect artifacts: their keys and contents.
 #
-# A handful of them however many rows there are, and no secret in any. What Prefect does not take is
-# told in the log.
+# A few per run, however many rows there are, without secrets. A failed update is logged.
 
 
 P = ParamSpec("P")
 log = logging.getLogger("callsheet.prefect")
 
-#: Lines of a table at most: its page draws them all at once.
+#: Maximum rows of a table: the page renders all of them at once.
 LINES = 1000
-#: Characters of a line in a cell.
+#: Maximum characters per line of a cell.
 WIDE = 36
-#: Characters of a name in a key at most.
+#: Maximum characters of a name in a key.
 _LONG = 60
-#: What Markdown would take for more than a letter: cells are drawn by it.
+#: Characters with a meaning in Markdown, which renders the cells.
 _MARKS = re.compile(r"[\\`*\[<]|~(?=~)|(?<![^\W_])_|_(?![^\W_])")
 _HEADS = re.compile(r"^(\d*)([#>+.)-])(?=#*\s)")
 
 
 def key_of(name: str, kind: str) -> str:
-    """Return the key of an artifact: Prefect takes small letters, digits and dashes alone.
+    """Return the key of an artifact: Prefect allows only lowercase letters, digits and dashes.
 
-    Two names that would be one in these letters have keys of their own.
+    Names that would be equal in these letters get different keys.
     """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:_LONG]
@@ -79,37 +78,37 @@ def _below(path: str, name: object) -> str | None:
 
 
 def cell(text: object) -> str:
-    """Return words as a cell shows them: one line, no secret, and no letter taken for a mark."""
+    """Return text for a cell: one line, redacted, with Markdown escaped."""
     flat = " ".join(redact(str(text)).split())
     parts = flat.split("`")
     if len(parts) % 2 == 0:
         return _HEADS.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", flat))
-    # What stands in backticks is a command of ours.
+    # Text in backticks is a command.
     parts[::2] = [_MARKS.sub(r"\\\g<0>", part) for part in parts[::2]]
     return _HEADS.sub(r"\1\\\2", "`".join(parts))
 
 
 def words_cell(text: object) -> str:
-    """Return a sentence as a cell shows it: on several lines, since a cell would not break one."""
+    """Return a sentence for a cell, on several lines, since a cell does not wrap."""
     return "  \n".join(cell(line) for line in wrap(redact(str(text)), WIDE))
 
 
 def link(text: str, address: str) -> str:
-    """Return a link as a cell shows it; the address is as it may be seen."""
+    """Return a link for a cell, with the address redacted."""
     safe = address.replace(" ", "%20").replace("(", "%28").replace(")", "%29")
     words = cell(text).replace("]", r"\]")
     return f"[{words}]({safe})"
 
 
 def table_in_words(columns: Iterable[str], lines: Iterable[Iterable[object]]) -> list[str]:
-    """Return the lines of a table in Markdown, of cells that are ready."""
+    """Return the lines of a Markdown table from rendered cells."""
     names = list(columns)
     rows = [names, ["---"] * len(names), *lines]
     return ["| " + " | ".join(str(one).replace("|", r"\|") for one in row) + " |" for row in rows]
 
 
 async def put_table(key: str, lines: list[dict[str, Any]], *, words: str) -> str | None:
-    """Publish a table, with `words` above it on what it is; return the address of its page."""
+    """Publish a table below `words`; return the address of its page."""
     made = await acreate_table_artifact(lines, key=key, description=words)
     return _below("artifacts/artifact", made) if isinstance(made, UUID) else None
 
@@ -122,7 +121,7 @@ async def put_words(key: str, lines: Iterable[str], *, words: str | None = None)
 def out_of_the_way(
     publish: Callable[P, Coroutine[Any, Any, None]],
 ) -> Callable[P, Coroutine[Any, Any, None]]:
-    """Have a publication that fails told in the log, and nothing else come of it."""
+    """Log a failed publication instead of raising it."""
 
     @wraps(publish)
     async def published(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -135,18 +134,18 @@ def out_of_the_way(
     return published
 
 
-# What is wrong with a sheet, on Prefect's page: every problem with its cell.
+# The problems of a sheet on Prefect's page, each with its cell.
 
 
-#: Problems that are logged one by one, and those that the words of a state have room for.
+#: Maximum problems to log, and to name in the message of a state.
 LOGGED, SAID = 200, 5
 
 
 async def publish_problems(error: CallsheetError) -> str:
-    """Publish every problem of a sheet in the run's log and in a table; return the words for the
-    state that the run ends in, the first problems among them.
+    """Publish every problem of a sheet in the log and in a table; return the message of the state.
 
-    Of any other error the log and the words have what it says, and what helps.
+    The message has the first problems. For any other error, log and message have its text and
+    remedy.
     """
     log = get_run_logger()
     problems = error.problems if isinstance(error, SheetError) else ()
@@ -158,7 +157,7 @@ async def publish_problems(error: CallsheetError) -> str:
     if len(problems) > LOGGED:
         log.error("... and %s", count(len(problems) - LOGGED, "more problem"))
     if not problems:
-        # To wait, or to be approved, is no error.
+        # Waiting, also for approval, is not an error.
         log.log(logging.WARNING if error.exit_status in (4, 5) else logging.ERROR, "%s", words)
     if problems:
         await _publish_table(problems)
@@ -196,25 +195,25 @@ def _line(problem: Problem) -> dict[str, Any]:
     }
 
 
-# Where a click on a video in Prefect leads: to the board, or to the store itself.
+# Links to videos in Prefect: to the board, or to the store.
 
 
-#: How long a signed address in a table can be read at, in seconds: as long as S3 lets one.
+#: Lifetime of a signed address in a table, in seconds: the maximum of S3.
 SIGNED_FOR = 7 * 24 * 3600
-#: What is clicked on.
+#: The text of the link.
 VIDEO = "video"
 
 
 @dataclass(frozen=True, kw_only=True)
 class VideoLinks:
-    """Where a campaign's rows and videos are seen: `store` is the address of its store."""
+    """Links to a campaign's rows and videos; `store` is the address of its store."""
 
     campaign: str
     store: str
     settings: Settings
 
     def row(self, row: str) -> str:
-        """Return what to show of a row's id: a link to its page on the board, if there is one."""
+        """Return the cell of a row id: a link to its page on the board, if there is one."""
         board = self.settings.board_url
         return cell(row) if board is None else link(row, f"{self.board}/rows/{_part(row)}")
 
@@ -225,10 +224,9 @@ class VideoLinks:
         return None if board is None else f"{board}/c/{_part(self.campaign)}"
 
     def videos(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return what to show of the video of each row (its `row_document`): a link to the board,
-        or where it is.
+        """Return the cell of the video of each row (`row_document`): a link, or its location.
 
-        Never a signed address: whoever sees Prefect's page could watch the video by it.
+        Never a signed address: everyone who sees Prefect's page could watch the video.
         """
         return [self._cell(row, _video(row)) for row in rows]
 
@@ -237,7 +235,7 @@ class VideoLinks:
             return self._page(row["row"])
         below = uri.removeprefix(self.store.rstrip("/") + "/")
         if self.board is not None:
-            # Its player, and not the file: whoever is not logged in is asked to.
+            # The player and not the file: it asks for a login.
             return link(VIDEO, f"{self.board}/videos?open={_part(row['row'])}")
         return cell(below)
 
@@ -253,25 +251,25 @@ def _part(name: str) -> str:
     return quote(name, safe="")
 
 
-# How far a run is, on its page in Prefect while it lasts.
+# Progress of a run on its page in Prefect.
 
 
-#: Seconds between two updates of the progress artifact, at least.
+#: Minimum seconds between two updates of the progress artifact.
 PACE = 1.0
 
 
 class ProgressArtifact:
-    """Follows snapshots, at most one update a second, never holding up the run."""
+    """Publishes snapshots, at most one a second, without delaying the run."""
 
     def __init__(self) -> None:
-        # It is heard by tasks that are not the flow's.
+        # It is called from tasks that do not belong to the flow.
         self._flow = copy_context()
         self._id: UUID | None = None
         self._latest: Snapshot | None = None
         self._task: asyncio.Task[None] | None = None
 
     def hear(self, snapshot: Snapshot) -> None:
-        """Take a snapshot; the newest one is sent when the last sending is done."""
+        """Accept a snapshot; the newest one is sent after the previous one."""
         self._latest = snapshot
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._send(pause=PACE), context=self._flow)
@@ -302,7 +300,7 @@ class ProgressArtifact:
 
 
 def percent_delivered(snapshot: Snapshot) -> float:
-    """Return how much of a campaign is delivered, of what is wanted: rows that failed are not."""
+    """Return the delivered share of a campaign, without failed rows."""
     unwanted = snapshot.rows.get("retired", 0) + snapshot.rows.get("cancelled", 0)
     wanted = snapshot.total - unwanted
     return 100.0 * snapshot.rows.get("delivered", 0) / wanted if wanted > 0 else 0.0

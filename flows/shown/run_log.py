@@ -31,22 +31,21 @@ from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.redact import install, redact
 from callsheet.tasks.runtime.suggest import suggest
 
-# What a run says in Prefect's log, and that it goes on.
+# What a run writes to Prefect's log: its plan, the run that has the lease, each change of its
+# counts, every row that needs attention, and its end.
 #
-# Its plan, who has its campaign, each change of its counts, every row that needs somebody, its end.
-#
-# Lines come with time, not with rows. The levels are Prefect's own.
+# The number of lines depends on time, not on rows. The levels are Prefect's own.
 
 
-#: Rows that need somebody and are named in the log, at most.
+#: Maximum rows that need attention to name in the log.
 NAMED = 200
-#: Loggers whose warnings are of the run that they come from.
+#: Loggers whose warnings belong to the run.
 OURS = "callsheet"
 
 
 @asynccontextmanager
 async def showing(run: Run) -> AsyncIterator[None]:
-    """Show a run in Prefect while it lasts: its tags, how far it is, and what it says."""
+    """Show a run in Prefect while it lasts: its tags, progress and messages."""
     progress, said = ProgressArtifact(), RunLog(run)
     run.listeners += [progress.hear, said.hear]
     with said:
@@ -60,12 +59,12 @@ async def showing(run: Run) -> AsyncIterator[None]:
 
 
 class RunLog:
-    """Says what becomes of one run in the log of the flow run at hand, while it is entered."""
+    """Logs one run in the current flow run."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._log = get_run_logger()
-        # It hears of tasks that are not the flow's.
+        # It is called from tasks that do not belong to the flow.
         self._flow = copy_context()
         self._pace = LinePace(time.monotonic)
         self._counts: object = None
@@ -92,7 +91,7 @@ class RunLog:
         self._run.on_said = None
 
     def hear(self, snapshot: Snapshot) -> None:
-        """Say how far the run is, where that has changed and there was no line just now."""
+        """Log the progress if it has changed and the last line is not too recent."""
         if not snapshot.to_do:
             return
         counts = (dict(snapshot.rows), snapshot.done, snapshot.waits_for)
@@ -106,7 +105,7 @@ class RunLog:
             self._do(self._name_rows())
 
     async def settle(self) -> None:
-        """Name the rows that need somebody by now, and say how the run ended."""
+        """Log the rows that need attention, and how the run ended."""
         await asyncio.gather(*self._tasks)
         if self._run.campaign is None:
             return
@@ -115,7 +114,7 @@ class RunLog:
             self._say(say_outcome(self._run.outcome))
 
     def _say(self, words: str, level: int = logging.INFO) -> None:
-        # Prefect finds the run that a line is of by the context.
+        # Prefect finds the run of a log line by the context.
         self._flow.copy().run(self._log.log, level, "%s", redact(words))
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
@@ -133,7 +132,7 @@ class RunLog:
 
     @out_of_the_way
     async def _name_rows(self, *, last: bool = False) -> None:
-        """Name the rows that need somebody and were not named yet, why, and what can be done."""
+        """Log the rows that newly need attention, with reason and remedy."""
         run = self._run
         assert run.campaign is not None
         wanted = None if run.is_about_all else run.has
@@ -151,16 +150,16 @@ class RunLog:
         assert self._run.campaign is not None
         first = commands_for(self._run.campaign, row)[0]
         words = f"row {row.row} is {row.state}: {row.reason or 'no reason is known'}"
-        # Most reasons say what helps.
+        # Most reasons include the remedy.
         return words if first.line in words else f"{words}; `{first.line}`: {first.does}"
 
 
 def _handler_for(run: Run) -> logging.Handler:
-    """Return what brings a run's own warnings into the log of the flow run at hand."""
+    """Return a handler that copies the warnings of a run to the log of the flow run."""
     number = flow_run.id
 
     def is_of_run(record: logging.LogRecord) -> bool:
-        # Taken for it by whoever sends it: it may come from a task that no flow has begun.
+        # Set here, because the line may come from a task without a flow.
         record.flow_run_id = number
         try:
             return current_run() is run
@@ -168,34 +167,34 @@ def _handler_for(run: Run) -> logging.Handler:
             return False
 
     wanted = logging.getLogger("prefect.flow_runs").getEffectiveLevel()
-    # Whatever is logged elsewhere: here lines come with time, not with rows.
+    # Here the number of lines depends on time, not on rows.
     handler = APILogHandler(max(wanted, logging.WARNING))
     handler.addFilter(is_of_run)
     install([handler])
     return handler
 
 
-# By which tags a flow run is found: its campaign's name, and the tags of the sheet's rows.
+# Tags of a flow run: the name of its campaign and the tags of its rows.
 
 
-#: Tags of a sheet that a flow run bears, at most: those of most rows.
+#: Maximum tags of a sheet on a flow run: the most frequent ones.
 MOST = 20
 
 
 def ours() -> AbstractContextManager[object]:
-    """Have flow runs that begin meanwhile bear the tag of ours, without a deployment."""
+    """Add the callsheet tag to flow runs that start in this context without a deployment."""
     return tags(OURS)
 
 
 @out_of_the_way
 async def tag_run(run: Run) -> None:
-    """Add a run's tags to those that its flow run has."""
+    """Add the tags of a run to its flow run."""
     assert run.campaign is not None
     found = await run.at.ledger.read(partial(tags_of, campaign_id=run.campaign.id))
     often = sorted(found, key=lambda tag: (-found[tag], tag))[:MOST]
     number = UUID(flow_run.id)
     async with get_client() as client:
-        # A night's flow run has the tags of other campaigns by now.
+        # The flow run of a night may already have tags of other campaigns.
         there = (await client.read_flow_run(number)).tags
         tags = dict.fromkeys((*there, run.campaign.name, *often))
         await client.update_flow_run(number, tags=list(tags))

@@ -30,14 +30,14 @@ from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
 from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
 
-# A plan on Prefect's page: what every row would be and cost, what it comes to, and what to do.
+# A plan on Prefect's page: each row with its action and cost, the total, and what to do.
 
 
 @out_of_the_way
 async def publish_plan(plan: Plan, ways: Sequence[str] | None = None) -> None:
-    """Publish a plan with its prices: a table of rows, and what it comes to in words.
+    """Publish a plan with its prices: a table of rows and a summary.
 
-    `ways` say in sentences what a person can do about it, who has not approved it (None: all).
+    `ways` are sentences on what you can do about a plan that is not approved (None: all ways).
 
     Spends nothing, and changes nothing.
     """
@@ -54,7 +54,7 @@ async def publish_plan(plan: Plan, ways: Sequence[str] | None = None) -> None:
 
 
 def plan_in_words(plan: Plan, ways: Sequence[str]) -> list[str]:
-    """Return lines of Markdown: what a plan comes to, what is odd about it, and what to do."""
+    """Return lines of Markdown: the total of a plan, its warnings, and what to do."""
     videos, *rest = sums_of(plan)
     lines = [f"# Plan for {cell(plan.campaign)}", "", f"**{cell(videos)}**", ""]
     lines += [f"- {cell(words)}" for words in rest]
@@ -74,7 +74,7 @@ def plan_in_words(plan: Plan, ways: Sequence[str]) -> list[str]:
 
 
 def ways_on(plan: Plan) -> list[str]:
-    """Return what a person can do about a plan that is not approved, a sentence each."""
+    """Return sentences on what you can do about a plan that is not approved."""
     typed = suggest_run(unsigned(plan.sheet), plan.campaign)
     return [
         "**approve it**: run the deployment again with `approve` set to `yes`; with `ask` a run "
@@ -87,7 +87,7 @@ def ways_on(plan: Plan) -> list[str]:
 
 
 def _turn(line: PlanLine) -> int:
-    """Return whose turn it is in a table: rows that need somebody come first, what is done last."""
+    """Return the sort key of a row: rows that need attention first, finished ones last."""
     return {"person": 0, "nothing": 2}.get(line.action, 1)
 
 
@@ -101,26 +101,25 @@ def _line(line: PlanLine) -> dict[str, Any]:
     }
 
 
-# How a campaign stands at the end of a run, on Prefect's page: every row, and what to do.
+# The status of a campaign at the end of a run on Prefect's page: every row, and what to do.
 
 
-#: Rows that need somebody which the summary names; the table has all.
+#: Maximum rows that need attention to name in the summary; the table has all.
 NAMED = 20
 
 
 def table_of_rows(campaign: str) -> str | None:
-    """Return the address at which the table of a campaign's rows is, or will be."""
+    """Return the address of the table of a campaign's rows."""
     return page_of(key_of(campaign, "rows"))
 
 
 @out_of_the_way
 async def publish_report(run: Run) -> None:
-    """Publish the table of a run's rows and a summary: how it ended, or how it stands where it was
-    broken off."""
+    """Publish the table of a run's rows and a summary of its end or current status."""
     assert run.campaign is not None, "the rows are planned first"
     key = key_of(run.campaign.name, "rows")
     urgent, count = await run.urgent(LINES)
-    # Those that need somebody come first; both parts are in the order of the sheet.
+    # Rows that need attention come first; both parts are in sheet order.
     rows = sorted(urgent, key=lambda row: (row.state not in NEEDS_PERSON, row.position))
     words = f"The rows of {cell(run.campaign.name)}; amounts in credits, "
     words += f"videos below `{run.at.store.address}`"
@@ -190,7 +189,7 @@ def _money(run: Run, tally: Tally) -> str:
 
 
 def _for_somebody(run: Run, rows: Sequence[CampaignRow]) -> list[str]:
-    """Say which rows need somebody, why, and what that person would type first."""
+    """Return the rows that need attention, with reasons and the first command to type."""
     if not rows:
         return []
     assert run.campaign is not None

@@ -46,7 +46,7 @@ class Inbox:
     #: Make one video of a new campaign and ask before the others.
     canary: bool = False
     max_wait: float | None = None
-    #: Notification addresses (Apprise URLs); each may be `env:NAME` or `file:PATH`.
+    #: Notification addresses (apprise URLs); each may be `env:NAME` or `file:PATH`.
     notify: tuple[str, ...] = ()
     #: More addresses by campaign: they get notices of that campaign only.
     notify_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
