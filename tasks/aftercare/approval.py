@@ -45,13 +45,13 @@ from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_number, as_text, in_credits, parse_credits
 
-# Approving a plan of the board, and cancelling one that has not begun: each in one transaction.
+# Approves a plan of the board, or cancels one that has not started, each in one transaction.
 #
-# Either all of an approval stands in the ledger, or nothing: whose word it was, that it is within
-# what that person may approve, the other takes it is about, and the one run that carries it out.
+# An approval is stored completely or not at all: the approver, the check of the allowance, the
+# retakes, and the one run that executes the plan.
 
 
-#: Other plans of a campaign wait for so long, in seconds, until an approved one is in its rows.
+#: Seconds that other plans of a campaign wait until an approved one is in its rows.
 UNBEGUN = 120.0
 
 
@@ -65,13 +65,13 @@ def approve_on_board(
     at: float,
     sheet: Sheet | None = None,
 ) -> BoardRun:
-    """Approve a plan as it was shown; return its run. The second approval returns the same run.
+    """Approve a plan as it was shown; return its run. A second approval returns the same run.
 
     `person` is the id of the approver, whose role and allowance (credits a day, UTC) are read here.
-    `sheet` is the one that was planned: a new campaign is in the ledger from here on.
+    `sheet` is the planned one: this adds a new campaign to the ledger.
 
-    Raises NotApproved for a person who may not approve, MovedOn for a plan that is out of date,
-    AllowanceSpent beyond the allowance, SpendRefused for a campaign cancelled meanwhile.
+    Raise NotApproved if the person may not approve, MovedOn for an outdated plan, AllowanceSpent
+    above the allowance, SpendRefused for a campaign that was cancelled meanwhile.
     """
     approver = person_of(connection, person, locked=True)
     if approver is None or not approver.may("approver"):
@@ -149,10 +149,10 @@ def cancel_on_board(
     by: str,
     at: float,
 ) -> tuple[list[CampaignRow], int]:
-    """Cancel rows of a campaign (None: all, and what was approved and has not begun).
+    """Cancel rows of a campaign (None: all, and approved plans that have not started).
 
-    `campaign` is None where nothing of it is in the ledger yet. Returns the rows as they were, and
-    how many others an approved plan would have made.
+    `campaign` is None if it is not in the ledger yet. Return the rows before the change, and the
+    number of rows that an approved plan would have made.
     """
     dropped = 0
     hold_plans(connection, name)
@@ -170,13 +170,13 @@ def cancel_on_board(
     return before, dropped
 
 
-# A plan of other takes as the board keeps it: what it shows, and that it is approved as shown.
+# A plan of retakes as the board stores it, which is approved exactly as shown.
 
 
 def retake_document(campaign: Campaign, found: Sequence[Offer]) -> dict[str, Any]:
-    """Return what a plan of other takes says, in the shape of a plan of a sheet.
+    """Return a plan of retakes in the form of a plan of a sheet.
 
-    `review` is what somebody said of the video of before: whoever edits a brief reads why.
+    `review` is the review of the earlier video, with the reason for the person who edits the brief.
     """
     wanted = [offer for offer in found if not offer.refusal]
     total = sum((offer.price or Decimal(0) for offer in wanted), Decimal(0))
@@ -197,7 +197,7 @@ def retake_document(campaign: Campaign, found: Sequence[Offer]) -> dict[str, Any
 
 
 def _line(offer: Offer) -> dict[str, Any]:
-    """Return a row as it is shown and, when approved, compared with what it is then."""
+    """Return a row as shown; on approval it is compared with the current row."""
     row = offer.row
     return {
         "row": row.row,
@@ -216,14 +216,14 @@ def _line(offer: Offer) -> dict[str, Any]:
 
 
 def _said(review: Review | None) -> dict[str, Any] | None:
-    """Return what was said of the video of before, for whoever edits the brief."""
+    """Return the review of the earlier video."""
     if review is None:
         return None
     return {name: getattr(review, name) for name in ("verdict", "reason", "note", "by")}
 
 
 def approve_takes(connection: Connection, plan_id: str, options: RunOptions, *, at: float) -> None:
-    """Approve what a plan has shown; raise MovedOn where some of it is not as it was."""
+    """Approve a plan as shown; raise MovedOn if anything in it has changed."""
     plan = find_plan(connection, plan_id)
     assert plan is not None
     campaign = find_campaign(connection, plan.campaign)
@@ -262,16 +262,15 @@ def rows_named(
 
 
 def is_as_shown(row: CampaignRow, line: Mapping[str, Any]) -> bool:
-    """Whether a row is what it was when another take of it was priced."""
+    """Return whether a row is unchanged since its retake was priced."""
     taken = row.take.id if row.take else None
     now = (row.state, row.digest, row.nth, taken)
     return now == tuple(line[name] for name in ("state", "digest", "nth", "take_id"))
 
 
-# What waits for an approval: rows that a run has priced and nobody has said yes to.
+# Rows that are priced and wait for approval.
 #
-# They are approved from the ledger alone, at the prices they were shown with; the sheet need not be
-# there.
+# They are approved from the ledger at the prices shown, without the sheet.
 
 
 async def waiting_rows(ledger: Ledger, campaign: Campaign) -> list[CampaignRow]:
@@ -312,7 +311,7 @@ def _release(
 
 
 def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decimal | None) -> Plan:
-    """Return what their approval would pay for, as a plan; `budget` instead of the campaign's."""
+    """Return the waiting rows as a plan; `budget` replaces the campaign's."""
     lines = (
         PlanLine(
             row=row.row,
@@ -336,12 +335,12 @@ def approve_waiting(
     owner: str | None,
     at: float,
 ) -> int:
-    """Approve the rows of a plan as it shows them, or none; return how many were approved.
+    """Approve the rows of a plan as shown, or none; return how many were approved.
 
-    The videos that some of them waited for are kept with it. `run` is the id of a flow run.
-    Raises MovedOn when a row or the campaign changed since the plan was made, or `owner` (the run
-    that has the campaign) lost it. Raises SpendRefused when the campaign was cancelled since, or
-    the flow run `run` has already approved rows.
+    The videos that some of them waited for are kept. `run` is the id of a flow run.
+    Raise MovedOn if a row or the campaign has changed since the plan was made, or if `owner` (the
+    run with the lease) has lost it. Raise SpendRefused if the campaign was cancelled since, or the
+    flow run `run` has already approved rows.
     """
     wanted = {line.row for line in plan.lines}
     _release(connection, campaign, sorted(wanted), by=plan.by, at=at)

@@ -1,6 +1,4 @@
-"""Cancels rows of a campaign, also while another process works on it, and what a stopped run
-leaves.
-"""
+"""Cancels rows of a campaign, also while another process runs it, and the rest of a stopped run."""
 
 from __future__ import annotations
 
@@ -37,23 +35,23 @@ from callsheet.tasks.runtime.errors import CallsheetError, Parked
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import count, in_credits
 
-# Cancel rows of a campaign, whichever process is at work on it.
+# Cancels rows of a campaign, whichever process runs it.
 #
-# What has not begun is cancelled in the ledger at once. What is under way is marked there: the run
-# that is at work obeys within seconds; where none is, the rows are carried here, until each is
-# cancelled, or turns out to be made.
+# Rows that have not started are cancelled in the ledger immediately. Rows in progress are marked:
+# an active run cancels them within seconds. Without one, this process does, until each row is
+# cancelled or turns out to be finished.
 
 
 log = logging.getLogger("callsheet.aftercare")
 
-#: States in which there is anything to cancel.
+#: States that can be cancelled.
 LIVE = NOT_BEGUN | {"submitting", "rendering", "stalled", "held"}
-#: How long another run is given to settle what was asked, and to obey where the service must
-#: not be called; how long rows are carried here. In seconds.
+#: Seconds to wait for another run to cancel rows, to wait while the service must not be called,
+#: and to process rows here.
 PATIENCE, OBEYS, LIMIT = 60.0, 5.0, 600.0
 TICK = 0.5
 
-#: Why a row stays where it is, for people.
+#: Why a row keeps its state.
 STAYS: Mapping[State, str] = {
     "submitting": NOT_YET,
     "rendering": "to be cancelled, but not yet: run this again, or the sheet",
@@ -71,7 +69,7 @@ STAYS: Mapping[State, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """What became of one row: from where to where, what was released, and why."""
+    """The result for one row: states before and after, released credits, and the reason."""
 
     row: str
     old: State
@@ -81,15 +79,15 @@ class Ending:
 
 
 def needs_service(rows: Sequence[CampaignRow]) -> bool:
-    """Whether rows, as they are after asking, wait for the service or another process."""
+    """Return whether rows still wait for the service or another process."""
     return any(_waits(row) or row.state == "ready" for row in rows)
 
 
 async def carry_out(at: Context, campaign: Campaign, only: Collection[str]) -> None:
-    """Have what was asked done: by the run that is at work, else here.
+    """Cancel the marked rows: by the active run, else here.
 
-    Returns when every row is settled, or will not be for now. Raises SpendRefused where the
-    service is another than made them: what that does not know would be taken for gone.
+    Return when every row is settled or cannot be settled now. Raise SpendRefused if another
+    service made the videos: they would look deleted to this one.
     """
     check_same_money(campaign, sandbox=at.settings.sandbox)
     loop = asyncio.get_running_loop()
@@ -104,7 +102,7 @@ async def carry_out(at: Context, campaign: Campaign, only: Collection[str]) -> N
             else:
                 await _carry(at, campaign, only)
                 return
-        # Rows that fell back, a create refused for lack of credits say, are cancelled now.
+        # Rows that went back, for example after a refused create, are cancelled now.
         ask = partial(ask_to_cancel, campaign=campaign, only=only, at=at.clock())
         await at.ledger.write(ask)
         if not any(map(_waits, await _rows(at, campaign, only))):
@@ -117,13 +115,13 @@ async def carry_out(at: Context, campaign: Campaign, only: Collection[str]) -> N
 
 
 def endings(before: Sequence[CampaignRow], after: Sequence[CampaignRow]) -> list[Ending]:
-    """Return what became of each row, in the order of `before`."""
+    """Return the result for each row, in the order of `before`."""
     now = {row.id: row for row in after}
     return [_ending(row, now[row.id]) for row in before]
 
 
 def exit_status(after: Sequence[CampaignRow], before: Sequence[CampaignRow]) -> int:
-    """Return 5 when rows are to be settled by a later run, 3 when some need a person, else 0."""
+    """Return 5 if a later run must settle rows, 3 if some need attention, else 0."""
     if any(row.state in ("submitting", "rendering", "ready", "approved") for row in after):
         return 5
     ended = {row.id for row in before if row.state in ("failed", "rejected")}
@@ -131,11 +129,11 @@ def exit_status(after: Sequence[CampaignRow], before: Sequence[CampaignRow]) -> 
 
 
 async def _carry(at: Context, campaign: Campaign, only: Collection[str]) -> None:
-    """Carry the rows that are marked, and videos that are there already, until each rests."""
+    """Process the marked rows, and finished videos, until each is settled."""
     found = await _rows(at, campaign, only)
     if await at.ledger.write(partial(wake_stalled, found=found, at=at.clock())):
         found = await _rows(at, campaign, only)
-    # A create of unknown outcome would have to be sent again: that is left to a run.
+    # A create with an unknown outcome would be sent again, which only a run may do.
     rows = [row for row in found if row.state == "ready" or _is_rendering(row)]
     if rows:
         async with Engine(campaign, at, max_wait=LIMIT) as engine:
@@ -147,7 +145,7 @@ async def _carry(at: Context, campaign: Campaign, only: Collection[str]) -> None
 
 
 async def _is_shut(at: Context, *, for_seconds: float) -> bool:
-    """Whether the service asked not to be called for longer than that."""
+    """Return whether the service asked for a longer pause than that."""
     gate = await at.ledger.read(partial(gate_of, organisation=organisation_of(at.settings)))
     return gate is not None and gate - at.clock() > for_seconds
 
@@ -157,7 +155,7 @@ def _is_rendering(row: CampaignRow) -> bool:
 
 
 def _waits(row: CampaignRow) -> bool:
-    """Whether a marked row is still to be settled; one with a reason has been left for later."""
+    """Return whether a marked row is not settled; one with a reason is left for later."""
     if not unwanted(row):
         return False
     if row.state == "submitting":
@@ -194,19 +192,18 @@ def _words(old: CampaignRow, new: CampaignRow) -> str:
     return STAYS.get(new.state, new.reason or new.state)
 
 
-# The rest of a run that somebody stopped before its end: cancelled where that was asked for, and
-# said in words where it goes on without the run.
+# The rest of a stopped run: cancelled if requested, else described if it continues by itself.
 
 
-#: What a run would begin by itself, and what it has begun that can still be cancelled.
+#: States that a run would start by itself, and states in progress that can be cancelled.
 UNBEGUN: frozenset[State] = frozenset({"approved", "held"})
 BEGUN: frozenset[State] = frozenset({"submitting", "rendering", "stalled"})
 
 
 async def cancel_rest(run: Run, *, begun: bool) -> int:
-    """Cancel what a run was to make and has not begun; return how many rows that was.
+    """Cancel the rows that a run has not started; return how many.
 
-    With `begun` the takes that are under way are marked to be cancelled, too.
+    With `begun`, mark the takes in progress for cancellation too.
     """
     assert run.campaign is not None
     states = UNBEGUN | (BEGUN if begun else frozenset())
@@ -217,9 +214,9 @@ async def cancel_rest(run: Run, *, begun: bool) -> int:
 
 
 async def cancel_approved(run: Run) -> int | None:
-    """Cancel what a run had approved before it began anything; None where that is nothing.
+    """Cancel the approvals of a run that has started nothing; None if there are none.
 
-    What was approved before it, by another run, stays so.
+    Approvals of earlier runs stay.
     """
     if run.campaign is None:
         return None
@@ -231,7 +228,7 @@ async def cancel_approved(run: Run) -> int | None:
 def _cancel_approved(
     connection: Connection, campaign: Campaign, own: Collection[str], *, at: float
 ) -> int:
-    # Read in its turn of the writer: an approval that was under way is in the ledger by then.
+    # Read inside the write transaction, so that a concurrent approval is already stored.
     found = rows_of(connection, campaign.id)
     names = {row.row for row in found if row.state == "approved" and row.row in own}
     ask_to_cancel(connection, campaign, only=names, at=at, begun=False)
@@ -239,9 +236,9 @@ def _cancel_approved(
 
 
 async def words_of_rest(run: Run, cancelled: int | None = None) -> str:
-    """Say what goes on of a run's campaign though the run does not, and what ends that.
+    """Return what continues after a run was stopped, and how to end that.
 
-    `cancelled` is how many rows were, where somebody asked for it.
+    `cancelled` is the number of cancelled rows, if requested.
     """
     if run.campaign is None:
         return "nothing was started"

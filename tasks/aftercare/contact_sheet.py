@@ -1,7 +1,7 @@
-"""A campaign's videos on one sheet, for mails: pictures of each, what it is, and how it stands.
+"""A contact sheet of a campaign for emails: pictures, title and status of each video.
 
-HTML that needs nothing else (no video in it, no address, no script), or one large JPEG. What is in
-the ledger of sheets, services and people is text here, never markup.
+HTML without external parts (no video, link or script), or one large JPEG. Text from sheets,
+services and people is always escaped.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from callsheet.tasks.values.amounts import count, say_duration
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
-#: Videos of a JPEG at most: beyond, mail programs and viewers give up.
+#: Maximum videos in a JPEG: email programs and viewers fail above this.
 MOST_IN_JPEG = 400
-#: One video of a JPEG in pixels: the room of its picture, and that of its words.
+#: Size of one video in a JPEG in pixels: picture and text.
 _CELL, _WORDS, _GAP = 260, 64, 16
 _PAPER, _INK, _FAINT, _WRONG = (250, 250, 249), (24, 24, 27), (113, 113, 122), (180, 35, 24)
 _VERDICTS = {"keep": "kept", "reject": "rejected", None: "not reviewed yet"}
@@ -38,7 +38,7 @@ _VERDICTS = {"keep": "kept", "reject": "rejected", None: "not reviewed yet"}
 
 @dataclass(frozen=True, kw_only=True)
 class SheetVideo:
-    """One video on the sheet; pictures are JPEGs, None where none can be made."""
+    """One video on the sheet; pictures are JPEGs, or None."""
 
     row: ShownRow
     poster: bytes | None
@@ -46,7 +46,7 @@ class SheetVideo:
 
     @property
     def facts(self) -> str:
-        """What it is, in one line."""
+        """The description in one line."""
         row = self.row
         length = None if row.seconds is None else say_duration(round(row.seconds))
         said = (row.row, f"take {row.video_take}", length, row.ratio, row.language)
@@ -54,12 +54,12 @@ class SheetVideo:
 
     @property
     def wrong(self) -> list[str]:
-        """What was found wrong with it."""
+        """The problems that checks found."""
         return [words for words in self.row.checks.values() if words != "ok"]
 
     @property
     def verdict(self) -> str:
-        """What people say of it."""
+        """The review."""
         review = self.row.review
         why = f": {review.because}" if review is not None and review.because else ""
         return f"{_VERDICTS[self.row.verdict]}{why}"
@@ -68,7 +68,7 @@ class SheetVideo:
 async def videos_on_sheet(
     ledger: Ledger, campaign: Campaign, pictures: Pictures, chosen: Selection
 ) -> list[SheetVideo]:
-    """Return the chosen rows' videos, in the order of the sheet, with their pictures."""
+    """Return the videos of the selected rows in sheet order, with their pictures."""
     rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
     wanted = {row.id for row in rows if chosen(row, row.asked(), row.state)}
     videos: list[SheetVideo] = []
@@ -98,7 +98,7 @@ async def _video(
 
 
 def as_html(campaign: str, videos: Sequence[SheetVideo], at: str) -> bytes:
-    """Return the sheet as a page that stands by itself; `at` says when it was made."""
+    """Return the sheet as a self-contained page; `at` is when it was made."""
     figures = "\n".join(_figure(video) for video in videos)
     title = f"{escape(campaign)}: {count(len(videos), 'video')}"
     return (
@@ -158,7 +158,7 @@ figure{margin:0;border:1px solid var(--line);border-radius:8px;padding:12px;brea
 
 
 def as_jpeg(campaign: str, videos: Sequence[SheetVideo], lettering: Path) -> bytes:
-    """Return the sheet as one picture; `lettering` is the font that it is written in."""
+    """Return the sheet as one picture; `lettering` is its font."""
     from PIL import Image, ImageDraw
 
     columns = max(1, min(6, len(videos)))
@@ -198,7 +198,7 @@ class _Pen:
         room: int,
         ink: tuple[int, int, int] = _INK,
     ) -> None:
-        """Write a line in a room of so many pixels; what does not fit ends in dots."""
+        """Write a line of limited width in pixels; cut longer text with dots."""
         from PIL import ImageFont
 
         font = ImageFont.truetype(str(self._lettering), size)

@@ -32,21 +32,19 @@ from callsheet.tasks.values.briefs import (
     idempotency_key,
 )
 
-# What the ledger and the service may say differently, and what can be done about each.
-#
-# Pure: a row, its take and what was seen of its video in, a difference or nothing out.
+# Differences between ledger and service, and what to do about each. Pure.
 
 
-#: `gone`: the service no longer knows the video. `undelivered`: its video is there and not here.
-#: `rendering`: it is still at work though the ledger rests. `ended`: it failed or was cancelled
-#: there. `charge`: it cost something else. `differences`: it has a key of ours that the ledger does
-#: not know. `match`: it is what a call of unknown outcome made.
+#: `gone`: the service no longer has the video. `undelivered`: the service has the video and the
+#: store does not. `rendering`: it still renders although the ledger has ended. `ended`: it failed
+#: or was cancelled there. `charge`: it has another cost. `differences`: it has a key of Callsheet
+#: that is not in the ledger. `match`: a call with an unknown outcome made it.
 Kind = Literal["gone", "undelivered", "rendering", "ended", "charge", "unrecorded", "match"]
 
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """Take a resting row up again: the next run looks at its video, which costs nothing."""
+    """Reopen an ended row: the next run polls its video, which costs nothing."""
 
     row: CampaignRow
     take: Take
@@ -54,7 +52,7 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """Book what the service says a take has cost."""
+    """Record the cost of a take according to the service."""
 
     row: CampaignRow
     take: Take
@@ -63,7 +61,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """Record which video a call made: an uncertain row's, or one typed by hand."""
+    """Record which video a call made: of an uncertain row, or one typed by hand."""
 
     video_id: str
     row: CampaignRow | None = None
@@ -76,10 +74,10 @@ Change = Carry | Book | Adopt
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:
-    """One thing that ledger and service say differently.
+    """One difference between ledger and service.
 
-    `change` is what `--apply` does about it, `remedy` what a person types; `applied` says whether
-    it was set right.
+    `change` is what `--apply` does about it, `remedy` what you can type; `applied` says whether it
+    was fixed.
     """
 
     kind: Kind
@@ -110,7 +108,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Every difference, how many videos were compared, and how many are none of ours."""
+    """All differences, and how many videos were compared and are not Callsheet's."""
 
     differences: Sequence[Difference]
     compared: int = 0
@@ -119,7 +117,7 @@ class Comparison:
 
     @property
     def exit_status(self) -> int:
-        """0 nothing differs (any more), 3 something does."""
+        """0 if nothing differs (any more), else 3."""
         return 0 if all(one.applied for one in self.differences) else 3
 
     def as_json(self) -> dict[str, Any]:
@@ -135,7 +133,7 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VideoStatus:
-    """What was seen of a take's video: None for a 404; `video` None where none was asked for."""
+    """The video of a take at the service: None for a 404; `video` is None if not asked for."""
 
     video: Video | None
     ready: bool | None = None
@@ -150,9 +148,9 @@ def compare(
     failed: frozenset[str] = FAILED,
     by_hand: frozenset[str] = frozenset(),
 ) -> list[Difference]:
-    """Return what ledger and service say differently about one take that has a video.
+    """Return the difference for one take that has a video.
 
-    `by_hand` are videos that were changed by paid calls typed by hand.
+    `by_hand` are videos that were changed with paid commands.
     """
     if seen.video is None:
         return [_gone(row, take)]
@@ -183,7 +181,7 @@ def _gone(row: CampaignRow, take: Take) -> Difference:
 def _state(
     campaign: Campaign, row: CampaignRow, take: Take, seen: VideoStatus, failed: frozenset[str]
 ) -> Difference | None:
-    """Compare where a video is: a delivered one is here, whatever became of its video since."""
+    """Compare states; a delivered video is stored here, even if the service deleted it."""
     present = row.take is not None and row.take.id == take.id
     if take.delivered_at is not None or not take.stands or not present:
         return None
@@ -211,7 +209,7 @@ def _resting(
     if row.state in ("stalled", "held"):
         remedy = run_line(campaign)
         return about(row, take, kind, words, remedy=remedy, change=Carry(row, take))
-    # Where a row was given up, no move leads back to its video: a person looks at it.
+    # An abandoned row cannot go back to its video: a person must decide.
     return about(row, take, kind, words, remedy=suggest("video show", str(take.video_id)))
 
 
@@ -229,12 +227,12 @@ def _charge(
     return about(row, take, "charge", words, remedy=remedy, change=Book(row, take, told))
 
 
-# Videos that the ledger does not know: what a call of unknown outcome made, whose the rest are.
+# Videos that the ledger does not know: results of calls with an unknown outcome, and others.
 #
-# Reads only. A key of ours in a record is certain: it is a pure function of campaign, row and
-# brief, so keys are derived again, from the rows of the ledger and from sheets, and compared with
-# those the service shows. Without one, what `evidence` calls the one video is; and a video that
-# fits two calls is neither's.
+# Reads only. A key of Callsheet in a record is proof: it is a pure function of campaign, row and
+# brief, so keys are derived again from the ledger and from sheets, and compared with those at the
+# service. Without a key, `evidence` must find exactly one video; a video that fits two calls is
+# assigned to neither.
 
 
 async def find_matches(
@@ -246,7 +244,7 @@ async def find_matches(
     *,
     by_hand: bool,
 ) -> list[Difference]:
-    """Return what rows in `uncertain` and `submitting` have made; calls typed by hand, too."""
+    """Return the videos of rows in `uncertain` and `submitting`, and of typed calls."""
     keys = {
         str(video.raw["idempotency_key"]): video.id
         for video in listed.values()
@@ -276,7 +274,7 @@ async def _of_row(
         return []
     words = f"the answer to its paid call was lost; {video_id} is what it made"
     if row.state == "submitting":
-        # A run that is at work on it, or the next one, finds it by itself.
+        # The active run, or the next one, finds it by itself.
         remedy = run_line(campaign)
         return [about(row, take, "match", words, video_id=video_id, remedy=remedy)]
     remedy = suggest("resolve", row.campaign, row.row, "--adopt", video_id)
@@ -298,7 +296,7 @@ async def _of_calls(ledger: Ledger, organisation: str, baseline: Baseline) -> li
                 words=f"call {call.id} ({call.operation}), whose answer was lost, made {video_id}",
                 video_id=video_id,
                 remedy=suggest("resolve", "--call", str(call.id), "--adopt", video_id),
-                # One that is still open may be under way: its own process settles it.
+                # An open call may be in progress: its own process settles it.
                 change=Adopt(video_id, call_id=call.id) if call.closed_at else None,
             )
         )
@@ -313,17 +311,17 @@ async def _made(baseline: Baseline, asked: Mapping[str, object], moment: float) 
     return video.id if video else None
 
 
-#: How many attempts beyond the known ones keys are derived for.
+#: Keys are derived for this many takes after the known ones.
 AHEAD = 2
-#: How many members of a record are taken to be the service's own choice, at most.
+#: Maximum members of a record that may be defaults of the service.
 MOST_DEFAULTS = 4
 
 #: key -> campaign and row.
 Derived = Mapping[str, tuple[str, str]]
 
-#: What only a person chooses (specification, section 4: the body of `POST /videos`).
+#: Members that only a person sets (specification, section 4: the body of `POST /videos`).
 _CHOSEN = ("tool", "fields", "script", "title", "topic")
-#: What the service chooses where a person does not; its records show either.
+#: Members with a default of the service, which its records show as well.
 _DEFAULTED = (
     "duration_seconds", "mode", "style", "character_id", "voice_id", "music_id",
     "caption_style", "aspect_ratio", "language", "video_model",
@@ -333,9 +331,9 @@ _DEFAULTED = (
 def find_unrecorded(
     videos: Iterable[Video], keys: frozenset[str], derived: Derived, campaign: Campaign | None
 ) -> tuple[list[Difference], int]:
-    """Return those of our keys that are in no take, and how many of `videos` are others'.
+    """Return the keys of Callsheet that are in no take, and how many of `videos` have none.
 
-    Of a `campaign` only those that were made for it; else those too whose row cannot be named.
+    With a `campaign`, only its keys; otherwise also keys whose row is unknown.
     """
     found: list[Difference] = []
     others = 0
@@ -353,7 +351,7 @@ def find_unrecorded(
 def keys_of_rows(
     rows: Iterable[CampaignRow], takes: Iterable[tuple[CampaignRow, Take]]
 ) -> dict[str, tuple[str, str]]:
-    """Return the keys that rows have, had, or would have next."""
+    """Return the past, current and next keys of rows."""
     last = {(row, row.digest): row.nth for row in rows}
     for row, take in takes:
         last[row, take.digest] = max(take.nth, last.get((row, take.digest), 1))
@@ -365,7 +363,7 @@ def keys_of_rows(
 
 
 def keys_of_briefs(briefs: Mapping[str, Sequence[Brief]]) -> dict[str, tuple[str, str]]:
-    """Return the keys that the rows of sheets have, by the campaign of each sheet."""
+    """Return the keys of the rows of sheets, by campaign."""
     return {
         key: (campaign, brief.row)
         for campaign, some in briefs.items()
@@ -401,7 +399,7 @@ def _key_of(video: Video) -> str | None:
 
 
 def _typed_by_hand(video: Video, key: str) -> bool:
-    """Whether a video was made by `callsheet video create`, whose key follows from its request."""
+    """Return whether `callsheet video create` made a video: its key follows from the request."""
     for asked in _requests(cast("Mapping[str, Json]", video.raw)):
         for start in (True, False):
             digest = digest_of(CREATE, {**asked, "start_generation": start})
@@ -411,7 +409,7 @@ def _typed_by_hand(video: Video, key: str) -> bool:
 
 
 def _requests(raw: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
-    """Yield every request that a record may have come of: with and without what has defaults."""
+    """Yield every request that may have made a record: with and without default members."""
     chosen = {name: raw[name] for name in _CHOSEN if raw.get(name) is not None}
     shown = [name for name in _DEFAULTED if raw.get(name) is not None]
     for count in range(min(len(shown), MOST_DEFAULTS) + 1):

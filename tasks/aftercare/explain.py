@@ -27,15 +27,15 @@ from callsheet.tasks.runtime.suggest import suggest, suggest_run
 from callsheet.tasks.values.amounts import as_number
 from callsheet.tasks.values.briefs import Brief
 
-# Everything that is known of one row: why it is where it is, and what was tried. Reads only.
+# Everything about one row: its state, the reason, and its attempts. Reads only.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One take of a row: its files, what was said about it, and the journal of its calls.
+    """One take of a row: its files, its review, and the log of its calls.
 
-    `changed` are the members of its request that differ from what the row asks for now;
-    `hinted_at` is when a webhook first named its video, in Unix seconds.
+    `changed` are the members of its request that differ from the current row; `hinted_at` is when
+    a webhook first named its video, in Unix seconds.
     """
 
     take: Take
@@ -49,9 +49,9 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """A row, every attempt at it, its history, and what comes next.
+    """A row with its takes, its history, and what comes next.
 
-    `document` is the row as `rows --json` has it, `review` what was said of its newest video.
+    `document` is the row as in `rows --json`, `review` the review of its newest video.
     """
 
     campaign: Campaign
@@ -65,14 +65,14 @@ class Explanation:
 
     @property
     def quotes(self) -> list[Event]:
-        """What the row was quoted, and when, as far as its history tells."""
+        """The quotes of the row and their times, from its history."""
         return [event for event in self.history if event.new == "quoted"]
 
 
 async def explain(
     ledger: Ledger, campaign: Campaign, row: CampaignRow, *, now: float, rules: Rules
 ) -> Explanation:
-    """Return everything the ledger knows of a row."""
+    """Return everything that the ledger has about a row."""
     return await ledger.read(partial(_explain, campaign=campaign, row=row, now=now, rules=rules))
 
 
@@ -203,9 +203,9 @@ def moment(at: float | None) -> str | None:
     return None if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# What the next run does with a row, and what a person can do about it now. Pure.
+# What the next run does with a row, and what you can do now. Pure.
 #
-# The rules are those of `diff_row` and `decide`; here they are only put into words.
+# The rules are in `diff_row` and `decide`; this module puts them into words.
 
 
 #: What each lane does.
@@ -221,9 +221,9 @@ LANES: dict[Lane, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Next:
-    """What the next run does with a row whose line of the sheet has not changed.
+    """What the next run does with a row that has not changed in the sheet.
 
-    `rests` is the state it has before the run, `lane` where the run takes it up (None: nowhere).
+    `rests` is its state before the run, `lane` where the run processes it (None: nowhere).
     """
 
     action: Action
@@ -243,7 +243,7 @@ class Command:
 
 
 def next_run(row: CampaignRow, *, now: float, rules: Rules) -> Next:
-    """Return what the next run does with `row`, should its sheet still say the same of it."""
+    """Return what the next run does with `row` if its line in the sheet stays the same."""
     if row.state == "retired":
         words = "the row left the sheet; if it comes back, the run continues from here"
         return Next(
@@ -265,17 +265,17 @@ def next_run(row: CampaignRow, *, now: float, rules: Rules) -> Next:
 
 
 def run_line(campaign: Campaign) -> str:
-    """Return the command that runs a campaign again, from the sheet it was run from."""
+    """Return the command that runs a campaign again from its sheet."""
     return suggest_run(campaign.sheet, campaign.name, *service_of(campaign))
 
 
 def service_of(campaign: Campaign) -> tuple[str, ...]:
-    """Return the option that a command which asks the service needs for this campaign."""
+    """Return the option that service commands need for this campaign."""
     return ("--sandbox",) if campaign.sandbox else ()
 
 
 def brief_of(row: CampaignRow) -> Brief:
-    """Return the brief a row was read from, as its sheet would give it again."""
+    """Return the brief of a row as its sheet would give it again."""
     return Brief(
         row=row.row,
         request=json.loads(row.request),
@@ -293,7 +293,7 @@ def brief_of(row: CampaignRow) -> Brief:
 
 def _lane(row: CampaignRow, action: Action, state: State, now: float, rules: Rules) -> Lane | None:
     if action in ("make", "remake"):
-        # Once it is quoted and approved.
+        # After it is quoted and approved.
         state = "approved"
     elif action != "continue":
         return None
@@ -301,7 +301,7 @@ def _lane(row: CampaignRow, action: Action, state: State, now: float, rules: Rul
 
 
 def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
-    """Return what a person can type about a row now, the likeliest first."""
+    """Return the commands that you can use for a row now, most likely first."""
     of, run, service = (campaign.name, row.row), run_line(campaign), service_of(campaign)
     looks = Command(
         suggest("reconcile", campaign.name, *service), "compare it with the service, free"

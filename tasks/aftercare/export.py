@@ -33,14 +33,14 @@ from callsheet.tasks.values.amounts import MICRO, as_number, from_micro, to_micr
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What videos cost, and who is to pay for them: two sums over takes. Pure: takes in, lines out.
+# Costs of videos, for analysis and for chargeback. Pure.
 #
-# The lines of the analysis, one for every combination of tool, language, ratio and month, add up to
-# the campaign's account; so do those of cost centres. Those of tags do not: a row with several tags
-# counts under each of them.
+# The lines of the analysis, one per combination of tool, language, ratio and month, add up to the
+# account of the campaign; so do those of cost centers. Those of tags do not: a row with several
+# tags counts under each of them.
 
 
-#: What takes are told apart by; `tool` is None where the script was written by hand.
+#: Dimensions of takes; `tool` is None if the script was written by hand.
 _BY = ["month", "operation", "tool", "language", "aspect_ratio"]
 #: The columns of `analysis`.
 ANALYSIS = (
@@ -52,14 +52,14 @@ ANALYSIS = (
 def analysis(made: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield a line for every month (UTC), operation, tool, language and ratio.
 
-    A take is paid when it was charged for. `kept` and `rejected` are takes by what somebody said of
-    their videos, `keep_rate` is the part of these that is kept. What is charged for takes that came
-    to nothing is part of `charged_per_video` and `charged_per_kept`. A render lasts
-    from when the service took it to when it was seen to have ended, well or not.
+    A take is paid if it was charged. `kept` and `rejected` are takes by their review, `keep_rate`
+    is the kept share of these. Charges for takes without a video are part of `charged_per_video`
+    and `charged_per_kept`. A render lasts from its acceptance until its end was seen, successful
+    or not.
     """
     import pandas as pd
 
-    # Whole millionths: sums of them are exact.
+    # Whole millionths: their sums are exact.
     found = pd.DataFrame.from_records([_counted(line) for line in made])
     if found.empty:
         return
@@ -115,7 +115,7 @@ CHARGEBACK = (
     "by", "name", "month", "rows", "takes", "charged", "reserved", "retakes", "retakes_charged",
     "note",
 )  # fmt: skip
-#: What stands beside every line of a tag.
+#: The note of every line of a tag.
 ONCE_PER_TAG = "a row with several tags counts under each of them"
 
 
@@ -140,11 +140,11 @@ class _Sum:
 
 
 def chargeback(spent: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield a line for every cost centre and month, every tag and month, and one for all.
+    """Yield a line for every cost center and month, every tag and month, and a total.
 
-    A take belongs to the month (UTC) in which it was intended, and to the cost centre its row had
-    then; takes without one have a line of their own, whose name is empty. Every take after the
-    first of a row is a retake; what it cost is part of `charged`.
+    A take belongs to the month (UTC) and the cost center of its intent; takes without a cost center
+    have a line with an empty name. Every take after the first of a row is a retake; its cost is
+    part of `charged`.
     """
     centres: dict[tuple[str, str], _Sum] = {}
     tags: dict[tuple[str, str], _Sum] = {}
@@ -179,17 +179,16 @@ def _charged(
     }
 
 
-# Write what the ledger knows of a campaign, for spreadsheets and for programs.
+# Writes campaign data of the ledger for spreadsheets and programs.
 #
-# Nothing written holds a secret: of what was asked of the service no address or text of people is
-# told, and free text goes through the same filter as every log line. CSV and XLSX are safe to open,
-# JSON lines and Parquet exact; lines are written as they are read, but for Parquet, whose columns
-# are written whole.
+# An export has no secrets: it leaves out addresses and texts of requests, and redacts free text as
+# in every log line. CSV and XLSX are safe to open, JSON lines and Parquet are exact. Lines are
+# written as they are read, except for Parquet, which is written by column.
 
 
 What = Literal["rows", "takes", "events", "chargeback", "analysis"]
 
-#: The columns of each export, after `campaign`, which begins every line.
+#: The columns of each export after `campaign`, the first one.
 COLUMNS: dict[What, tuple[str, ...]] = {
     "rows": (
         "row", "line", "state", "reason", "since", "title", "operation", "captions", "enabled",
@@ -216,7 +215,7 @@ _LINES: dict[What, Callable[[Connection, int], Lines]] = {
     "analysis": lambda connection, campaign: analysis(made_lines(connection, campaign)),
 }
 _MOMENTS = ("at", "since")
-#: What people and services wrote.
+#: Free text of people and services.
 _FREE = ("reason", "words", "title", "notes", "review_note", "checks")
 
 
@@ -225,7 +224,7 @@ def export(
 ) -> int:
     """Write every line to `out` as it is read; return how many there were.
 
-    Raises ConfigurationError where the libraries for it are not installed.
+    Raise ConfigurationError if the libraries for the format are not installed.
     """
     if what == "analysis":
         check_extra("analysis", "pandas", use="the analysis of costs")
@@ -238,9 +237,9 @@ def export(
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that appears under its name once it is whole; raise BadInput where it cannot.
+    """Open a file that gets its name when it is complete; raise BadInput if that fails.
 
-    What is there and no file (a device, a pipe) is written to as it is, never replaced.
+    Write directly to an existing device or pipe, and never replace it.
     """
     unfinished: str | None = None
     if path.is_dir():
@@ -257,7 +256,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        # A file that others read, unlike one of ours: the user's own mask decides.
+        # Other people may read this file, so the user's umask decides.
         os.chmod(unfinished, 0o666 & ~_umask())
         os.replace(unfinished, path)
         unfinished = None
@@ -273,7 +272,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _told(campaign: str, columns: Iterable[str], lines: Lines) -> Iterator[dict[str, Any]]:
-    """Yield lines with the columns in order, moments as such, and no secret."""
+    """Yield lines with ordered columns, times as datetimes, and redacted text."""
     for line in lines:
         named = {"campaign": campaign, **line}
         yield {name: _value(name, named[name]) for name in columns}
@@ -297,7 +296,7 @@ def _umask() -> int:
 
 Format = Literal["csv", "xlsx", "parquet", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-#: Formats that are no text: they go to a file, not to a screen.
+#: Binary formats: they go to a file, not to a terminal.
 BINARY = frozenset({"xlsx", "parquet"})
 Lines = Iterable[Mapping[str, Any]]
 Write = Callable[[IO[bytes], Sequence[str], Lines], int]
@@ -316,7 +315,7 @@ _LISTS = {"captions", "tags"}
 
 
 def format_of(path: str | None) -> Format:
-    """Return the format that a file's name asks for: CSV, unless its suffix says another."""
+    """Return the format of a file name by its suffix; the default is CSV."""
     suffix = PurePath(path or "").suffix.lower().removeprefix(".")
     named: dict[str, Format] = {**{name: name for name in FORMATS}, "ndjson": "jsonl"}
     return named.get(suffix, "csv")
@@ -353,7 +352,7 @@ WRITE: dict[Format, Write] = {
 
 @contextmanager
 def _text(out: IO[bytes]) -> Iterator[IO[str]]:
-    """Write text into bytes that belong to somebody else: they are let go, not closed."""
+    """Write text into a caller's byte stream without closing it."""
     text = io.TextIOWrapper(cast("io.BufferedWriter", out), encoding="utf-8", newline="")
     try:
         yield text
@@ -379,7 +378,7 @@ def _type(name: str) -> pa.DataType:
 
 
 def _exact(value: object) -> object:
-    """Return what JSON has no word for: amounts as numbers, moments in ISO 8601."""
+    """Return values for JSON: amounts as numbers, times in ISO 8601."""
     if isinstance(value, datetime):
         return value.isoformat()
     assert isinstance(value, Decimal)

@@ -1,8 +1,8 @@
-"""Compare the ledger with what the service says, and set right what is free and certain.
+"""Compares the ledger with the service, and fixes what is free and certain.
 
-The service's list is read once; a video of ours that is not in it is asked for by its id, since
-absence from a list proves nothing. Every change is a guarded one of the ledger: what has moved on
-since it was read is left alone, and nothing is asked of the service for it.
+The list of the service is read once; a video that is missing from it is requested by its id, since
+a list proves nothing by itself. Every change of the ledger is guarded: a row that has changed since
+it was read is skipped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from callsheet.tasks.values.briefs import Brief
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What the ledger says of the campaigns that are compared, and what it knows in all."""
+    """The ledger's records of the compared campaigns, and all known keys."""
 
     rows: Sequence[tuple[Campaign, CampaignRow]]
     takes: Sequence[tuple[Campaign, CampaignRow, Take]]
@@ -68,10 +68,10 @@ async def reconcile(
     at_once: int = 8,
     failed: frozenset[str] = FAILED,
 ) -> Comparison:
-    """Return every difference of one campaign, or of all; raise ServiceError where it cannot ask.
+    """Return every difference of one campaign, or of all; raise ServiceError on failure.
 
-    `briefs` are those of sheets by campaign: keys are derived from them too, so that videos of a
-    ledger that was lost can be named.
+    `briefs` are the briefs of sheets by campaign: keys are derived from them too, to identify
+    videos of a lost ledger.
     """
     known = await ledger.read(partial(_known, campaign=campaign))
     listed = await _listed(service)
@@ -120,7 +120,7 @@ def _known(connection: Connection, campaign: Campaign | None) -> Known:
 
 
 async def _listed(service: VideoService) -> dict[str, Video] | None:
-    """Return every video the service lists; None where it has no list."""
+    """Return every video that the service lists; None if it has no list."""
     try:
         return {video.id: video async for video in service.list_videos()}
     except NotFound:
@@ -143,7 +143,7 @@ async def _statuses(
 
 
 async def _see(service: VideoService, take: Take, listed: Mapping[str, Video]) -> VideoStatus:
-    """Look at a take's video; a video that was not delivered is proved by an address for it."""
+    """Request the video of a take, and a download address if it was not delivered."""
     assert take.video_id is not None
     video = listed.get(take.video_id)
     try:
@@ -179,11 +179,11 @@ def names_of(differences: Iterable[Difference]) -> Counter[str]:
 async def apply_changes(
     ledger: Ledger, comparison: Comparison, *, sandbox: bool, clock: UnixClock
 ) -> Comparison:
-    """Carry out every change of a comparison; say of each whether it was.
+    """Apply every change of a comparison; record for each whether it was applied.
 
-    Raises, before anything is changed, Parked while a run is at work on one of the campaigns, and
-    SpendRefused where the service is a `sandbox` and they are not made with one, or the reverse:
-    what another service does not know is not gone.
+    Before any change, raise Parked if a run is active on one of the campaigns, and SpendRefused if
+    the service is a `sandbox` and the videos are real, or the reverse: a video that another service
+    does not know is not gone.
     """
     concerned = {one.campaign for one in comparison.differences if one.change}
     async with AsyncExitStack() as held:

@@ -44,20 +44,19 @@ from callsheet.tasks.store.pictures import Jpeg
 from callsheet.tasks.store.store import name_below
 from callsheet.tasks.values.briefs import CaptionFormat
 
-# Bring back what a look at the store found missing or damaged: free, since it is paid for.
+# Restores missing or damaged files of the store. This is free, because the videos are paid for.
 #
-# A video is fetched from the service by its take's video and put under its old name, but only when
-# it is the very video that was delivered: the same sha256. When the service gives another one by
-# now, nothing is put in place, and a person decides. A damaged file is not overwritten and not
-# removed: it is set aside under a name of its own first, since nobody knows whose work it is.
+# A file is downloaded from the service and stored under its old name only if it is the delivered
+# one, with the same sha256. If the service now has another file, nothing is replaced and a person
+# decides. A damaged file is first renamed, never overwritten or deleted, because it may be wanted.
 
 
-#: Digits of a damaged file's sha256 in the name it is set aside under.
+#: Digits of the sha256 in the new name of a damaged file.
 MARK = 12
 
 
 async def repair(audit: Audit, at: Context, places: Places) -> Audit:
-    """Bring back what can be, several files at a time; the rest says why it was left."""
+    """Restore files, several at a time; the others get a reason."""
     slots = asyncio.Semaphore(at.settings.at_once)
 
     async def mend(one: AuditedFile) -> AuditedFile:
@@ -80,7 +79,7 @@ async def _mend(one: AuditedFile, at: Context, places: Places) -> AuditedFile:
     except (VideoError, _Another) as error:
         return replace(one, left=str(error))
     except CallsheetError as error:
-        # The service or the store in trouble: nothing is known, and another time may do.
+        # The service or the store is in trouble: try again later.
         passing = isinstance(error, ServiceError | StoreError | StoreUnusable)
         permanent = isinstance(error, StoreError) and error.permanent
         verdict = one.verdict if permanent or not passing else "unknown"
@@ -88,11 +87,11 @@ async def _mend(one: AuditedFile, at: Context, places: Places) -> AuditedFile:
 
 
 class _Another(CallsheetError):
-    """The service gives another file than the one delivered; a person decides."""
+    """The service has another file than the delivered one; a person must decide."""
 
 
 async def _bring_back(one: AuditedFile, at: Context, places: Places) -> str:
-    """Fetch a file, see that it is the one delivered, put it in place; return what was done."""
+    """Download a file, verify that it is the delivered one, store it; return what was done."""
     name = _name(one, at)
     async with _fetched(one, at) as (source, sha256):
         if one.file is not None and sha256 != one.file.sha256:
@@ -113,7 +112,7 @@ async def _bring_back(one: AuditedFile, at: Context, places: Places) -> str:
 
 
 def _name(one: AuditedFile, at: Context) -> str:
-    """Return the name a file had in this store; raise StoreError where it was in another."""
+    """Return the name of a file in this store; raise StoreError if it is in another."""
     if one.file is None:
         return object_name(
             at.settings.names,
@@ -131,7 +130,7 @@ def _name(one: AuditedFile, at: Context) -> str:
 
 @asynccontextmanager
 async def _fetched(one: AuditedFile, at: Context) -> AsyncIterator[tuple[Path | bytes, str]]:
-    """Yield a file of the take as the service has it now, looked at, and its sha256."""
+    """Yield the current file of the take at the service, inspected, and its sha256."""
     video_id = one.take.video_id
     if video_id is None:
         raise _Another("the ledger does not know which video it is of")
@@ -155,13 +154,13 @@ async def _fetched(one: AuditedFile, at: Context) -> AsyncIterator[tuple[Path | 
 
 async def _set_aside(one: AuditedFile, file: Delivered, places: Places) -> str:
     inventory = places.of(file.uri)
-    # A quick look knows no digest; the name has to tell one content from another.
+    # A quick check has no digest; the name must distinguish contents.
     mark = (one.found or f"{await inventory.size(file.uri)}-bytes")[:MARK]
     return await inventory.set_aside(file.uri, f"damaged-{mark}")
 
 
 async def _record(one: AuditedFile, file: Delivered, words: str, at: Context) -> None:
-    """Write into the row's history what was done; captions that never were become a delivery."""
+    """Record the repair in the history of the row; new captions become a delivery."""
     what = partial(
         note,
         row=one.row,
@@ -178,12 +177,12 @@ async def _record(one: AuditedFile, file: Delivered, words: str, at: Context) ->
     )
 
 
-# Make pictures anew that are not beside their videos; with them, what older ledgers do not know
-# is found of the video. Reads the video from the store, and asks no service.
+# Makes missing pictures of videos, and fills in video data that older ledgers do not have. Reads
+# the video from the store; does not call the service.
 
 
 async def repair_pictures(audit: Audit, at: Context, places: Places) -> Audit:
-    """Make the pictures of bare videos, several at a time; return the audit with what was made."""
+    """Make missing pictures, several at a time; return the audit with the results."""
     slots = asyncio.Semaphore(at.settings.at_once)
 
     async def make(one: BareVideo) -> BareVideo:
@@ -197,7 +196,7 @@ async def repair_pictures(audit: Audit, at: Context, places: Places) -> Audit:
 async def _made(one: BareVideo, at: Context, places: Places) -> bool:
     name = name_below(at.store.address, one.file.uri)
     if name is None:
-        # It was delivered to another store, where nothing is written now.
+        # It was delivered to another store, which is not written to.
         return False
     try:
         async with places.of(one.file.uri).opened(one.file.uri, at.settings.spool) as path:
@@ -218,7 +217,7 @@ async def _made(one: BareVideo, at: Context, places: Places) -> bool:
 async def _kept(
     one: BareVideo, name: str, seen: Inspection, at: Context
 ) -> dict[PictureKind, StoredPicture]:
-    """Keep pictures beside a video; what is damaged is ours, and is replaced."""
+    """Store pictures next to a video; a damaged picture is replaced."""
     made: dict[PictureKind, Jpeg | None] = {"poster": seen.poster, "strip": seen.strip}
     for kind, jpeg in made.items():
         before = one.findings.pictures.get(kind)

@@ -25,12 +25,11 @@ from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import count, in_credits
 
-# Other takes of rows: what they would cost, on whose word, and carrying them without a sheet.
-#
-# The ledger has the frozen request of every row, so the sheet need not be there.
+# Retakes of rows: their price and approval. The ledger has the frozen request of every row, so the
+# sheet is not needed.
 
 
-#: What happens to the take before, for people, where anything happens to it.
+#: What happens to the earlier take, if anything.
 LEFT_BEHIND = {
     "stalled": "its video may still finish and be charged: its reserved credits stay reserved "
     "(`{cancel}` first releases it)",
@@ -40,10 +39,10 @@ LEFT_BEHIND = {
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """Another take of one row: its price, or the words with which it is refused.
+    """A retake of one row: its price, or why it is refused.
 
-    `earlier` is what the takes before it cost, and what is still set aside for them; `review` what
-    was said of them last.
+    `earlier` is the cost of the earlier takes, including reserved credits; `review` is their last
+    review.
     """
 
     row: CampaignRow
@@ -54,22 +53,21 @@ class Offer:
 
     @property
     def words(self) -> str | None:
-        """What stands beside it for people: why not, what becomes of the take before, and what was
-        said of that."""
+        """The note of a row: the refusal, what happens to the earlier take, and its review."""
         said = self.review.words if self.review else None
         return self.refusal or "; ".join(filter(None, (said, self.left_behind))) or None
 
     @property
     def left_behind(self) -> str | None:
-        """What becomes of the take before it, where that is not over."""
+        """What happens to the earlier take, if that has not ended."""
         words = LEFT_BEHIND.get(self.row.state)
         return words and words.format(cancel=suggest("cancel", self.row.campaign, self.row.row))
 
 
 async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -> list[Offer]:
-    """Ask the service what another take of each row costs; write nothing.
+    """Ask the service for the price of a retake of each row; write nothing.
 
-    Raises ConfigurationError or Parked when the service cannot be asked.
+    Raise ConfigurationError or Parked if the service cannot be asked.
     """
     spent = await at.ledger.read(partial(figures_of, campaign_id=campaign.id))
     said = await at.ledger.read(partial(last_reviews, campaign_id=campaign.id))
@@ -88,7 +86,7 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
 
 
 def plan_of(campaign: Campaign, found: Sequence[Offer], budget: Decimal | None) -> Plan:
-    """Return the offers that are not refused as a plan, to be held against the budget."""
+    """Return the offers that are not refused as a plan, to check against the budget."""
     lines = (
         PlanLine(
             row=offer.row.row,
@@ -120,8 +118,8 @@ async def approve_offers(
 
     `run` is the id of a flow run.
 
-    Raises SpendRefused when a row moved on, or the campaign was cancelled, since it was priced,
-    and where the flow run has approved before.
+    Raise SpendRefused if a row has changed or the campaign was cancelled since the offer, or if the
+    flow run has already approved.
     """
     wanted = [Quoted(offer.row, offer.price) for offer in found if not offer.refusal]
     asked = plan_of(campaign, found, budget).approved(by)
@@ -147,10 +145,10 @@ def approve_wanted(
     even_kept: bool = False,
     run: str | None = None,
 ) -> None:
-    """Approve another take of every row at its price, in one transaction, or none of them.
+    """Approve a retake of every row at its price in one transaction, or of none.
 
-    Raises MovedOn for a row that moved on or, without `even_kept`, is kept; SpendRefused where
-    the campaign was cancelled, or the flow run of the id `run` has approved before.
+    Raise MovedOn for a row that has changed or, without `even_kept`, is kept; SpendRefused if the
+    campaign was cancelled, or the flow run `run` has already approved.
     """
     check_wanted(connection, campaign)
     if run is not None:
@@ -168,27 +166,27 @@ def approve_wanted(
 
 
 def count_videos(number: int) -> str:
-    """Say how many other takes are wanted."""
+    """Return the number of retakes in words."""
     return count(number, "more video")
 
 
-# What a flow run has approved, so that it approves nothing more however often it begins anew.
+# Approvals of a flow run, so that a restarted run does not approve again.
 #
-# Prefect begins a run anew after a crash, a pause, or a moment that was waited for, and its count
-# of that leaves out what was resumed. So the ledger notes with an approval which run it was.
+# Prefect restarts a run after a crash, a pause or a scheduled wait, and its run count leaves out
+# resumed runs. So the ledger records the flow run with the approval.
 
 
 ACT = "approve"
 
 
 async def has_approved(ledger: Ledger, campaign: Campaign, *, run: str) -> bool:
-    """Whether a flow run, by its id, has approved what it was started for."""
+    """Return whether a flow run has already approved its rows."""
     query = partial(has_acted, act=ACT, by=_name(run), campaign=campaign.name)
     return await ledger.read(query)
 
 
 async def begun_rows(ledger: Ledger, campaign: Campaign) -> list[str]:
-    """Return the rows of a campaign that are approved or under way, in sheet order."""
+    """Return the rows of a campaign that are approved or in progress, in sheet order."""
     found = await ledger.read(partial(rows_of, campaign_id=campaign.id))
     return [row.row for row in found if row.state in UNDER_WAY | {"approved"}]
 
@@ -196,10 +194,10 @@ async def begun_rows(ledger: Ledger, campaign: Campaign) -> list[str]:
 def approve_once(
     connection: Connection, campaign: Campaign, *, run: str, rows: int, words: str, at: float
 ) -> None:
-    """Note that a flow run approves so many rows; raise SpendRefused where it has approved before.
+    """Record the approval of a flow run; raise SpendRefused if it has already approved.
 
-    In the transaction of the approval, once it has the campaign: another process of the same run
-    waits for its end.
+    Call this in the transaction of the approval, after locking the campaign, so that another
+    process of the same run waits.
     """
     by = _name(run)
     if has_acted(connection, act=ACT, by=by, campaign=campaign.name):

@@ -1,4 +1,4 @@
-"""Deciding on videos from outside the ledger's rooms: by the names of rows, and by what they match.
+"""Reviews of videos by row names, ids or selections.
 
 Each function is one change for `Ledger.write`.
 """
@@ -33,10 +33,9 @@ def review_row(
     at: float,
     instead_of: Verdict | None = None,
 ) -> Review | None:
-    """Decide on a take of a row by their names, without a number on its newest video; return the
-    verdict that stands.
+    """Review a take of a row, by default its newest video; return the stored verdict.
 
-    Raises ReviewStands where another verdict stands, BadInput where there is no such video.
+    Raise ReviewStands if there is a different verdict, BadInput if there is no such video.
     """
     found = video_of_take(connection, campaign_id=campaign.id, row=row, take=take)
     if found is None:
@@ -71,7 +70,7 @@ def review_rows(
     by: str,
     at: float,
 ) -> Reviewed:
-    """Decide on the videos of some rows by their ids; what is decided on already stays."""
+    """Review the videos of rows by their ids; existing reviews stay."""
     videos = [video for page in pages_of(names) for video in _videos_of(connection, campaign, page)]
     return _decide(connection, campaign, videos, verdict, reason, note, by=by, at=at)
 
@@ -87,7 +86,7 @@ def review_matching(
     by: str,
     at: float,
 ) -> Reviewed:
-    """Decide on the videos of all rows that match now; what is decided on already stays."""
+    """Review the videos of all matching rows; existing reviews stay."""
     videos = videos_shown(connection, campaign.id, which)
     return _decide(connection, campaign, videos, verdict, reason, note, by=by, at=at)
 

@@ -34,33 +34,33 @@ from callsheet.tasks.store.store import Inventory, Listed
 from callsheet.tasks.values.briefs import CaptionFormat
 from callsheet.tasks.values.locations import is_object
 
-# Is every delivery of the ledger still in the store, and intact?
+# Checks that every delivery of the ledger is still in the store and intact. Reads only.
 #
-# Reads only. A file is intact when it has the size and sha256 that were verified at its delivery;
-# where its bytes are at hand, a picture of the video is decoded again and captions are parsed.
+# A file is intact if it has the size and sha256 of its delivery. If its bytes are read, a frame of
+# the video is decoded again and captions are parsed.
 
 
-#: `missing` is gone, `changed` has other bytes, `unplayable` has the right ones and is no video;
-#: `wanting` was never delivered though the row asks for it; `unknown` could not be looked at.
+#: `missing` is gone, `changed` has other bytes, `unplayable` has the right bytes and is no video;
+#: `wanting` was never delivered although the row asks for it; `unknown` could not be checked.
 Verdict = Literal["intact", "missing", "changed", "unplayable", "wanting", "unknown"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-#: The pictures that a video has beside it, by the setting `pictures`.
+#: The pictures next to a video, by the setting `pictures`.
 WANTED: Mapping[Wanted, tuple[PictureKind, ...]] = {
     "yes": ("poster", "strip"),
     "full": ("poster", "strip"),
     "poster": ("poster",),
     "no": (),
 }
-#: Files of ours in a campaign's folder that are no deliveries.
+#: Callsheet's other files in the folder of a campaign.
 OURS = ("manifest.json", "status.csv")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditedFile:
-    """One file that should be in the store, and what was found.
+    """One file that should be in the store, and the result of the check.
 
-    `file` is what was delivered (None for captions that never were); `found` the sha256 of what
-    has its name now; `repaired` says what a repair did, `left` why it did nothing.
+    `file` is the delivery (None for captions that were never delivered); `found` is the sha256 of
+    the current file; `repaired` says what a repair did, `left` why it did nothing.
     """
 
     row: CampaignRow
@@ -75,13 +75,13 @@ class AuditedFile:
 
     @property
     def sound(self) -> bool:
-        """Whether nobody needs to do anything about it."""
+        """Whether the file needs no action."""
         return self.verdict == "intact" or self.repaired is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BareVideo:
-    """A video that was delivered, and that lacks a picture; `made` once a repair made it anew."""
+    """A delivered video without a picture; `made` is set once a repair has made it."""
 
     row: CampaignRow
     take: Take
@@ -92,23 +92,23 @@ class BareVideo:
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """What a look at a campaign's deliveries found; `extra` are files nobody delivered."""
+    """The result of checking the deliveries of a campaign; `extra` are other files."""
 
     campaign: str
     files: Sequence[AuditedFile]
     extra: Sequence[Listed] = ()
-    #: Videos whose pictures are not beside them. That is nothing wrong: they can be made again.
+    #: Videos without pictures. This is not an error: pictures can be made again.
     bare: Sequence[BareVideo] = ()
 
     @property
     def exit_status(self) -> int:
-        """0 all intact, 3 something is wrong, 5 something could not be looked at."""
+        """0 if all files are intact, 3 if some are not, 5 if some could not be checked."""
         if any(one.verdict == "unknown" and not one.sound for one in self.files):
             return 5
         return 0 if all(one.sound for one in self.files) else 3
 
     def counts(self) -> dict[str, int]:
-        """Return how many files there are, by verdict as it was found, and how many repaired."""
+        """Return the number of files by result, and how many were repaired."""
         found = {verdict: sum(one.verdict == verdict for one in self.files) for verdict in VERDICTS}
         return {
             "total": len(self.files),
@@ -147,7 +147,7 @@ def audit_document(audit: Audit, *, quick: bool) -> dict[str, Any]:
 
 
 class Places:
-    """The inventories of every place that deliveries are in, opened when first needed."""
+    """The inventories of every store with deliveries, opened when first needed."""
 
     def __init__(self) -> None:
         self._open: dict[str, Inventory] = {}
@@ -180,10 +180,10 @@ async def verify(
     quick: bool = False,
     pictures: Wanted = "no",
 ) -> Audit:
-    """Look at every file of the chosen rows' takes, `at_once` at a time.
+    """Check every file of the takes of the selected rows, `at_once` at a time.
 
-    `quick` compares sizes only. What lies below the campaign's folder in `store` and is no
-    delivery is listed, and left alone. Videos without the `pictures` that are wanted are named.
+    `quick` compares sizes only. Other files below the folder of the campaign in `store` are listed
+    and not touched. Videos without the wanted `pictures` are listed too.
     """
     expected, known = await _expected(ledger, campaign, chosen)
     slots = asyncio.Semaphore(at_once)
@@ -197,7 +197,7 @@ async def verify(
     try:
         there = await places.of(folder).below(folder)
     except StoreError:
-        # A store that can be read but not listed; each file was asked for by its name.
+        # The store can be read but not listed; each file was requested by name.
         there = []
     findings = await ledger.read(partial(findings_of, campaign_id=campaign.id))
     beside = {picture.uri for one in findings.values() for picture in one.pictures.values()}
@@ -213,7 +213,7 @@ def _bare(
     there: Iterable[Listed],
     wanted: Collection[PictureKind],
 ) -> Iterator[BareVideo]:
-    """Yield videos that lack a picture, or have another file where it was."""
+    """Yield videos without a picture, or with another file in its place."""
     listed = {file.uri: file.bytes for file in there}
     for one in expected:
         if one.kind != "mp4" or one.file is None:
@@ -229,7 +229,7 @@ def _bare(
 async def _expected(
     ledger: Ledger, campaign: Campaign, chosen: Selection
 ) -> tuple[list[AuditedFile], set[str]]:
-    """Return what should be in the store, and the addresses of all that was delivered there."""
+    """Return the files that should be in the store, and the addresses of all deliveries."""
     rows = {row.id: row for row in await ledger.read(partial(rows_of, campaign_id=campaign.id))}
     takes = await ledger.read(partial(takes_of, campaign_id=campaign.id))
     files = await ledger.read(partial(deliveries_of, campaign_id=campaign.id))
@@ -269,7 +269,7 @@ async def _audited(one: AuditedFile, places: Places, spool: Path, *, quick: bool
 async def _judge(
     file: Delivered, places: Places, spool: Path, *, quick: bool
 ) -> tuple[Verdict, str, str | None]:
-    """Return the verdict on a file, why, and the sha256 of what is there where it was read."""
+    """Return the result for a file, the reason, and its sha256 if it was read."""
     inventory = places.of(file.uri)
     size = await inventory.size(file.uri)
     if size is None:
@@ -306,14 +306,14 @@ def _read(file: Delivered, path: Path) -> tuple[Verdict, str, str]:
     return "intact", "", there.sha256
 
 
-# Pictures of videos for whoever looks at them: those in the store, or made now of the video.
+# Pictures of videos: from the store, or made now.
 #
-# What is made now is kept in a folder of this machine, by the video's sha256: it may be deleted.
+# New pictures are cached in a local folder by the sha256 of the video; you may delete it.
 
 
-#: A strip of fewer different pictures shows little of a video.
+#: Minimum number of different frames in a useful strip.
 ENOUGH = 5
-#: A video on this machine of so few bytes is decoded at once to show a better picture.
+#: A local video of at most this many bytes is decoded immediately for a better picture.
 SMALL = 3_000_000
 
 
@@ -325,7 +325,7 @@ class Pictures:
         self._one_at_a_time = asyncio.Semaphore(1)
 
     def in_store(self, take: TakeVideo, kind: PictureKind) -> str | None:
-        """Return where in the store a picture is that nothing better can be made of."""
+        """Return the location of a stored picture that cannot be improved."""
         stored, video = take.findings.pictures.get(kind), take.files.get("mp4")
         if stored is None or video is None:
             return None
@@ -336,7 +336,7 @@ class Pictures:
         return stored.uri if kind == "poster" and dear else None
 
     async def find(self, take: TakeVideo, kind: PictureKind) -> bytes | None:
-        """Return a picture, made now where there is none that shows enough; None without one."""
+        """Return a picture, made now if there is no useful one; None if it cannot be made."""
         if (uri := self.in_store(take, kind)) and (data := await self._read(uri)):
             return data
         video, stored = take.files.get("mp4"), take.findings.pictures.get(kind)
