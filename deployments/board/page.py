@@ -74,7 +74,7 @@ def _day(at: float | None) -> str:
     if at is None:
         return "–"
     when = datetime.fromtimestamp(at, UTC)
-    element = '<time datetime="{}">{}</time>'
+    element = '<time datetime="{}" data-day>{}</time>'
     return Markup(element).format(f"{when:%Y-%m-%dT%H:%M:%SZ}", f"{when:%-d %b %Y %H:%M} UTC")
 
 

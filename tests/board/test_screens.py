@@ -477,3 +477,44 @@ async def test_the_stream_sends_the_page_once_and_then_what_changed_of_its_rows(
     assert "quoted" in second
     assert 'hx-target="#progress"' in again
     assert "Show 2 more rows" in again
+
+
+async def test_the_figures_of_a_live_page_arrive_together(open_board: OpenBoard) -> None:
+    """The sentence, the tab's title, the tiles and the filters come in one message."""
+    stage = await Stage.set(open_board.ledger, *map(brief, "abc"))
+    browser = await open_board.form("viewer")
+    page = await browser.get("/c/spring")
+    (address,) = re.findall(r'hx-sse:connect="([^"]+)"', page.text)
+
+    async with browser.stream("GET", address.replace("&amp;", "&")) as answer:
+        stream = Stream(answer)
+        await stream.until('hx-target="#progress"')
+        await stage.delivered("a")
+        while True:
+            _, text = await stream.next()
+            if "1 of 3 delivered" in text or ">1 <small>of 3<" in text:
+                break
+
+    for part in ("progress", "stats", "chips"):
+        assert f'hx-target="#{part}"' in text
+    assert "1 of 3 delivered" in text
+    assert 'data-title="1 of 3' in text
+    assert ">1 <small>of 3<" in text
+
+
+async def test_a_row_shows_its_script_as_text(open_board: OpenBoard) -> None:
+    script = [
+        {"narration": "Pour the tea.", "seconds": 4},
+        {"narration": "Drink it.", "seconds": 3},
+    ]
+    wanted = Brief(row="a", request={"title": "Tea", "script": script, "captions": ["srt", "vtt"]})
+    await Stage.set(open_board.ledger, wanted)
+    browser = await open_board.form("viewer")
+
+    page = await browser.get("/c/spring/rows/a")
+
+    facts = page.text.partition('aria-label="The row"')[2]
+    assert "Pour the tea." in facts
+    assert "srt, vtt" in facts
+    for sign in ("[{", "&#39;", "{&"):
+        assert sign not in facts.partition("</dl>")[0]

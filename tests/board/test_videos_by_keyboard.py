@@ -170,3 +170,23 @@ async def _counted(stage: Stage) -> Counts:
 
 async def _open_row(page: Page) -> str | None:
     return await page.locator("#videos > [aria-current]").get_attribute("data-row")
+
+
+async def test_a_note_survives_a_look_at_another_video(
+    open_board: OpenBoard, chromium: Browser
+) -> None:
+    files = stored(open_board.board.settings.store)
+    await with_videos(open_board.ledger, 3, files=files)
+    page = await (await open_board.logged_in(chromium, "reviewer")).new_page()
+    await page.goto(PAGE)
+    note = page.get_by_role("textbox", name="Note")
+    await note.fill("darker, please")
+
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("j")
+    await expect(page.locator("#about")).to_have_attribute("data-row", "row-2")
+    await expect(note).to_have_value("")
+    await page.keyboard.press("k")
+
+    await expect(page.locator("#about")).to_have_attribute("data-row", "row-1")
+    await expect(note).to_have_value("darker, please")

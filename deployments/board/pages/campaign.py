@@ -7,11 +7,12 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, get_args
 
 from fastapi import APIRouter, Request
+from sqlalchemy import Connection
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer
@@ -23,12 +24,13 @@ from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
 from callsheet.deployments.board.services.rows import carry_on, see_runs
 from callsheet.tasks.aftercare.export import Format, What, export
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
+from callsheet.tasks.ledger.campaigns import Campaign, Tally, find_campaign, last_event, tally_of
 from callsheet.tasks.ledger.gauges import KINDS, keep_rates
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.plans import KeptPlan, plans_of
 from callsheet.tasks.ledger.row_pages import (
     MOST,
+    Counts,
     ShownRow,
     count_shown,
     counts_of,
@@ -36,7 +38,7 @@ from callsheet.tasks.ledger.row_pages import (
     shown_rows,
 )
 from callsheet.tasks.ledger.row_selection import RowFilter
-from callsheet.tasks.ledger.values import NEEDS_PERSON, State
+from callsheet.tasks.ledger.values import NEEDS_PERSON, STATES, State
 
 # `/c/C`: a campaign as it is this moment, row by row, and the stream that keeps the page true.
 #
@@ -53,7 +55,7 @@ LOOK = 0.6
 IDLE, STIRRED = 25, 5
 #: A stream is ended after so many looks, and asked for again by whoever may still look.
 LASTS = 1000
-#: The status line, which is read aloud, is written anew after so many looks, or when all is done.
+#: The sentence for screen readers changes after so many looks, or when all is done.
 ALOUD = 8
 
 
@@ -104,11 +106,8 @@ async def _told(
     board: Board, person: Person, campaign: Campaign, view: RowView, shown: int
 ) -> dict[str, Any]:
     """Return what the parts of a page that shows so many rows are filled with, but for these."""
-    match = partial(count_shown, campaign_id=campaign.id, which=view.which)
-    tally = await board.read(partial(tally_of, campaign=campaign))
-    counts = await board.read(partial(counts_of, campaign_id=campaign.id))
     runs = await see_runs(board, person, campaign.name, limit=1)
-    matching = tally.total if view.which.is_empty else await board.read(match)
+    tally, counts, matching = await board.read(partial(_figures, campaign=campaign, view=view))
     # Rows that came since, and would be on the first page if that were asked for now.
     came = 0 if view.asked.after else min(matching, view.asked.limit) - shown
     return {
@@ -126,11 +125,26 @@ async def _told(
     }
 
 
+def _figures(
+    connection: Connection, campaign: Campaign, view: RowView
+) -> tuple[Tally, Counts, int]:
+    """Return every figure of a page from one read, so that no two of them can disagree."""
+    tally = tally_of(connection, campaign)
+    counts = counts_of(connection, campaign.id)
+    # On PostgreSQL a row can move between two queries: take the states from one of them.
+    states = {state: tally.rows[state] for state in STATES if tally.rows.get(state)}
+    matching = tally.total
+    if not view.which.is_empty:
+        matching = count_shown(connection, campaign.id, view.which)
+    return tally, replace(counts, total=tally.total, states=states), matching
+
+
 #: The words of a moment, which differ from look to look.
 _AGO = re.compile(r"(?<= data-ago )[^<]*")
 #: Templates of the parts of the page that change, each with an element of its id.
 PARTS: Mapping[str, str] = {
     "run": "_live_run.html",
+    "progress": "_live_progress.html",
     "stats": "_live_stats.html",
     "chips": "_live_chips.html",
     "scope": "_live_scope.html",
@@ -162,7 +176,7 @@ class _Sent:
                 stirred, aloud = stirred - 1, aloud + 1
                 now = await self._now()
                 spoken = aloud >= ALOUD or not stirred
-                changed = self._differing(now if spoken else _without_status(now))
+                changed = self._differing(now if spoken else _without_spoken(now))
                 if changed:
                     idle, aloud = 0, 0 if spoken else aloud
                     yield _message(event, changed)
@@ -184,7 +198,7 @@ class _Sent:
             return filled(self.request, template, self.person, **told, **more)
 
         found = {name: show(template) for name, template in PARTS.items()}
-        found["progress"] = show("_live_progress.html")
+        found["spoken"] = show("_live_spoken.html")
         read = partial(rows_by_id, campaign_id=self.campaign.id, numbers=self.numbers)
         rows = await self.board.read(read)
         for row in rows.values():
@@ -200,8 +214,8 @@ class _Sent:
         return changed
 
 
-def _without_status(now: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in now.items() if name != "progress"}
+def _without_spoken(now: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in now.items() if name != "spoken"}
 
 
 def _message(number: int, parts: Mapping[str, str]) -> str:

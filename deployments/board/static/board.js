@@ -17,8 +17,14 @@
     const words = ago((Date.now() - Date.parse(time.dateTime)) / 1000);
     if (words && time.textContent !== words) time.textContent = words;
   });
-  const local = () => all("time:not([title])").forEach((time) => {
-    time.title = `${new Date(time.dateTime).toLocaleString()} (${time.dateTime})`;
+  // Times in the zone of the browser; without scripts they stay in UTC, and say so.
+  const local = () => all("time[datetime]").forEach((time) => {
+    const when = new Date(time.dateTime);
+    const words = when.toLocaleString([], { dateStyle: "medium", timeStyle: "long" });
+    if (time.title !== words) time.title = words;
+    if (!("day" in time.dataset)) return;
+    const day = when.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+    if (time.textContent !== day) time.textContent = day;
   });
 
   // The stream of a page: said to be cut as soon as it is, and never by a spinner.

@@ -28,6 +28,7 @@
   /** Open a video: at once its poster, a moment later what there is to know of it. */
   function choose(card, { focus = true, at = null, play = false } = {}) {
     if (!card) return;
+    keepDraft();
     for (const one of list.querySelectorAll("[aria-current]")) one.removeAttribute("aria-current");
     card.setAttribute("aria-current", "true");
     reach(card);
@@ -40,6 +41,21 @@
     window.clearTimeout(waiting);
     loading.abort();
     waiting = window.setTimeout(() => details(linkOf(card).href), play ? 0 : DETAILS_MS);
+  }
+
+  /** Notes that are written and not saved, by row: opening another video loses none of them. */
+  const drafts = new Map();
+  function keepDraft() {
+    const note = document.getElementById("note");
+    const row = document.getElementById("about")?.dataset.row;
+    if (!note || !row) return;
+    if (note.value !== note.defaultValue) drafts.set(row, note.value);
+    else drafts.delete(row);
+  }
+  function restoreDraft() {
+    const note = document.getElementById("note");
+    const draft = drafts.get(document.getElementById("about")?.dataset.row);
+    if (note && draft !== undefined && note !== document.activeElement) note.value = draft;
   }
 
   /** Until more of a video is known: its title, its verdict, and a form and a note that are its own. */
@@ -56,7 +72,10 @@
     const { verdict, reason, note } = lastOf(card);
     form.action = own.action;
     for (const name of ["take", "standing"]) form.elements[name].value = own.elements[name].value;
-    form.querySelector("textarea").value = note;
+    const field = form.querySelector("textarea");
+    field.defaultValue = note;
+    field.value = note;
+    restoreDraft();
     for (const button of form.querySelectorAll("button[aria-pressed]")) {
       const is = button.value === (button.name === "reason" ? reason : verdict);
       button.setAttribute("aria-pressed", String(is));
@@ -97,7 +116,9 @@
       const fresh = parse(await answer.text());
       if (signal.aborted) return;
       stage(fresh.getElementById("stage"));
+      keepDraft();
       put(fresh, "about");
+      restoreDraft();
       cues();
       history.replaceState(null, "", address.split("#")[0]);
     } catch (error) {
