@@ -167,7 +167,7 @@ def _canary(table: Table, findings: Findings) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundColumn:
-    """A column under its canonical name, and in how many rows it has a value."""
+    """A column as its header names it, and in how many rows it has a value."""
 
     name: str
     filled: int
@@ -205,7 +205,8 @@ def find_sheet_in(
     try:
         table = read_table(content, options, findings)
         rows = len(table.rows)
-        filled = Counter(column for row in table.rows for column in row.cells)
+        # By header, so that a column counts once, and also where its name is not known.
+        filled = Counter(header for row in table.rows for header, text in row.texts if text.strip())
         named = dict.fromkeys([*table.columns, *filled])
         columns = tuple(FoundColumn(name=one, filled=filled[one]) for one in named)
         sheet = sheet_of(table, findings, content, options=options, folder=folder, address=address)

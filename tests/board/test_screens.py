@@ -15,6 +15,7 @@ import pytest
 from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
 from callsheet.tasks.ledger.plans import begin_plan, find_plan, finish_plan, void_plan
 from callsheet.tasks.ledger.reviews import review
+from callsheet.tasks.ledger.runs import ask_run
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.values.briefs import Brief
 from tests.board.conftest import OpenBoard
@@ -327,7 +328,7 @@ async def test_the_report_adds_up_and_is_taken_home(open_board: OpenBoard) -> No
     file = await browser.get("/c/spring/report/rows.csv")
     none = await browser.get("/c/spring/report/secrets.csv")
 
-    assert '<td class="num">50 %</td>' in page.text
+    assert '<td class="num" data-label="Keep rate">50 %</td>' in page.text
     assert file.headers["content-disposition"] == 'attachment; filename="spring-rows.csv"'
     assert len(file.text.splitlines()) == 5
     assert none.status_code == 404
@@ -492,14 +493,14 @@ async def test_the_figures_of_a_live_page_arrive_together(open_board: OpenBoard)
         await stage.delivered("a")
         while True:
             _, text = await stream.next()
-            if "1 of 3 delivered" in text or ">1 <small>of 3<" in text:
+            if "1 of 3 delivered" in text or ">1 <small>of 3 rows<" in text:
                 break
 
     for part in ("progress", "stats", "chips"):
         assert f'hx-target="#{part}"' in text
     assert "1 of 3 delivered" in text
     assert 'data-title="1 of 3' in text
-    assert ">1 <small>of 3<" in text
+    assert ">1 <small>of 3 rows<" in text
 
 
 async def test_a_row_shows_its_script_as_text(open_board: OpenBoard) -> None:
@@ -518,3 +519,40 @@ async def test_a_row_shows_its_script_as_text(open_board: OpenBoard) -> None:
     assert "srt, vtt" in facts
     for sign in ("[{", "&#39;", "{&"):
         assert sign not in facts.partition("</dl>")[0]
+
+
+async def test_columns_count_once_and_by_their_own_headers(open_board: OpenBoard) -> None:
+    text = "Video number,Script,Format\na,Hello,9:16\nb,Hello there,9:16\nc,,9:16\n"
+
+    answer = await open_board.admin.post("/api/v1/sheets", json={"name": "s.csv", "text": text})
+
+    columns = {one["name"]: one["filled"] for one in answer.json()["columns"]}
+    assert columns == {"Video number": 3, "Script": 2, "Format": 3}
+
+
+async def test_cancel_the_rest_is_not_in_the_bar_of_the_selected_rows(
+    open_board: OpenBoard,
+) -> None:
+    await Stage.set(open_board.ledger, *map(brief, "ab"))
+    browser = await open_board.form("approver")
+
+    page = await browser.get("/c/spring?q=a")
+
+    before, _, bar = page.text.partition('id="scope"')
+    assert "Cancel the rest" in before
+    assert "Cancels every row that is not finished: 2 rows." in before
+    assert "Cancel the rest" not in bar
+    assert "Retake" in bar
+
+
+async def test_a_run_is_running_as_soon_as_a_row_is_under_way(open_board: OpenBoard) -> None:
+    await in_every_state(open_board)
+    await a_plan(open_board, "p", 5)
+    ask = partial(ask_run, run_id="run", plan_id="p", campaign="spring", by="Ann", at=1.0)
+    await open_board.ledger.write(ask)
+
+    page = await (await open_board.form("viewer")).get("/c/spring")
+
+    line = page.text.partition('class="run-line"')[2].partition("</p>")[0]
+    assert "running" in line
+    assert "starting" not in line

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from playwright.async_api import Browser, Route, expect
+import io
+
+import openpyxl
+from playwright.async_api import Browser, FilePayload, Route, expect
 
 from tests.board.conftest import OpenBoard
 from tests.board.looking import barriers, picture, watched
@@ -16,6 +19,18 @@ PAGES = (
 )  # fmt: skip
 #: Where every colour is seen, which the dark look has of its own.
 COLOURFUL = ("/c/spring", "/c/spring/attention", "/c/spring/rows/failed", "/new")
+#: How many problems have a cell's label that covers its message.
+OVERPRINTED = """[...document.querySelectorAll(".problems li")].filter((one) => {
+  const words = one.lastElementChild.getBoundingClientRect();
+  return [one.firstElementChild, ...one.firstElementChild.children].some((label) => {
+    const box = label.getBoundingClientRect();
+    return box.right > words.left && box.left < words.right
+      && box.bottom > words.top && box.top < words.bottom;
+  });
+}).length"""
+#: Tables of which a part is out of sight.
+CUT_OFF = """[...document.querySelectorAll(".scroll")]
+  .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText)"""
 WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -108,3 +123,46 @@ async def test_keys_move_and_select_and_never_spend(
     await expect(page.get_by_role("searchbox", name="Find")).to_have_value("jx?")
 
     assert set(asked) <= {"GET"}
+
+
+async def test_problems_of_a_workbook_never_overprint(
+    open_board: OpenBoard, chromium: Browser
+) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "A worksheet with a long name"
+    sheet.append(["id", "script", "aspect_ratio", "duration_seconds"])
+    sheet.append(["a", "Hello", "9:17", "long"])
+    content = io.BytesIO()
+    book.save(content)
+    page = await (await open_board.logged_in(chromium, "approver")).new_page()
+    for width in (1280, 390):
+        await page.set_viewport_size({"width": width, "height": 900})
+        await page.goto("/new")
+        file: FilePayload = {"name": "s.xlsx", "mimeType": "", "buffer": content.getvalue()}
+        await page.get_by_label("Sheet", exact=True).set_input_files(file)
+        await page.get_by_role("button", name="Check").click()
+        await expect(page.get_by_role("region", name="Problems")).to_be_visible()
+        assert await page.evaluate(OVERPRINTED) == 0, width
+
+
+async def test_the_report_fits_a_phone_and_times_are_in_the_zone_of_the_browser(
+    open_board: OpenBoard, chromium: Browser
+) -> None:
+    await in_every_state(open_board)
+    context = await open_board.logged_in(
+        chromium,
+        "admin",
+        viewport={"width": 390, "height": 800},
+        timezone_id="Asia/Tokyo",
+        locale="en-US",
+    )
+    page = await context.new_page()
+
+    await page.goto("/c/spring/report")
+    assert await page.evaluate(CUT_OFF) == []
+    await page.goto("/c/spring")
+
+    shown = await page.locator("time").first.get_attribute("title")
+    assert shown is not None
+    assert "GMT+9" in shown

@@ -38,6 +38,7 @@ from callsheet.tasks.ledger.row_pages import (
     shown_rows,
 )
 from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.runs import BoardRun
 from callsheet.tasks.ledger.values import NEEDS_PERSON, STATES, State
 
 # `/c/C`: a campaign as it is this moment, row by row, and the stream that keeps the page true.
@@ -166,12 +167,13 @@ class _Sent:
     async def messages(self) -> AsyncIterator[str]:
         """Yield server-sent events until nobody listens."""
         # The page may be of a moment before this one: what it has is made good by sending all.
-        event = before = await self._last()
+        event, _ = seen = await self._last()
+        before = seen
         stirred, idle, aloud = STIRRED, 0, ALOUD
         yield "retry: 1000\n\n"
         for _ in range(LASTS):
-            if event != before:
-                before, stirred = event, STIRRED
+            if seen != before:
+                before, stirred = seen, STIRRED
             if stirred:
                 stirred, aloud = stirred - 1, aloud + 1
                 now = await self._now()
@@ -185,10 +187,15 @@ class _Sent:
                 idle, stirred = 0, max(stirred, 1)
                 yield ": here\n\n"
             await asyncio.sleep(LOOK)
-            event = await self._last()
+            event, _ = seen = await self._last()
 
-    async def _last(self) -> int:
-        return await self.board.read(partial(last_event, campaign_id=self.campaign.id))
+    async def _last(self) -> tuple[int, BoardRun | None]:
+        """Return the newest event and the newest run: a run starts and ends without an event."""
+        event = await self.board.read(partial(last_event, campaign_id=self.campaign.id))
+        runs = await see_runs(self.board, self.person, self.campaign.name, limit=1)
+        run = runs[0] if runs else None
+        # A lease is renewed all the time, and no page shows it.
+        return event, run and replace(run, place=None, leased_until=None, token=0)
 
     async def _now(self) -> dict[str, str]:
         """Return every part of the page as it is now, by the id of its element."""

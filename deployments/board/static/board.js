@@ -122,6 +122,8 @@
       many.checked = chosen.length > 0 && chosen.length === boxes.length;
       many.indeterminate = chosen.length > 0 && chosen.length < boxes.length;
     }
+    // The bar covers rows only while some are selected.
+    said.closest(".acts").classList.toggle("is-idle", chosen.length === 0);
     said.textContent = chosen.length
       ? `${chosen.length} of ${said.dataset.of} selected`
       : said.dataset.selectBar;
