@@ -81,8 +81,9 @@ async def _hold(
     inbox: Inbox, settings: Settings, night: Night, *, clock: UnixClock, **sweeping: Any
 ) -> NightReport:
     # Imported only if there is a notice to send: Apprise is slow to import.
-    from callsheet.tasks.notices import ping, tell
+    from callsheet.tasks.notices import ping, tell, with_stored
 
+    inbox = with_stored(inbox, settings.home)
     await ping(inbox, "start")
     try:
         report = await sweep(

@@ -27,7 +27,15 @@ from callsheet.deployments.board.board import Beside, Board
 from callsheet.deployments.board.guard import Guard
 from callsheet.deployments.board.health import Health
 from callsheet.deployments.board.limits import LOGINS, TOKENS, Repeats, Streams, Tries
-from callsheet.deployments.board.pages import campaign, overview, people, plans, rows, videos
+from callsheet.deployments.board.pages import (
+    campaign,
+    overview,
+    people,
+    plans,
+    rows,
+    settings,
+    videos,
+)
 from callsheet.deployments.board.refusals import add_refusals, known_query
 from callsheet.deployments.board.run_monitor import attending
 from callsheet.deployments.board.services.videos import Videos
@@ -116,6 +124,7 @@ PAGES = (
     rows.retakes_router,
     people.router,
     people.login_router,
+    settings.router,
 )
 #: The routers of `api/`; their paths are below `API`.
 CALLS = (

@@ -38,6 +38,7 @@ from callsheet.deployments.up.programs import environment_of
 from callsheet.deployments.up.up_file import prefect_kept
 from callsheet.tasks.nights.calendar import check_schedule, name_of, next_due, read_zone
 from callsheet.tasks.nights.inboxes import FILES, Inbox, listed_inboxes
+from callsheet.tasks.notices.addresses import with_stored
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
@@ -70,7 +71,7 @@ async def install(args: Namespace) -> int:
     settings, folder = settings_of(args), Path.cwd()
     file, inboxes = _scheduled(args, settings)
     make_home(settings.home)
-    starts = [start for inbox in inboxes for start in _starts(inbox)]
+    starts = [start for inbox in inboxes for start in _starts(with_stored(inbox, settings.home))]
     server = None if args.without_prefect else prefect_of(settings.home)
     if server is not None:
         await asyncio.to_thread(_check, server)

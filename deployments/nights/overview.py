@@ -21,7 +21,7 @@ from callsheet.tasks.nights.calendar import name_of, next_due, read_zone
 from callsheet.tasks.nights.inboxes import Inbox, find_inboxes, listed_inboxes
 from callsheet.tasks.nights.records import lift_pauses, read_moment, set_pauses, whose
 from callsheet.tasks.nights.reports import NightReport
-from callsheet.tasks.notices import Sending, digest, send_sample
+from callsheet.tasks.notices import Sending, digest, send_sample, with_stored
 from callsheet.tasks.runtime.errors import BadInput, LedgerError
 from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
@@ -226,7 +226,8 @@ def _person() -> str:
 
 async def send_samples(args: Namespace) -> int:
     """Send a sample to every address; exit with status 1 if one fails."""
-    inboxes = _with_addresses(named_inboxes(args, settings_of(args), args.inboxes))
+    settings = settings_of(args)
+    inboxes = _with_addresses(named_inboxes(args, settings, args.inboxes), settings)
     sent = [one for inbox in inboxes for one in await send_sample(inbox, clock=time.time)]
     _show(args, sent)
     return 1 if any(one.failed for one in sent) else 0
@@ -235,20 +236,22 @@ async def send_samples(args: Namespace) -> int:
 async def send_digests(args: Namespace) -> int:
     """Send the digests that are due; a failed one is retried next time."""
     settings = settings_of(args)
-    inboxes = _with_addresses(named_inboxes(args, settings, args.inboxes))
+    inboxes = _with_addresses(named_inboxes(args, settings, args.inboxes), settings)
     async with await open_ledger(settings.ledger) as ledger:
         sent = await digest(ledger, settings, inboxes, clock=time.time)
     _show(args, sent)
     return 1 if any(one.failed for one in sent) else 0
 
 
-def _with_addresses(inboxes: Sequence[Inbox]) -> list[Inbox]:
-    found = [inbox for inbox in inboxes if inbox.notify or inbox.notify_of]
+def _with_addresses(inboxes: Sequence[Inbox], settings: Settings) -> list[Inbox]:
+    stored = [with_stored(inbox, settings.home) for inbox in inboxes]
+    found = [inbox for inbox in stored if inbox.notify or inbox.notify_of]
     if not found:
         named = ", ".join(inbox.name for inbox in inboxes)
         raise BadInput(
             f"there is no one to notify: {named} has no addresses",
-            remedy='write them in nights.toml: notify = ["env:NIGHT_MAIL"]',
+            remedy='write them in nights.toml: notify = ["env:NIGHT_MAIL"], or add them on the '
+            "board's settings page",
         )
     return found
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 from sqlalchemy import Row as Record
 
+from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
 from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in
 from callsheet.tasks.ledger.figures import Figures, figures_of
 from callsheet.tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
@@ -402,6 +403,18 @@ def counts_of(connection: Connection, campaign_id: int) -> Counts:
         reviews={verdict: said.get(verdict, 0) for verdict in ("keep", "reject", "none")},
         flagged=count_shown(connection, campaign_id, RowFilter(flagged=True)),
     )
+
+
+def page_figures(
+    connection: Connection, campaign: Campaign, which: RowFilter
+) -> tuple[Tally, Counts, int]:
+    """Return every figure of a campaign's page from one read, so that no two of them disagree."""
+    tally = tally_of(connection, campaign)
+    counts = counts_of(connection, campaign.id)
+    # On PostgreSQL a row can move between two queries: take the states from one of them.
+    states = {state: tally.rows[state] for state in STATES if tally.rows.get(state)}
+    matching = tally.total if which.is_empty else count_shown(connection, campaign.id, which)
+    return tally, replace(counts, total=tally.total, states=states), matching
 
 
 def _reviews(connection: Connection, campaign_id: int) -> dict[str, int]:

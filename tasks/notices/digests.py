@@ -22,7 +22,8 @@ from callsheet.tasks.ledger.notices import (
 from callsheet.tasks.nights.calendar import last_due, read_zone
 from callsheet.tasks.nights.inboxes import LONGEST, Inbox
 from callsheet.tasks.nights.reports import NightReport, SheetReport, earlier_report
-from callsheet.tasks.notices.action_items import About, about, is_worth, nights_told, steps
+from callsheet.tasks.notices.action_items import About, Letter, about, is_worth, nights_told, steps
+from callsheet.tasks.notices.addresses import with_stored
 from callsheet.tasks.notices.contents import gather, with_pictures
 from callsheet.tasks.notices.emails import alarm_letter, digest_letter
 from callsheet.tasks.notices.publish import Sending, note_quiet, send_waiting, unfailing, write_down
@@ -64,7 +65,8 @@ async def digest(
 ) -> list[Sending]:
     """Send the due digests and alarms of every inbox. Safe to call twice; raise nothing."""
     sent: list[Sending] = []
-    for inbox in inboxes:
+    for listed in inboxes:
+        inbox = with_stored(listed, settings.home)
         silence = tell_silence(ledger, inbox, clock=clock, sleep=sleep)
         due = _digest(ledger, settings, inbox, clock=clock, sleep=sleep)
         sent += [*await unfailing(inbox, silence), *await unfailing(inbox, due)]
@@ -88,6 +90,17 @@ async def _digest(
         await _write_digest(ledger, settings, told, _only(nights, campaign), now=now)
         sent += await send_waiting(ledger, told, clock=clock, sleep=sleep)
     return sent
+
+
+async def last_digest(
+    ledger: Ledger, settings: Settings, inbox: Inbox, *, now: float
+) -> Letter | None:
+    """Return the digest of an inbox's last night, to look at; None before its first night."""
+    nights = await _nights(ledger, inbox, None)
+    if not nights:
+        return None
+    linked = replace(inbox, board=inbox.board or settings.board_url)
+    return digest_letter(await gather(ledger, linked, nights[0], nights[1:], now=now))
 
 
 def audiences(inbox: Inbox) -> list[tuple[Inbox, str | None]]:

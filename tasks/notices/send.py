@@ -77,6 +77,25 @@ def _send(address: Address, letter: Letter, key: str, at: float) -> str | None:
     return None
 
 
+#: Where an address that is added on the board may lead to, by what Apprise calls it.
+SERVICES = {
+    "NotifySlack": "Slack",
+    "NotifyMSTeams": "Teams",
+    "NotifyWorkflows": "Teams",
+    "NotifyEmail": "mail",
+}
+
+
+def service_of(url: str) -> str | None:
+    """Return whether an address leads to Slack, Teams or mail; None for any other."""
+    import apprise
+
+    # What Apprise logs of an address that it cannot read has the address in it.
+    with _listening, _heard(apprise.logger):
+        server = apprise.Apprise.instantiate(url, suppress_exceptions=True)
+    return None if server is None else SERVICES.get(type(server).__name__)
+
+
 def _by_apprise(apprise: Any, server: Any, letter: Letter, heard: Sequence[str]) -> str | None:
     form = server.notify_format
     # Services for mails take a page, which would be too long for the chats that take HTML.

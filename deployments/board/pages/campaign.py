@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, get_args
 
 from fastapi import APIRouter, Request
-from sqlalchemy import Connection
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer
@@ -24,22 +23,21 @@ from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
 from callsheet.deployments.board.services.rows import carry_on, see_runs
 from callsheet.tasks.aftercare.export import Format, What, export
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.ledger.campaigns import Campaign, Tally, find_campaign, last_event, tally_of
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
 from callsheet.tasks.ledger.gauges import KINDS, keep_rates
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.plans import KeptPlan, plans_of
 from callsheet.tasks.ledger.row_pages import (
     MOST,
-    Counts,
     ShownRow,
-    count_shown,
     counts_of,
+    page_figures,
     rows_by_id,
     shown_rows,
 )
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.runs import BoardRun
-from callsheet.tasks.ledger.values import NEEDS_PERSON, STATES, State
+from callsheet.tasks.ledger.values import NEEDS_PERSON, State
 
 # `/c/C`: a campaign as it is this moment, row by row, and the stream that keeps the page true.
 #
@@ -108,7 +106,9 @@ async def _told(
 ) -> dict[str, Any]:
     """Return what the parts of a page that shows so many rows are filled with, but for these."""
     runs = await see_runs(board, person, campaign.name, limit=1)
-    tally, counts, matching = await board.read(partial(_figures, campaign=campaign, view=view))
+    tally, counts, matching = await board.read(
+        partial(page_figures, campaign=campaign, which=view.which)
+    )
     # Rows that came since, and would be on the first page if that were asked for now.
     came = 0 if view.asked.after else min(matching, view.asked.limit) - shown
     return {
@@ -124,20 +124,6 @@ async def _told(
         "counts": counts,
         "matching": matching,
     }
-
-
-def _figures(
-    connection: Connection, campaign: Campaign, view: RowView
-) -> tuple[Tally, Counts, int]:
-    """Return every figure of a page from one read, so that no two of them can disagree."""
-    tally = tally_of(connection, campaign)
-    counts = counts_of(connection, campaign.id)
-    # On PostgreSQL a row can move between two queries: take the states from one of them.
-    states = {state: tally.rows[state] for state in STATES if tally.rows.get(state)}
-    matching = tally.total
-    if not view.which.is_empty:
-        matching = count_shown(connection, campaign.id, view.which)
-    return tally, replace(counts, total=tally.total, states=states), matching
 
 
 #: The words of a moment, which differ from look to look.

@@ -1,0 +1,76 @@
+"""Addresses for notices that an admin adds, tests and removes, and the last digest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from callsheet.deployments.board.board import Board
+from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.nights.inboxes import Inbox, listed_inboxes
+from callsheet.tasks.notices.action_items import Letter
+from callsheet.tasks.notices.addresses import (
+    StoredAddress,
+    drop_address,
+    find_address,
+    store_address,
+    stored_addresses,
+)
+from callsheet.tasks.notices.digests import last_digest
+from callsheet.tasks.notices.publish import Sending, send_sample
+
+#: What the sample digest is sent as.
+SAMPLE = "board"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastDigest:
+    """What was, or would have been, sent about the last night of an inbox."""
+
+    inbox: str
+    letter: Letter | None
+
+
+async def all_addresses(board: Board) -> Sequence[StoredAddress]:
+    """Return the stored addresses, without what is secret in them."""
+    return await asyncio.to_thread(stored_addresses, board.settings.home)
+
+
+async def add(board: Board, person: Person, *, name: str, pasted: str) -> StoredAddress:
+    """Store an address; raise BadInput for what is none."""
+    # First, and undone by nothing: the transaction that notes it checks the person again.
+    await _note(board, person, "add notices", name)
+    return await asyncio.to_thread(store_address, board.settings.home, name, pasted)
+
+
+async def remove(board: Board, person: Person, name: str) -> None:
+    """Delete an address; raise BadInput where there is none."""
+    await asyncio.to_thread(find_address, board.settings.home, name)
+    await _note(board, person, "end notices", name)
+    await asyncio.to_thread(drop_address, board.settings.home, name)
+
+
+async def send_test(board: Board, person: Person, name: str) -> Sending:
+    """Send a sample digest to one address; raise BadInput where there is none."""
+    found = await asyncio.to_thread(find_address, board.settings.home, name)
+    await _note(board, person, "test notices", name)
+    inbox = Inbox(name=SAMPLE, place="", notify=(f"file:{found.path}",), board=board.origin)
+    (sent,) = await send_sample(inbox, clock=board.clock)
+    return sent
+
+
+async def last_digests(board: Board) -> list[LastDigest]:
+    """Return the digest of the last night of each inbox; raise ConfigurationError for bad lists."""
+    file = Path(board.settings.nights) if board.settings.nights else None
+    inboxes = await asyncio.to_thread(listed_inboxes, Path.cwd(), file)
+    made = partial(last_digest, board.ledger, board.settings, now=board.clock())
+    return [LastDigest(inbox=inbox.name, letter=await made(inbox=inbox)) for inbox in inboxes]
+
+
+async def _note(board: Board, person: Person, act: str, name: str) -> None:
+    note = partial(note_act, act=act, by=person.name, at=board.clock(), words=name[:60])
+    await board.write(note)
