@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse
 
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
+from callsheet.tasks.sheet.correct import is_correctable
 from callsheet.tasks.values.amounts import as_text, count, in_credits
 
 #: Up to so many seconds a moment is told by how long ago it was: then the number, and its unit.
@@ -122,6 +123,7 @@ _TEMPLATES.filters |= {
     "part": part,
     "size": _size,
 }
+_TEMPLATES.tests["correctable"] = is_correctable
 _TEMPLATES.globals |= {
     "count": count,
     "share": _share,

@@ -117,6 +117,16 @@ def _decoded(content: bytes, findings: Findings) -> str:
     return text
 
 
+def encoding_of(content: bytes) -> str:
+    """Return the encoding of a sheet of text, as it is read."""
+    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return encoding
+
+
 def _windows_text(content: bytes, findings: Findings) -> str:
     """Never Latin-1: it accepts every byte and turns curly quotes into control characters."""
     try:

@@ -369,6 +369,23 @@ def read_delimited(text: str, findings: Findings, *, delimiter: str | None = Non
     return Grid(findings, exact=True).table(_lines(lines, chosen, first, findings))
 
 
+def delimited_records(text: str) -> tuple[str, str, list[tuple[Line, str]]]:
+    """Return what is before the first line, the delimiter, and each line with its source."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    first, announced, before = 1, None, ""
+    if sep := _SEP.match(lines):
+        announced, first, before, lines = sep[1], 2, sep.group(), lines[sep.end() :]
+    delimiter = announced or _guess(lines)
+    sources = [line.group() for line in _LINE.finditer(lines)]
+    records: list[tuple[Line, str]] = []
+    reader, begins = _reader(lines, delimiter), 0
+    for cells in reader:
+        source = "".join(sources[begins : reader.line_num])
+        records.append((Line(first + begins, tuple(cells)), source))
+        begins = reader.line_num
+    return before, delimiter, records
+
+
 def _given(delimiter: str | None, findings: Findings) -> str | None:
     if delimiter is None:
         return None

@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from callsheet.deployments.board.board import Approver, Board, Reviewer, TheBoard, Viewer
 from callsheet.deployments.board.page import page, part
 from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.services import sheets
 from callsheet.deployments.board.services.plans import (
     PlanView,
     approve,
@@ -228,6 +229,36 @@ async def check(request: Request, board: TheBoard, person: Reviewer) -> Response
     except (SheetError, BadInput, ProblemDetails) as error:
         return show(seen=seen, form=form, refused=_sheet_refused(error))
     return RedirectResponse(f"/plans/{plan}", 303)
+
+
+@sheet_router.post("/new/{sheet_id}/cells")
+async def correct_cells(
+    request: Request, board: TheBoard, person: Reviewer, sheet_id: str
+) -> Response:
+    """Correct cells of an uploaded sheet, and show what is left to fix in the corrected copy."""
+    handed = await upload_in(request)
+    form = _Filled.of(handed.texts)
+    numbered = (
+        (name.removeprefix("cell-"), text)
+        for name, text in handed.texts.items()
+        if name.startswith("cell-")
+    )
+    texts = {int(number): text for number, text in numbered if number.isdecimal()}
+    show = partial(page, request, "new.html", person, inbox=await _inbox(board, person), form=form)
+    try:
+        seen = await sheets.correct_cells(board, person, sheet_id, texts)
+    except (SheetError, BadInput) as error:
+        seen = await see_sheet(board, person, sheet_id)
+        return show(seen=seen, refused=_sheet_refused(error), status=422)
+    return show(seen=seen, corrected=True, status=422 if seen.problems else 200)
+
+
+@sheet_router.get("/new/{sheet_id}/file")
+async def sheet_file(board: TheBoard, person: Reviewer, sheet_id: str) -> Response:
+    """Return an uploaded sheet, or its corrected copy, as a file."""
+    name, content = await sheets.sheet_file(board, sheet_id)
+    named = f"attachment; filename*=UTF-8''{part(name)}"
+    return Response(content, 200, {"Content-Disposition": named}, "application/octet-stream")
 
 
 @dataclass

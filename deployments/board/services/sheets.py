@@ -17,14 +17,15 @@ from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.uploads import InboxFile, fetch_address, list_inbox, make_room
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.stored_plans import plan_unpriced
-from callsheet.tasks.campaign.uploads import fit_name, keep_bytes
+from callsheet.tasks.campaign.uploads import fit_name, keep_bytes, read_kept
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.plans import KeptSheet, find_sheet, keep_sheet
-from callsheet.tasks.runtime.errors import Problem, SpendRefused
+from callsheet.tasks.runtime.errors import BadInput, Problem, SpendRefused
 from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.sheet.correct import correct
 from callsheet.tasks.sheet.fetch import fetch
 from callsheet.tasks.sheet.read import FoundColumn
 from callsheet.tasks.sheet.table import Fetched
@@ -145,6 +146,32 @@ async def hand_in_from_inbox(board: Board, person: Person, name: str) -> SheetVi
         raise ProblemDetails(404, f"there is no sheet {name[:100]} in the inbox")
     fetched = await fetch(str(found.path))
     return await hand_in_fetched(board, person, fetched=fetched, place=str(found.path))
+
+
+async def correct_cells(
+    board: Board, person: Person, sheet_id: str, texts: Mapping[int, str]
+) -> SheetView:
+    """Upload a copy of a sheet with new texts for the cells of its problems, by their numbers.
+
+    Raises BadInput where a cell cannot be corrected, ProblemDetails (404) for no such sheet.
+    """
+    seen = await see_sheet(board, person, sheet_id)
+    corrections = [
+        (problem, texts[number])
+        for number, problem in enumerate(seen.problems)
+        if number in texts and texts[number].split() != (problem.value or "").split()
+    ]
+    if not corrections:
+        raise BadInput("no cell was changed", remedy="type the new text of a cell first")
+    content = await asyncio.to_thread(read_kept, board.settings, seen.kept)
+    corrected = await asyncio.to_thread(correct, content, corrections)
+    return await hand_in(board, person, name=seen.kept.name, content=corrected)
+
+
+async def sheet_file(board: Board, sheet_id: str) -> tuple[str, bytes]:
+    """Return the name and the bytes of an uploaded sheet; raises ProblemDetails (404) for none."""
+    kept = await kept_sheet(board, sheet_id)
+    return kept.name, await asyncio.to_thread(read_kept, board.settings, kept)
 
 
 async def see_sheet(board: Board, person: Person, sheet_id: str) -> SheetView:
