@@ -113,6 +113,13 @@ def _take_sheet(parser: ArgumentParser) -> None:
         "--campaign", metavar="NAME", help="campaign name (default: the sheet's name)"
     )
     parser.add_argument(
+        "--map",
+        action="append",
+        metavar="NAME=COLUMN",
+        help='what a header of yours means, such as "Headline=title" (check remembers it in '
+        "columns.toml beside the sheet); repeatable",
+    )
+    parser.add_argument(
         "--delimiter", metavar="CHAR", help="character that separates the cells of a CSV"
     )
     parser.add_argument("--worksheet", metavar="NAME", help="worksheet to read from an XLSX")

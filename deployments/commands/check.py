@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
 from rich.console import Console
 
@@ -11,26 +12,59 @@ from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.campaign.catalog import compared_offline
 from callsheet.tasks.campaign.quick_check import named_offline
+from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.sheet import Sheet, read_sheet
+from callsheet.tasks.runtime.redact import say, unsigned
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.sheet.read import FoundSheet, find_sheet
+from callsheet.tasks.sheet.synonyms import keep_names, parse_map
 from callsheet.tasks.values.amounts import count
 
 
 def main(args: Namespace) -> int:
     """Read the sheet and say what is in it; SheetError tells what is wrong with it."""
     console = console_for(args)
-    sheet = run_command(_check(args, settings_of(args)))
+    _keep_names(args)
+    found, sheet = run_command(_check(args, settings_of(args)))
     show_sheet(sheet, console)
     if args.json:
-        print_json(_document(sheet))
+        print_json({**_document(sheet), "columns": [one.as_json() for one in found.columns]})
     return 0
 
 
-async def _check(args: Namespace, settings: Settings) -> Sheet:
+def _keep_names(args: Namespace) -> None:
+    """Remember what a person said of the headers, for all sheets in that folder."""
+    if args.map and Path(args.sheet).is_file():
+        file = keep_names(Path(args.sheet).parent, parse_map(args.map))
+        say(f"remembered in {file}")
+
+
+async def _check(args: Namespace, settings: Settings) -> tuple[FoundSheet, Sheet]:
     """Read the sheet, and compare it with what the ledger knows: its campaign, what is offered."""
-    sheet = await read_sheet(args.sheet, options_of(args).reading(settings))
+    found = await find_sheet(args.sheet, options_of(args).reading(settings))
+    try:
+        sheet = found.good()
+    except SheetError as error:
+        error.document = {"columns": [one.as_json() for one in found.columns]}
+        _propose(args, found, error)
+        raise
     sheet = await named_offline(sheet, settings, new_campaign=args.new_campaign)
-    return await compared_offline(sheet, settings)
+    return found, await compared_offline(sheet, settings)
+
+
+def _propose(args: Namespace, found: FoundSheet, error: SheetError) -> None:
+    """Say what the unknown headers may mean, and the command that says so."""
+    meant = [one for one in found.columns if one.proposed]
+    if not meant:
+        return
+    for one in meant:
+        filled = f"{one.filled:,} of {count(found.rows, 'cell')} filled"
+        say(f"{one.name} -> {one.proposed} ({filled})")
+    words = [word for one in meant for word in ("--map", f"{one.name}={one.proposed}")]
+    typed = [word for one in args.map or () for word in ("--map", one)]
+    command = suggest("check", unsigned(args.sheet), *typed, *words)
+    error.remedy = f"if that is what they mean, check it once like this:\n  {command}"
 
 
 def show_sheet(sheet: Sheet, console: Console) -> None:

@@ -51,6 +51,10 @@ def _count(value: object, info: ValidationInfo) -> object:
     return number
 
 
+def _several(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
 def _seconds(value: object) -> object:
     return parse_duration(value) if isinstance(value, str) else value
 
@@ -79,6 +83,8 @@ class RunOptions(BaseModel):
     canary: Literal["no", "yes", "auto"] | None = None
     #: In seconds.
     max_wait: Annotated[float | None, BeforeValidator(_seconds)] = None
+    #: Which column a header of the sheet means, each as `Headline=title`.
+    map: Annotated[tuple[str, ...] | None, BeforeValidator(_several)] = None
     delimiter: str | None = None
     worksheet: str | None = None
     #: What becomes of rows that a workbook hides; None: asked when one would be paid for.
@@ -138,6 +144,7 @@ class RunOptions(BaseModel):
     def reading(self, settings: Settings) -> SheetOptions:
         """Return how the sheet is to be read."""
         from callsheet.tasks.sheet import SheetOptions
+        from callsheet.tasks.sheet.synonyms import parse_map
 
         return SheetOptions(
             campaign=self.campaign,
@@ -145,5 +152,6 @@ class RunOptions(BaseModel):
             delimiter=self.delimiter,
             worksheet=self.worksheet,
             hidden_rows=self.hidden_rows or settings.hidden_rows,
+            columns=parse_map(self.map or ()),
             name_template=settings.names,
         )

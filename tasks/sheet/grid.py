@@ -84,7 +84,8 @@ class Grid:
         """Return the table; problems are noted, hopeless sheets raise."""
         filled = (line for line in lines if not is_blank(line))
         first = list(islice(filled, SEARCHED))
-        below = 1 + pick_header(first, self.findings, self.line_word)
+        named = [self._named(line) for line in first]
+        below = 1 + pick_header(named, self.findings, self.line_word)
         header = first[below - 1]
         columns = read_header(header, self.findings, self.place)
         body = self._body(chain(first[below:], filled), header)
@@ -96,6 +97,11 @@ class Grid:
         complete = all(column.usable for column in columns)
         hidden = tuple(line.number for line in body if line.hidden)
         return Table(columns=kept, rows=rows, complete=complete, gridded=True, hidden=hidden)
+
+    def _named(self, line: Line) -> Line:
+        """Return a line under the names of the columns that its cells mean, if it is a header."""
+        names = self.findings.names
+        return line._replace(cells=tuple(map(names.named, line.cells))) if names else line
 
     def _body(self, lines: Iterable[Line], header: Line) -> list[Line]:
         """Return the lines that are rows: without the header once more, or totals at the end."""

@@ -11,6 +11,7 @@ from typing import NamedTuple, NoReturn
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet.columns import ASKED, BODY, FIELDS, Document, OwnColumns
 from callsheet.tasks.sheet.matrix_columns import is_matrix_column, is_translation
+from callsheet.tasks.sheet.synonyms import proposed
 from callsheet.tasks.sheet.table import Findings, Line
 from callsheet.tasks.sheet.text import MAX_COLUMNS, plain, tidy
 
@@ -131,6 +132,7 @@ def read_header(header: Line, findings: Findings, place: Place) -> tuple[Column,
             continue
         if not text:
             continue
+        text = findings.names.named(text)
         name = canonical_header(text)
         where = place("column", line, position)
         usable = check_header(text, findings, line=line, where=where)
@@ -159,7 +161,8 @@ def known_names(cells: Sequence[str]) -> int:
 
 def _names(cells: Sequence[str]) -> _Names:
     written = [canonical_header(cell) for cell in cells if cell.strip()]
-    known = sum(map(is_known, written))
+    # What people call a column tells a header as well as its name does.
+    known = sum(is_known(name) or proposed(name) is not None for name in written)
     free = sum(is_kept_only(name) or is_ours(name) for name in written)
     return _Names(known, len(written) - known - free)
 
@@ -181,28 +184,6 @@ PARTS = tuple(Document.model_fields)
 SCHEMA = "$schema"
 KNOWN_COLUMNS = (*OwnColumns.model_fields, *ASKED)
 _OURS_TO_SET = ("idempotency_key", "start_generation")
-_MEANT = {
-    "duration": "duration_seconds",
-    "seconds": "duration_seconds",
-    "length": "duration_seconds",
-    "ratio": "aspect_ratio",
-    "format": "aspect_ratio",
-    "voice": "voice_id",
-    "music": "music_id",
-    "character": "character_id",
-    "model": "video_model",
-    "budget": "max_credits",
-    "template": "tool",
-    "name": "title",
-    "row": "id",
-    "key": "id",
-    "subtitles": "captions",
-    "picture": "image",
-    "photo": "photos",
-    "video": "clip",
-    "kind": "operation",
-    "type": "operation",
-}
 _FREE = ("title", "topic", "script", "narration", "notes", FIELDS)
 _FIELD = re.compile(r"fields?[._]+(?P<name>.+)")
 #: Also with the language of a translation: `productName.pt-BR`.
@@ -251,23 +232,30 @@ def takes_dates(column: str) -> bool:
 
 def check_header(header: str, findings: Findings, *, line: int | None, where: str = "") -> bool:
     """Say whether the column may be used; note the problem when it may not."""
-    column = canonical_header(header)
-    if is_known(column) or is_kept_only(column) or is_ours(column):
+    message = explain_column(canonical_header(header), header.strip())
+    if message is None:
         return True
-    if column.removeprefix(f"{BODY}.") in _OURS_TO_SET:
-        message = "is set by Callsheet itself; remove the column"
-    else:
-        message = f"is not a column Callsheet knows; {_suggestion(column)}"
     findings.refuse(message, line=line, cell=where or "column", value=header.strip())
     return False
 
 
-def _suggestion(column: str) -> str:
+def explain_column(column: str, header: str = "") -> str | None:
+    """Return what is wrong with a column, by its canonical name; None for one that may be used."""
+    if is_known(column) or is_kept_only(column) or is_ours(column):
+        return None
+    if column.removeprefix(f"{BODY}.") in _OURS_TO_SET:
+        return "is set by Callsheet itself; remove the column"
+    return f"is not a column Callsheet knows; {_suggestion(column, header)}"
+
+
+def _suggestion(column: str, header: str) -> str:
+    if meant := proposed(header or column):
+        return f"did you mean {meant}?"
     if field := _FIELD.fullmatch(column):
         return f"did you mean fields.{field['name']}?"
     close = difflib.get_close_matches(column, (*KNOWN_COLUMNS, *_OURS_TO_SET), n=1, cutoff=0.7)
-    if meant := _MEANT.get(column) or (close[0] if close else None):
-        return f"did you mean {meant}?"
+    if close:
+        return f"did you mean {close[0]}?"
     return f"remove it, or call it x_{column} to keep it for yourself"
 
 

@@ -15,6 +15,7 @@ from callsheet.tasks.sheet.headers import (
     is_kept_only,
     is_ours,
 )
+from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Where
 from callsheet.tasks.sheet.text import MAX_COLUMNS, MAX_ROWS, as_text, is_blank, tidy_value
 from callsheet.tasks.sheet.trees import Object
@@ -107,7 +108,7 @@ class Mapped:
         seen: dict[str, str] = {}
         name = row.get("id")
         shown = name if isinstance(name, str) and name else None
-        for header, column, value, line in _spread(row):
+        for header, column, value, line in _spread(row, self.findings.names):
             place: Where = {
                 "line": line,
                 "cell": f"{header} ({of})" if of else header,
@@ -154,15 +155,16 @@ def _completed(row: Row, columns: tuple[str, ...]) -> Row:
     return Row(line=row.line, cells=row.cells, texts=full)
 
 
-def _spread(row: Object) -> list[tuple[str, str, Json, int]]:
+def _spread(row: Object, names: Names) -> list[tuple[str, str, Json, int]]:
     """Return (header, column, value, line) with an object of `fields` as a column for each.
 
     A header is matched loosely; inside an object the tool's own spelling is kept to the letter.
     """
     columns: list[tuple[str, str, Json, int]] = []
-    for header, value in row.items():
+    for written, value in row.items():
+        header = names.named(written)
         column = canonical_header(header)
-        line = row.lines.get(header, row.line)
+        line = row.lines.get(written, row.line)
         if is_ours(column):
             continue
         if column == FIELDS and isinstance(value, Object):

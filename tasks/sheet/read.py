@@ -15,6 +15,7 @@ from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet.cells import amount
 from callsheet.tasks.sheet.cells import canary as read_canary
 from callsheet.tasks.sheet.formats import SUFFIXES, read_table
+from callsheet.tasks.sheet.synonyms import Names, proposed, read_names
 from callsheet.tasks.sheet.table import Findings, Sheet, SheetOptions, Table
 from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify, template_problem
 from callsheet.tasks.values.amounts import say_bytes
@@ -43,6 +44,19 @@ async def read_sheet(
         )
 
 
+async def find_sheet(
+    address: str, options: SheetOptions = _PLAIN, *, stdin: BinaryIO | None = None
+) -> FoundSheet:
+    """Return what is in the sheet at an address (`read_sheet`), also where it has problems."""
+    from callsheet.tasks.sheet.fetch import fetch
+
+    found = await fetch(address, stdin=stdin)
+    with no_search():
+        return find_sheet_in(
+            found.content, name=found.name, options=options, folder=found.folder, address=address
+        )
+
+
 def parse_sheet(
     content: bytes,
     *,
@@ -56,7 +70,7 @@ def parse_sheet(
     The suffix of `name` tells the format, else the content does. `folder` is where `@file`
     scripts are looked for; without one they are refused.
     """
-    findings = Findings(name)
+    findings = Findings(name, Names({**read_names(folder), **options.columns}))
     if len(content) > MAX_BYTES:
         limit = say_bytes(MAX_BYTES)
         findings.give_up(f"has {say_bytes(len(content))}; a sheet may have {limit}: split it")
@@ -167,10 +181,20 @@ def _canary(table: Table, findings: Findings) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundColumn:
-    """A column as its header names it, and in how many rows it has a value."""
+    """A column as its header names it, and in how many rows it has a value.
+
+    `column` is the column that it is (None: not one that is known), `proposed` what it may mean.
+    """
 
     name: str
     filled: int
+    column: str | None = None
+    proposed: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as `check --json` does."""
+        says = {"header": self.name, "column": self.column, "proposed": self.proposed}
+        return {**says, "filled": self.filled}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +214,19 @@ class FoundSheet:
         return self.sheet
 
 
+def _found(header: str, filled: int, names: Names) -> FoundColumn:
+    from callsheet.tasks.sheet.headers import canonical_header, explain_column
+
+    column = canonical_header(header)
+    known = explain_column(column) is None
+    return FoundColumn(
+        name=names.written(header),
+        filled=filled,
+        column=column if known else None,
+        proposed=None if known else proposed(header),
+    )
+
+
 def find_sheet_in(
     content: bytes,
     *,
@@ -199,7 +236,7 @@ def find_sheet_in(
     address: str | None = None,
 ) -> FoundSheet:
     """Return what is in `content`, which is read once; the parameters are `parse_sheet`'s."""
-    findings = Findings(name)
+    findings = Findings(name, Names({**read_names(folder), **options.columns}))
     rows = 0
     columns: tuple[FoundColumn, ...] = ()
     try:
@@ -208,7 +245,7 @@ def find_sheet_in(
         # By header, so that a column counts once, and also where its name is not known.
         filled = Counter(header for row in table.rows for header, text in row.texts if text.strip())
         named = dict.fromkeys([*table.columns, *filled])
-        columns = tuple(FoundColumn(name=one, filled=filled[one]) for one in named)
+        columns = tuple(_found(one, filled[one], findings.names) for one in named)
         sheet = sheet_of(table, findings, content, options=options, folder=folder, address=address)
     except SheetError as error:
         return FoundSheet(

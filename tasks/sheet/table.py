@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypedDict, Unpack, overload
 
 from callsheet.tasks.runtime.errors import Problem, SheetError
+from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.text import MAX_BYTES
 from callsheet.tasks.values.amounts import say_bytes
 from callsheet.tasks.values.briefs import Brief, HiddenRows, Json, SheetOrigin
@@ -189,6 +190,8 @@ class SheetOptions:
     worksheet: str | None = None
     #: None: nobody said; they are read, and a run asks before it pays for one.
     hidden_rows: HiddenRows | None = None
+    #: Header -> column, as a person has said.
+    columns: Mapping[str, str] = field(default_factory=dict)
     name_template: str = "{campaign}/{row}/{row}-take{take}.mp4"
 
 
@@ -268,8 +271,10 @@ class Findings:
     something was understood that could have been meant otherwise.
     """
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, names: Names | None = None) -> None:
         self.file = file
+        #: Which columns the headers mean, as a person has said.
+        self.names = names or Names({})
         self._problems: dict[Problem, None] = {}
         self._advice: dict[Problem, None] = {}
         self._notes: dict[Problem, None] = {}

@@ -1,0 +1,139 @@
+"""What people call the columns of a campaign sheet, in English, German, French and Spanish.
+
+A synonym is proposed, and never taken by itself: a title that is read as a script costs money. A
+person says which column is meant, with `--map` or in `columns.toml`, once for all sheets there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.sheet.text import plain
+
+#: The file beside a sheet that says which column each header means.
+FILE = "columns.toml"
+#: Column -> what it is called, a space for any of space, hyphen and underscore.
+_CALLED: Mapping[str, str] = {
+    "id": "video id, row, row id, key, no, nr, nummer, number, clip id, referenz, ref, reference, "
+    "référence, referencia, numéro, número, kennung",
+    "title": "name, headline, heading, video title, titel, überschrift, schlagzeile, titre, "
+    "título, titular, encabezado",
+    "topic": "subject, theme, brief, idea, thema, idee, sujet, thème, tema, idea del video",
+    "script": "copy, voiceover, voice over, vo, text, spoken text, narration text, skript, "
+    "sprechertext, drehbuch, texte, scénario, voix off, guion, texto, locución",
+    "narration": "narrator, erzählung, narración",
+    "tool": "template, vorlage, werkzeug, modèle, outil, plantilla, herramienta",
+    "duration_seconds": "duration, length, seconds, secs, video length, runtime, dauer, länge, "
+    "sekunden, laufzeit, durée, longueur, secondes, duración, longitud, segundos",
+    "aspect_ratio": "ratio, format, aspect, size, orientation, seitenverhältnis, bildformat, "
+    "ausrichtung, proportions, orientación, formato, relación de aspecto",
+    "language": "lang, locale, sprache, langue, idioma, lengua",
+    "captions": "subtitles, caption, untertitel, sous titres, subtítulos",
+    "voice_id": "voice, speaker, stimme, sprecher, voix, voz, locutor",
+    "music_id": "music, musik, musique, música",
+    "character_id": "character, avatar, figur, charakter, personnage, personaje",
+    "video_model": "model, modell, modelo",
+    "max_credits": "budget, max cost, max credits, maximum cost, cost limit, limit, price limit, "
+    "höchstpreis, maximalkosten, kostenlimit, coût maximal, prix maximum, coste máximo, "
+    "presupuesto",
+    "priority": "prio, priorität, priorité, prioridad, wichtigkeit",
+    "tags": "tag, labels, label, keywords, schlagwörter, étiquettes, etiquetas, campaign tag",
+    "cost_center": "cost centre, costcenter, kostenstelle, centre de coûts, centro de costes",
+    "enabled": "active, include, make, aktiv, machen, actif, activo, produce",
+    "notes": "note, comment, comments, remarks, notiz, notizen, bemerkung, kommentar, "
+    "commentaire, remarque, nota, notas, comentario, comentarios",
+    "image": "picture, bild, imagen",
+    "photos": "photo, fotos, foto, pictures, images, bilder",
+    "clip": "video, clip url, video url",
+    "operation": "kind, type, mode, art, typ, tipo",
+}
+
+
+def _form(header: str) -> str:
+    """Return a header as it is compared: ` Video-ID: ` is `video id`."""
+    return re.sub(r"[\s\-_\u2010-\u2015]+", " ", plain(header)).strip(" :*?").casefold()
+
+
+_MEANT = {_form(name): column for column, said in _CALLED.items() for name in said.split(",")}
+
+
+def proposed(header: str) -> str | None:
+    """Return the column that people mean by a header; None where that is not known."""
+    return _MEANT.get(_form(header))
+
+
+class Names:
+    """Which column each header means, as a person has said."""
+
+    def __init__(self, said: Mapping[str, str]) -> None:
+        self._said = {_form(header): column for header, column in said.items()}
+        self._written = {column: header for header, column in said.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self._said)
+
+    def named(self, header: str) -> str:
+        """Return the column that a header means, or the header."""
+        return self._said.get(_form(header), header) if self._said else header
+
+    def written(self, column: str) -> str:
+        """Return the header that means a column, or the column."""
+        return self._written.get(column, column)
+
+
+def parse_map(words: list[str] | tuple[str, ...]) -> dict[str, str]:
+    """Return header -> column of `--map Headline=title`; raise BadInput for anything else."""
+    found: dict[str, str] = {}
+    for word in words:
+        header, equals, column = word.partition("=")
+        if not equals or not header.strip() or not column.strip():
+            raise BadInput(
+                f'--map "{word}" does not say which column a header means; nothing was spent',
+                remedy='write it like --map "Headline=title"; x_NAME keeps a column for yourself',
+            )
+        found[header.strip()] = _column(column.strip(), f"--map {word}")
+    return found
+
+
+def read_names(folder: Path | None) -> dict[str, str]:
+    """Return header -> column of the `columns.toml` in a folder; raise BadInput for a bad one."""
+    if folder is None or not (folder / FILE).is_file():
+        return {}
+    file = folder / FILE
+    try:
+        said = tomllib.loads(file.read_text(encoding="utf-8")).get("columns", {})
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{file} cannot be read: {error}; nothing was spent") from error
+    if not isinstance(said, dict) or not all(isinstance(one, str) for one in said.values()):
+        raise BadInput(
+            f'{file} has no [columns] of texts; write it like "Headline" = "title"; nothing was '
+            "spent"
+        )
+    return {header: _column(column, str(file)) for header, column in said.items()}
+
+
+def keep_names(folder: Path, said: Mapping[str, str]) -> Path:
+    """Add header -> column to the `columns.toml` in a folder; return the file."""
+    known = {**read_names(folder), **said}
+    lines = (f"{json.dumps(h, ensure_ascii=False)} = {json.dumps(c)}" for h, c in known.items())
+    file = folder / FILE
+    text = "# Which column each header of the sheets in this folder means.\n[columns]\n"
+    try:
+        file.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{file} cannot be written: {error.strerror}") from error
+    return file
+
+
+def _column(column: str, place: str) -> str:
+    from callsheet.tasks.sheet.headers import canonical_header, explain_column
+
+    name = canonical_header(column)
+    if fault := explain_column(name):
+        raise BadInput(f'{place}: "{column}" {fault}; nothing was spent')
+    return name if not name.startswith(("fields.", "body.")) else column

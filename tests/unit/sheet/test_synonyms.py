@@ -1,0 +1,103 @@
+"""Headers in people's own words: what is proposed, what a person says, and where that is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from callsheet.tasks.runtime.errors import BadInput, SheetError
+from callsheet.tasks.sheet.headers import KNOWN_COLUMNS
+from callsheet.tasks.sheet.read import find_sheet_in, parse_sheet, read_sheet
+from callsheet.tasks.sheet.synonyms import FILE, keep_names, parse_map, proposed, read_names
+from callsheet.tasks.sheet.table import SheetOptions
+
+CSV = "Video ID;Headline;Copy;Dauer;Format\na;The Kettle;Buy it.;8 sec;vertical\nb;;Sell it.;;\n"
+MAP = {"video-id": "id", "HEADLINE ": "title", "Copy": "script", "Dauer": "duration_seconds",
+       "format": "aspect_ratio"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [
+        ("Headline", "title"), ("Überschrift", "title"), ("Titre", "title"), ("Título", "title"),
+        ("Duration", "duration_seconds"), ("Dauer", "duration_seconds"),
+        ("Durée", "duration_seconds"), ("Duración", "duration_seconds"),
+        ("Format", "aspect_ratio"), ("Seitenverhältnis", "aspect_ratio"),
+        ("Formato", "aspect_ratio"),
+        ("Sprache", "language"), ("Langue", "language"), ("Idioma", "language"),
+        ("Voice-over", "script"), ("Sprechertext:", "script"), ("Voix off", "script"),
+        ("Guion", "script"), ("Max cost", "max_credits"), ("Presupuesto", "max_credits"),
+        ("Video ID", "id"), ("Kostenstelle", "cost_center"), ("Untertitel", "captions"),
+        ("Owner", None), ("Due date", None),
+    ],
+)  # fmt: skip
+def test_a_header_in_four_languages_is_proposed(header: str, column: str | None) -> None:
+    assert proposed(header) == column
+    assert column is None or column in KNOWN_COLUMNS
+
+
+def test_nothing_is_taken_that_nobody_said_and_every_cell_is_counted() -> None:
+    found = find_sheet_in(CSV.encode(), name="own.csv", options=SheetOptions())
+    assert [(one.name, one.proposed, one.filled) for one in found.columns] == [
+        ("Video ID", "id", 2), ("Headline", "title", 1), ("Copy", "script", 2),
+        ("Dauer", "duration_seconds", 1), ("Format", "aspect_ratio", 1),
+    ]  # fmt: skip
+    with pytest.raises(SheetError, match="5 problems"):
+        found.good()
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "yaml"])
+def test_a_sheet_is_read_by_what_a_person_said(kind: str) -> None:
+    rows = [{"Video ID": "a", "Headline": "The Kettle", "Copy": "Buy it.", "Dauer": "8 sec",
+             "Format": "vertical"}]  # fmt: skip
+    text = CSV if kind == "csv" else json.dumps(rows)
+    sheet = parse_sheet(text.encode(), name=f"own.{kind}", options=SheetOptions(columns=MAP))
+    first = sheet.briefs[0]
+    assert (first.row, first.title) == ("a", "The Kettle")
+    assert "Buy it." in json.dumps(first.request)
+    assert (first.request["duration_seconds"], first.request["aspect_ratio"]) == (8, "9:16")
+    assert sheet.columns == ("id", "title", "script", "duration_seconds", "aspect_ratio")
+
+
+async def test_what_was_said_once_holds_for_the_sheets_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text(CSV)
+    keep_names(tmp_path, {"Video ID": "id", "Headline": "topic"})
+    more = ["Copy=script", "Dauer = duration_seconds", "Format=x_form"]
+    keep_names(tmp_path, parse_map(more))
+    sheet = await read_sheet(str(tmp_path / "own.csv"))
+    assert sheet.briefs[0].request["topic"] == "The Kettle"
+    # What is said with the sheet wins.
+    typed = SheetOptions(columns={"headline": "title"})
+    sheet = await read_sheet(str(tmp_path / "own.csv"), typed)
+    assert sheet.briefs[0].title == "The Kettle"
+    assert "aspect_ratio" not in sheet.briefs[0].request
+
+
+@pytest.mark.parametrize(
+    ("word", "fault"),
+    [
+        ("Headline", "does not say which column"), ("=title", "does not say"),
+        ("Headline=headline", '"headline" is not a column Callsheet knows; did you mean title?'),
+        ("A=idempotency_key", "is set by Callsheet itself"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused(word: str, fault: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        parse_map([word])
+    assert fault in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["[columns", 'columns = ["a"]', "[columns]\na = 1\n"])
+def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    with pytest.raises(BadInput, match=FILE):
+        read_names(tmp_path)
+
+
+def test_two_headers_of_one_column_are_refused() -> None:
+    options = SheetOptions(columns={"Headline": "title", "Copy": "title"})
+    with pytest.raises(SheetError) as caught:
+        parse_sheet(CSV.encode(), name="own.csv", options=options)
+    assert any("are the same column (title)" in one.message for one in caught.value.problems)
