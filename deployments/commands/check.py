@@ -17,8 +17,8 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.sheet.column_names import keep_names, parse_map
 from callsheet.tasks.sheet.read import FoundSheet, find_sheet
-from callsheet.tasks.sheet.synonyms import keep_names, parse_map
 from callsheet.tasks.values.amounts import count
 
 

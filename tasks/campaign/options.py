@@ -144,7 +144,7 @@ class RunOptions(BaseModel):
     def reading(self, settings: Settings) -> SheetOptions:
         """Return how the sheet is to be read."""
         from callsheet.tasks.sheet import SheetOptions
-        from callsheet.tasks.sheet.synonyms import parse_map
+        from callsheet.tasks.sheet.column_names import parse_map
 
         return SheetOptions(
             campaign=self.campaign,

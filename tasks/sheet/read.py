@@ -15,7 +15,7 @@ from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet.cells import amount
 from callsheet.tasks.sheet.cells import canary as read_canary
 from callsheet.tasks.sheet.formats import SUFFIXES, read_table
-from callsheet.tasks.sheet.synonyms import Names, proposed, read_names
+from callsheet.tasks.sheet.synonyms import Names, proposed
 from callsheet.tasks.sheet.table import Findings, Sheet, SheetOptions, Table
 from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify, template_problem
 from callsheet.tasks.values.amounts import say_bytes
@@ -70,12 +70,19 @@ def parse_sheet(
     The suffix of `name` tells the format, else the content does. `folder` is where `@file`
     scripts are looked for; without one they are refused.
     """
-    findings = Findings(name, Names({**read_names(folder), **options.columns}))
+    findings = Findings(name, _names(options, folder))
     if len(content) > MAX_BYTES:
         limit = say_bytes(MAX_BYTES)
         findings.give_up(f"has {say_bytes(len(content))}; a sheet may have {limit}: split it")
     table = read_table(content, options, findings)
     return sheet_of(table, findings, content, options=options, folder=folder, address=address)
+
+
+def _names(options: SheetOptions, folder: Path | None) -> Names:
+    """Return what headers mean: as it was said with the sheet, else in the file beside it."""
+    from callsheet.tasks.sheet.column_names import read_names
+
+    return Names({**read_names(folder), **options.columns})
 
 
 def sheet_of(
@@ -236,7 +243,7 @@ def find_sheet_in(
     address: str | None = None,
 ) -> FoundSheet:
     """Return what is in `content`, which is read once; the parameters are `parse_sheet`'s."""
-    findings = Findings(name, Names({**read_names(folder), **options.columns}))
+    findings = Findings(name, _names(options, folder))
     rows = 0
     columns: tuple[FoundColumn, ...] = ()
     try:

@@ -6,17 +6,11 @@ person says which column is meant, with `--map` or in `columns.toml`, once for a
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 
-from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.sheet.text import plain
 
-#: The file beside a sheet that says which column each header means.
-FILE = "columns.toml"
 #: Column -> what it is called, a space for any of space, hyphen and underscore.
 _CALLED: Mapping[str, str] = {
     "id": "video id, row, row id, key, no, nr, nummer, number, clip id, referenz, ref, reference, "
@@ -84,56 +78,3 @@ class Names:
     def written(self, column: str) -> str:
         """Return the header that means a column, or the column."""
         return self._written.get(column, column)
-
-
-def parse_map(words: list[str] | tuple[str, ...]) -> dict[str, str]:
-    """Return header -> column of `--map Headline=title`; raise BadInput for anything else."""
-    found: dict[str, str] = {}
-    for word in words:
-        header, equals, column = word.partition("=")
-        if not equals or not header.strip() or not column.strip():
-            raise BadInput(
-                f'--map "{word}" does not say which column a header means; nothing was spent',
-                remedy='write it like --map "Headline=title"; x_NAME keeps a column for yourself',
-            )
-        found[header.strip()] = _column(column.strip(), f"--map {word}")
-    return found
-
-
-def read_names(folder: Path | None) -> dict[str, str]:
-    """Return header -> column of the `columns.toml` in a folder; raise BadInput for a bad one."""
-    if folder is None or not (folder / FILE).is_file():
-        return {}
-    file = folder / FILE
-    try:
-        said = tomllib.loads(file.read_text(encoding="utf-8")).get("columns", {})
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{file} cannot be read: {error}; nothing was spent") from error
-    if not isinstance(said, dict) or not all(isinstance(one, str) for one in said.values()):
-        raise BadInput(
-            f'{file} has no [columns] of texts; write it like "Headline" = "title"; nothing was '
-            "spent"
-        )
-    return {header: _column(column, str(file)) for header, column in said.items()}
-
-
-def keep_names(folder: Path, said: Mapping[str, str]) -> Path:
-    """Add header -> column to the `columns.toml` in a folder; return the file."""
-    known = {**read_names(folder), **said}
-    lines = (f"{json.dumps(h, ensure_ascii=False)} = {json.dumps(c)}" for h, c in known.items())
-    file = folder / FILE
-    text = "# Which column each header of the sheets in this folder means.\n[columns]\n"
-    try:
-        file.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{file} cannot be written: {error.strerror}") from error
-    return file
-
-
-def _column(column: str, place: str) -> str:
-    from callsheet.tasks.sheet.headers import canonical_header, explain_column
-
-    name = canonical_header(column)
-    if fault := explain_column(name):
-        raise BadInput(f'{place}: "{column}" {fault}; nothing was spent')
-    return name if not name.startswith(("fields.", "body.")) else column

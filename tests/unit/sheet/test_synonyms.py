@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.runtime.errors import BadInput, SheetError
+from callsheet.tasks.sheet.column_names import FILE, keep_names, parse_map, read_names
 from callsheet.tasks.sheet.headers import KNOWN_COLUMNS
 from callsheet.tasks.sheet.read import find_sheet_in, parse_sheet, read_sheet
-from callsheet.tasks.sheet.synonyms import FILE, keep_names, parse_map, proposed, read_names
+from callsheet.tasks.sheet.synonyms import proposed
 from callsheet.tasks.sheet.table import SheetOptions
 
 CSV = "Video ID;Headline;Copy;Dauer;Format\na;The Kettle;Buy it.;8 sec;vertical\nb;;Sell it.;;\n"
