@@ -1,14 +1,14 @@
-"""A server learns of our deployments.
+"""Deploys the flows to a Prefect server.
 
     python -m callsheet.deployments.up.deploy PREFECT_YAML NOTE [POOL [TEMPLATE]]
 
-Their work pool is POOL, whatever the file names; TEMPLATE is the base job template of a pool that
-is not of processes. Two environments on one server do not take each other's deployments: whose
-worker is up keeps them.
+POOL replaces the work pool in the file; TEMPLATE is the base job template of a pool that is not of
+type process. Two environments on one server do not take each other's deployments: the one with an
+active Prefect worker keeps them.
 
-The server is told anew only where something has changed: to deploy again turns schedules on that
-somebody has paused, and drops flow runs that are late. NOTE is where that is remembered. Imports
-Prefect only where there is something to deploy, and does so while the server starts.
+Deploys only if something has changed, because a new deployment turns paused schedules on and drops
+late flow runs. NOTE is a file that records the last deployment. Imports Prefect only if there is
+something to deploy, and does so while the server starts.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ from callsheet.tasks.runtime.redact import say, visible
 
 POOL = "callsheet"
 TEMPLATE = Path(__file__).parents[1] / "work-pools" / "process.json"
-#: Automations that need nobody to be told, and pay for nothing.
+#: Automations that need no recipient and pay for nothing.
 AUTOMATIONS = ["zombie"]
-#: How long the server may take for an answer, in seconds.
+#: Timeout for an answer of the server, in seconds.
 WITHIN = 10.0
-#: How long it is waited for while it starts, and how often it is asked, in seconds.
+#: How long to wait for the server to start, and how often to ask it, in seconds.
 START_LIMIT, ASK = 150.0, 0.25
 
 
 def pool_of(settings: Settings, *, environment: str, shared: bool) -> str:
-    """Return the work pool of an environment: the one that is set, else one of its own.
+    """Return the work pool of an environment: from the settings, else named after it.
 
-    A server that is not `shared` has one environment, which needs no name there.
+    A server that is not `shared` has one environment, which needs no name.
     """
     if settings.prefect_pool is not None:
         return settings.prefect_pool
-    # Prefect takes no slash and no ampersand, among others.
+    # Prefect does not allow slashes and ampersands, among others.
     name = re.sub(r"[^\w.-]+", "-", environment)
     return f"{POOL}-{name}" if shared else POOL
 
 
 def main() -> int:
-    """Make the work pool, every deployment of the file and automations; 0 once they are there."""
+    """Create the work pool, deployments and automations; return 0 on success."""
     file, note = Path(sys.argv[1]), Path(sys.argv[2])
     pool, *template = sys.argv[3:] or [POOL]
     at = prefect_address()
@@ -85,12 +85,12 @@ def main() -> int:
     if status == 0:
         note.write_text(wanted)
         print(visible(f"deployed: {', '.join(deployments)}"))
-    # Its own 2 is for options, which are not somebody's here.
+    # Prefect's status 2 means wrong options, which are not the user's here.
     return min(status, 1)
 
 
 def check_pool(at: PrefectAddress, there: Iterable[str], pool: str) -> None:
-    """Raise ConfigurationError where deployments are on another work pool that has a worker."""
+    """Raise ConfigurationError if deployments are on another work pool with a worker."""
     for other in {*there} - {pool}:
         if count_workers(at, other):
             raise ConfigurationError(
@@ -103,7 +103,7 @@ def check_pool(at: PrefectAddress, there: Iterable[str], pool: str) -> None:
 
 
 def _on_pool(file: Path, note: Path, pool: str) -> Path:
-    """Return the file with another work pool, written beside the note."""
+    """Return the file with another work pool, written next to the note."""
     if pool == POOL:
         return file
     from ruamel.yaml import YAML
@@ -112,7 +112,7 @@ def _on_pool(file: Path, note: Path, pool: str) -> Path:
     for one in document["deployments"]:
         one["work_pool"]["name"] = pool
     made = note.with_name(f"{note.name}.yaml")
-    # What stands in JSON is the same in YAML.
+    # JSON is valid YAML.
     made.write_text(json.dumps(document))
     return made
 
@@ -123,14 +123,14 @@ def _import_what_is_deployed(deployments: Mapping[str, str]) -> None:
 
 
 def _wait_for(at: PrefectAddress) -> None:
-    """Wait until the server answers; what is asked of it later says so where it does not."""
+    """Wait until the server answers; later requests report if it does not."""
     until = time.monotonic() + START_LIMIT
     while not at.answers() and time.monotonic() < until:
         time.sleep(ASK)
 
 
 def _deploy(file: Path) -> int:
-    """Carry out `prefect deploy` in this process, which has its imports; return its status."""
+    """Run `prefect deploy` in this process, which has its imports; return its status."""
     sys.argv = ["prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
     try:
         runpy.run_module("prefect", run_name="__main__", alter_sys=True)
@@ -140,12 +140,12 @@ def _deploy(file: Path) -> int:
 
 
 def make_pool(at: PrefectAddress, name: str = POOL, template: Path | None = None) -> None:
-    """Make a work pool of processes, unless there is one of this name.
+    """Create a process work pool, unless there is one with this name.
 
-    With a template make it of that; a pool that already exists gets the template as it is now.
+    A template sets its type; an existing pool gets the current template.
     """
     said = json.loads((template or TEMPLATE).read_text())
-    # Prefect's own types: jobs of Kubernetes have a manifest.
+    # Prefect's pool types: Kubernetes jobs have a manifest.
     kind = "kubernetes" if "job_manifest" in said["job_configuration"] else "process"
     try:
         ask_prefect(at, "work_pools/", {"name": name, "type": kind, "base_job_template": said})
@@ -167,7 +167,7 @@ def deployments_in(file: Path) -> dict[str, str]:
 def ask_prefect(
     at: PrefectAddress, path: str, body: object = None, *, method: str | None = None
 ) -> Any:
-    """Return what the server's API answers; raises OSError where it does not, or refuses."""
+    """Return the answer of the server's API; raise OSError if it fails or refuses."""
     request = urllib.request.Request(
         f"{at.url.rstrip('/')}/{path}",
         data=None if body is None else json.dumps(body).encode(),
@@ -180,7 +180,7 @@ def ask_prefect(
 
 
 def pools_of(at: PrefectAddress, deployments: Mapping[str, str]) -> dict[str, str]:
-    """Return the work pool of each of these deployments that is there, by the deployment's name."""
+    """Return the work pools of existing deployments by deployment name."""
     asked = {"deployments": {"name": {"any_": list(deployments)}}, "limit": 200}
     found = ask_prefect(at, "deployments/filter", asked)
     ours = (one for one in found if one["entrypoint"] == deployments[one["name"]])
@@ -188,7 +188,7 @@ def pools_of(at: PrefectAddress, deployments: Mapping[str, str]) -> dict[str, st
 
 
 def count_workers(at: PrefectAddress, pool: str) -> int:
-    """Return how many workers of a work pool are up; 0 where there is no such pool."""
+    """Return how many workers of a work pool are online; 0 if there is no such pool."""
     try:
         found = ask_prefect(at, f"work_pools/{quote(pool, safe='')}/workers/filter", {})
     except urllib.error.HTTPError as error:
@@ -199,7 +199,7 @@ def count_workers(at: PrefectAddress, pool: str) -> int:
 
 
 def _digest(file: Path, pool: str) -> str:
-    """Return what tells these deployments from others: the file, the folder, the versions."""
+    """Return the fingerprint of these deployments: file, folder and versions."""
     parts = [
         file.read_text(),
         os.getcwd(),

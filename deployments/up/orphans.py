@@ -1,8 +1,8 @@
-"""What outlives whoever started it, found by a mark in its environment, and ended.
+"""Finds processes that outlive their parent by an environment tag, and ends them.
 
 `python -m callsheet.deployments.up.orphans MARK` waits until its standard input ends, as it does
-when `up` is gone however it went, and ends every process with the mark: parts, the flow runs of a
-worker, the runs of a board, whatever session they are in. Imports nothing but the standard library.
+when `up` ends in any way, and ends every process with the tag: parts, the flow runs of a Prefect
+worker, the runs of a board, in any session. Imports only the standard library.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-#: The variable that holds the mark; not one of Callsheet's settings.
+#: The environment variable with the tag; not a setting of Callsheet.
 VARIABLE = "_CALLSHEET_UP"
-#: How long what is left has to end in order, in seconds.
+#: How long orphans have to end cleanly, in seconds.
 GRACE = 5.0
-#: How often is looked whether anything is left, in seconds.
+#: How often to look for orphans, in seconds.
 OFTEN = 0.1
 
 
@@ -31,10 +31,10 @@ def end_leftovers(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """End every process with the mark, in order if it can; return how many there were.
+    """End every process with the tag, cleanly if possible; return how many there were.
 
-    Each is asked once, after the one that started it: a second request would be a hard one for a
-    worker or a run, which end what they have begun.
+    Each gets one signal, after its parent: a second one would stop a worker or a run immediately,
+    although they finish what they have started.
     """
     seen: set[int] = set()
     asked: set[int] = set()
@@ -52,7 +52,7 @@ def end_leftovers(
 
 
 def marked(mark: str) -> dict[int, int]:
-    """Return every other process with the mark, and its parent."""
+    """Return every other process with the tag, and its parent."""
     return processes_with(f"{VARIABLE}={mark}")
 
 
@@ -66,22 +66,22 @@ def processes_with(wanted: str) -> dict[int, int]:
 def _in_proc(wanted: str) -> dict[int, int]:
     found = {}
     for folder in Path("/proc").iterdir():
-        # Gone by now, or somebody else's.
+        # It has ended, or belongs to another user.
         with contextlib.suppress(OSError, ValueError, IndexError):
             if folder.name.isdecimal() and _has(folder, wanted.encode()):
-                # The name in field 2 may hold spaces and brackets: count from the last bracket.
+                # The name in field 2 may contain spaces and brackets: count from the last bracket.
                 parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
                 found[int(folder.name)] = int(parent)
     return found
 
 
 def _has(folder: Path, wanted: bytes) -> bool:
-    # That of a process that has ended, and is only waited for, is empty.
+    # The environment of a zombie process is empty.
     return wanted in (folder / "environ").read_bytes().split(b"\0")
 
 
 def _by_ps(wanted: str) -> dict[int, int]:
-    """Ask `ps`, which shows environments on the systems that have no `/proc`."""
+    """Ask `ps`, which shows environments on systems without `/proc`."""
     words = ["ps", "-axww", "-E", "-o", "pid=,ppid=,command="]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     lines = [line.split(None, 2) for line in done.stdout.splitlines()]
@@ -94,9 +94,9 @@ def _send(pid: int, number: int) -> None:
 
 
 def main() -> None:
-    """Wait for the end of whoever started this, then leave nothing of it."""
+    """Wait until the parent process ends, then end its orphans."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Whoever ends `up` by its whole group, terminal or session does not end this.
+        # A signal to the process group, terminal or session of `up` does not reach this process.
         signal.signal(number, signal.SIG_IGN)
     while os.read(0, 1024):
         pass

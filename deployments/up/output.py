@@ -1,4 +1,4 @@
-"""What `callsheet up` prints, and what it tells systemd."""
+"""The output of `callsheet up`, and its messages to systemd."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from callsheet.deployments.up.up_file import KeptPart, WhatIsUp
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import count, say_duration
 
-# What `callsheet up` says of itself: the table, the ready line, and how each part is.
+# The output of `callsheet up`: the table, the ready line, and the status of each part.
 
 
-#: How long a login that is printed waits for a browser, in seconds.
+#: How long a printed login is valid, in seconds.
 LOGIN = 3600.0
 
 
 def ready_document(now: WhatIsUp, ways: tuple[str | None, str | None]) -> dict[str, Any]:
-    """Return where everything is, for programs; `ways` are a login and a token for the board."""
+    """Return all addresses for programs; `ways` are a login and a token for the board."""
     prefect = now.address("prefect")
     return {
         "board": now.address("board"),
@@ -40,7 +40,7 @@ def ready_document(now: WhatIsUp, ways: tuple[str | None, str | None]) -> dict[s
 
 
 def tell_ready(console: Console, now: WhatIsUp, login: str | None) -> None:
-    """Say where everything is, to people."""
+    """Print all addresses."""
     console.print("all is up:")
     for name, part in now.parts.items():
         if part.state in ("up", "done"):
@@ -54,7 +54,7 @@ def tell_ready(console: Console, now: WhatIsUp, login: str | None) -> None:
 
 
 def exports(now: WhatIsUp) -> list[str]:
-    """Return the lines of a shell by which programs use this sandbox and this Prefect server."""
+    """Return shell lines that point programs to this sandbox and Prefect server."""
     sandbox, prefect = now.sandbox or {}, now.address("prefect")
     values = {
         "CALLSHEET_BASE_URL": sandbox.get("base_url"),
@@ -76,10 +76,10 @@ def _of(name: str, part: KeptPart, now: WhatIsUp) -> str:
 
 
 async def ways_in(settings: Settings, origin: str | None) -> tuple[str | None, str | None]:
-    """Return a new one-time login for the board and its first admin's token, if there are any."""
+    """Return a new one-time login and the first admin's token for the board, if any."""
     if origin is None:
         return None, None
-    # They bring the whole board along.
+    # This imports the whole board.
     from callsheet.deployments.board.board import Board
     from callsheet.deployments.board.services.people import admin_token, new_login
     from callsheet.tasks.ledger.ledger import open_ledger
@@ -93,7 +93,7 @@ async def ways_in(settings: Settings, origin: str | None) -> tuple[str | None, s
 
 
 def status_of(now: WhatIsUp) -> dict[str, dict[str, Any]]:
-    """Return how each part is: its state, whether it answers, and what it said last if not well."""
+    """Return the status of each part: state, whether it answers, and last errors."""
     return {name: _status(name, part) for name, part in now.parts.items()}
 
 
@@ -118,7 +118,7 @@ def _status(name: str, part: KeptPart) -> dict[str, Any]:
 
 
 def tell_status(console: Console, found: dict[str, dict[str, Any]]) -> None:
-    """Say how each part is, to people; of one that is not well, what it said last."""
+    """Print the status of each part, with its last lines if it has a problem."""
     for name, part in found.items():
         words = part["state"] if part["answers"] is not False else "does not answer"
         since = say_duration(max(1.0, time.time() - part["since"]))
@@ -128,15 +128,15 @@ def tell_status(console: Console, found: dict[str, dict[str, Any]]) -> None:
             console.print(plain(f"  {'':<12}{part['last']}  ({part['log']})"))
 
 
-# A word to systemd, where that started us and wants one (`Type=notify`).
+# Notifies systemd, if it started this program with `Type=notify`.
 
 
 def tell_systemd(words: str) -> None:
-    """Say `READY=1` or `STOPPING=1`; does nothing where nobody listens."""
+    """Send `READY=1` or `STOPPING=1`; do nothing without systemd."""
     address = os.environ.get("NOTIFY_SOCKET")
     if not address:
         return
-    # An address that begins with an @ is no file.
+    # An address that starts with @ is not a file.
     where = f"\0{address[1:]}" if address.startswith("@") else address
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
         to.sendto(words.encode(), where)

@@ -1,4 +1,4 @@
-"""What of it all is wanted, and where: the parts of one `callsheet up`, put together."""
+"""The parts of one `callsheet up` and their ports."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from callsheet.deployments.up.supervisor import Supervisor
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.known_settings import Settings
 
-#: What may be left out, and the ports that each has unless told.
+#: Optional parts and their default ports.
 PARTS = ("prefect", "deployments", "worker", "board", "receiver")
-#: Hosts of the board by which links on this machine lead to it.
+#: Board hosts for which local links use the loopback address.
 HERE = ("127.0.0.1", "localhost")
 BOARD_PORT, PREFECT_PORT, SANDBOX_PORT = 8788, 4200, 8791
 
 
 @dataclass(frozen=True, kw_only=True)
 class WantedParts:
-    """Which parts, and where; a port of None is the usual one, or a free one if that is taken."""
+    """The parts and ports; None is the default port, or a free one if that is in use."""
 
     parts: frozenset[str] = frozenset(PARTS)
     host: str = "127.0.0.1"
     port: int | None = None
     prefect_port: int | None = None
-    #: How browsers reach the board, and whether a proxy in front of it says who calls.
+    #: The public address of the board, and whether to trust the headers of a proxy.
     url: str | None = None
     behind_proxy: bool = False
-    #: How much faster a sandbox's videos come than real ones; None for no sandbox.
+    #: Time scale of the sandbox; None for no sandbox.
     sandbox: str | None = None
     profile: str | None = None
 
 
 class Parts:
-    """Starts the parts one after the other, each with the addresses of those before it."""
+    """Starts the parts in order, each with the addresses of the earlier ones."""
 
     def __init__(
         self,
@@ -62,14 +62,14 @@ class Parts:
             profile=wanted.profile,
             is_trial=wanted.sandbox is not None,
         )
-        #: Is told of ports that were taken, and of a part that already exists.
+        #: Prints messages about ports in use and parts that already run.
         self._explain = explain
 
     async def start(self, *, on_board: Callable[[], None]) -> bool:
-        """Start all of them and wait until they are up; False when told to stop before that.
+        """Start all parts and wait until they are up; return False if stopped before that.
 
-        `on_board` is called once the board is up, which is before the others are. Raises
-        CallsheetError for a part that does not stay up, ConfigurationError for a port.
+        Call `on_board` once the board is up, before the other parts are. Raise CallsheetError for a
+        part that keeps crashing, ConfigurationError for a port.
         """
         parts = self._wanted.parts
         if "prefect" in parts:
@@ -87,7 +87,7 @@ class Parts:
             if "deployments" in parts:
                 self._watch.keep(programs.deployments(self._around))
             if "worker" in parts:
-                # Of another server it may not have the work pool yet, nor what it is to be like.
+                # Another server may not have the work pool yet.
                 needs = ("prefect",) if self._around.api else ("deployments",)
                 self._watch.keep(programs.worker(self._around, at, needs=needs))
         if "board" in parts:
@@ -97,7 +97,7 @@ class Parts:
         return await self._watch.are_up()
 
     async def _start_sandbox(self) -> bool:
-        """Start the sandbox, and have everything after it speak to that."""
+        """Start the sandbox and point the following parts to it."""
         listening = self._listen("127.0.0.1", None, SANDBOX_PORT, "the sandbox")
         scale = self._wanted.sandbox or TIME_SCALE
         self._watch.keep(programs.sandbox(self._around, listening, time_scale=scale))
@@ -105,14 +105,14 @@ class Parts:
             return False
         settings = sandbox_settings(self._watch.said("sandbox"))
         self._watch.change(sandbox=settings)
-        # A key in a file is for the real service, and would win.
+        # A key in a file is for the real service and would take precedence.
         self._learn(**settings, api_key_file="")
         return True
 
     def _check_no_server(self) -> None:
-        """Raise ConfigurationError where a sandbox would carry what another server schedules.
+        """Raise ConfigurationError if a sandbox is used with an external Prefect server.
 
-        And that server's own Prefect workers would pay for what is scheduled with the sandbox.
+        The sandbox would run its schedules, and its Prefect workers would pay for sandbox runs.
         """
         theirs = sorted({"deployments", "worker"} & self._wanted.parts)
         if theirs and (at := prefect_address()) is not None:
@@ -131,14 +131,14 @@ class Parts:
         self._watch.keep(programs.prefect_server(self._around, listening))
 
     def _prefect(self) -> PrefectAddress | None:
-        """Return the server that is kept up, or the one that is configured."""
+        """Return the server of this `up`, or the configured one."""
         if self._around.api is None:
             return prefect_address()
         auth = programs.auth_string()
         return PrefectAddress(url=self._around.api, stands_in="`callsheet up`", auth_string=auth)
 
     async def _start_receiver(self) -> None:
-        """Start the receiver, unless one for the same ledger is at work already."""
+        """Start the receiver, unless one is already running for the same ledger."""
         host, port = split_address(self._settings.receiver)
         there = await asyncio.to_thread(who_is_there, host, port)
         if there == name_of(self._settings.ledger):
@@ -150,7 +150,7 @@ class Parts:
         self._learn(receiver=address)
         webhooks = self._settings.webhook_url
         if self._wanted.sandbox is not None and not webhooks:
-            # The sandbox is on this machine, and may call it.
+            # The sandbox is on this machine and may call the receiver.
             webhooks = f"http://{address}"
             self._learn(webhook_url=webhooks)
         tells = bool(webhooks and self._around.api)
@@ -162,7 +162,7 @@ class Parts:
         port = listening.getsockname()[1]
         more = [*(["--url", wanted.url] if wanted.url else [])]
         more += ["--behind-proxy"] if wanted.behind_proxy else []
-        # It would hear webhooks itself, were nobody there yet who does.
+        # Without a receiver it would receive webhooks itself.
         found = programs.board(self._around, wanted.host, listening, more=tuple(more))
         self._watch.keep(replace(found, needs=("receiver",)))
         address = wanted.url or (f"http://{wanted.host}:{port}" if wanted.host in HERE else "")
@@ -170,14 +170,14 @@ class Parts:
             self._learn(board_url=address)
 
     def _learn(self, **settings: str) -> None:
-        """Have every part from now on work with these settings."""
+        """Use these settings for every following part."""
         more = {f"CALLSHEET_{name.upper()}": value for name, value in settings.items()}
         self._around = replace(self._around, more={**self._around.more, **more})
 
     def _listen(self, host: str, asked: int | None, usual: int, who: str) -> socket.socket:
-        """Listen on the port that was asked for, else the usual one or, where taken, another.
+        """Listen on the requested port, else the default one or, if that is in use, another.
 
-        Raises ConfigurationError where that is not possible.
+        Raise ConfigurationError if that fails.
         """
         wanted = usual if asked is None else asked
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

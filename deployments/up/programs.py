@@ -1,4 +1,4 @@
-"""The programs of `callsheet up`: how each starts, when it is ready, where its log is."""
+"""The programs of `callsheet up`: how each one starts, when it is ready, and its log."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from callsheet.deployments.up.deploy import ask_prefect, pool_of
 from callsheet.deployments.up.orphans import VARIABLE
 from callsheet.tasks.runtime.known_settings import Settings
 
-# The parts that `callsheet up` keeps up: how each is started, and how it is known that it is up.
+# The parts of `callsheet up`: how to start each one and how to check that it is up.
 #
-# Prefect's are Prefect's own commands, ours are the commands that a person would type.
+# Prefect's parts are Prefect's own commands; the others are the commands that you would type.
 
 
-#: How often the Prefect worker asks for flow runs that are due, in seconds.
+#: How often the Prefect worker asks for due flow runs, in seconds.
 WORKER_ASKS = 3
-#: What of the environment is meant for another server than the one that is kept up.
+#: Environment variables for another Prefect server.
 OF_ANOTHER_SERVER = ("PREFECT_API_", "PREFECT_SERVER_", "PREFECT_PROFILE")
-#: What of it is not the server's business.
+#: Environment variables that the server does not get.
 NOT_THE_SERVERS = ("CALLSHEET_", "NOTIFY_SOCKET")
-#: What shows of each part that it answers: a page that asks for no login, nor for the ledger.
+#: The page that shows that a part answers: it needs no login and no ledger.
 PAGES = {"prefect": "/api/health", "board": "/live", "receiver": "/health", "sandbox": "/api/v1"}
-#: How long such a page may take, in seconds.
+#: Timeout of such a page, in seconds.
 WITHIN = 10.0
 PREFECT_FILE = Path(__file__).parents[1] / "prefect.yaml"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """One part: a module and its arguments, what it needs first, and what shows that it is up.
+    """One part: a module and its arguments, what it needs first, and how to check that it is up.
 
-    It is up once it `says` so in a line of JSON, or once `answers` says so, which is given the
-    moment it was started; what is to be done `once` is up when it has ended well.
+    It is up when it prints a line of JSON (`says`), or when `answers` returns true for its start
+    time; a part that runs `once` is up when it has exited successfully.
     """
 
     name: str
@@ -54,21 +54,21 @@ class Program:
     needs: tuple[str, ...] = ()
     address: str | None = None
     says: bool = False
-    #: Of its log only lines that begin so are shown; the rest is for those who look there.
+    #: Only log lines with this prefix are shown.
     shows: re.Pattern[str] | None = None
     once: bool = False
-    #: The address, on this machine, of a page that it answers as long as it does not hang.
+    #: Local address of a page that it answers unless it hangs.
     page: str | None = None
-    #: What it listens on: bound here, so that nobody else can have the port first or meanwhile.
+    #: Its socket: bound here, so that no other program can take the port.
     listening: socket.socket | None = field(default=None, repr=False, compare=False)
     answers: Callable[[float], bool] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What the programs of one `up` have in common; `api` is Prefect's, where there is one.
+    """What the programs of one `up` share; `api` is the address of Prefect, if there is one.
 
-    `is_trial` says that the service is a sandbox.
+    `is_trial` means that the service is a sandbox.
     """
 
     settings: Settings
@@ -81,39 +81,39 @@ class Surroundings:
 
     @property
     def home(self) -> Path:
-        """Where Callsheet keeps what is its own."""
+        """The folder with Callsheet's files."""
         return self.settings.home
 
     @property
     def pool(self) -> str:
-        """The work pool of the deployments and the worker."""
+        """The work pool of the deployments and the Prefect worker."""
         return pool_of(self.settings, environment=self.environment, shared=self.api is None)
 
     @property
     def history(self) -> Path:
-        """Where Prefect keeps what it knows, what is scheduled among it.
+        """The folder with Prefect's database, including schedules.
 
-        A sandbox has one of its own: a flow run that was to cost nothing is approved for good, and
-        the Prefect worker of the next `up` would have it paid for.
+        A sandbox has a separate one: its flow runs are approved, and the Prefect worker of the next
+        `up` would pay for them.
         """
         return self.home / ("prefect-sandbox" if self.is_trial else "prefect")
 
     @property
     def environment(self) -> str:
-        """What this one is called among others on the same server: profile, sandbox or folder."""
+        """The name of this environment on a shared server: profile, sandbox or folder."""
         return "sandbox" if self.is_trial else environment_of(self.profile, self.folder)
 
     def environ(self, **own: str) -> dict[str, str]:
-        """Return the environment of a program of ours, which leads to the server kept up."""
+        """Return the environment of a Callsheet program, with the address of Prefect."""
         inherited = dict(os.environ)
         inherited.pop("NOTIFY_SOCKET", None)
         found = {
             **inherited,
             VARIABLE: self.mark,
             "PWD": str(self.folder),
-            # A folder called `tasks` beside somebody's sheets is not ours.
+            # A folder named `tasks` next to the sheets is not part of Callsheet.
             "PYTHONSAFEPATH": "1",
-            # What is written goes into files.
+            # Output goes to files.
             "NO_COLOR": "1",
             "COLUMNS": "160",
         }
@@ -134,17 +134,17 @@ class Surroundings:
 
 
 def environment_of(profile: str | None, folder: Path) -> str:
-    """Return what tells one environment from others on the same server."""
+    """Return the name of an environment on a shared server."""
     return profile or folder.name
 
 
 def auth_string() -> str | None:
-    """Return the `user:password` that the server is to ask for, if somebody set one."""
+    """Return the `user:password` of the server, if one is set."""
     return os.environ.get("PREFECT_SERVER_API_AUTH_STRING") or None
 
 
 def prefect_server(around: Surroundings, listening: socket.socket) -> Program:
-    """Return Prefect's server, on this machine alone, with its history under `.callsheet/`."""
+    """Return the Prefect server, local only, with its database under `.callsheet/`."""
     home = around.history
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     origin = origin_of(listening)
@@ -153,11 +153,11 @@ def prefect_server(around: Surroundings, listening: socket.socket) -> Program:
         **around.environ(),
         **server_environ(home, f"{origin}/api"),
         "PREFECT_API_BLOCKS_REGISTER_ON_START": "true",
-        # It would write its pages where it is installed, which may be nobody's to write to.
+        # By default it writes its pages to the install folder, which may be read-only.
         "PREFECT_SERVER_UI_STATIC_DIRECTORY": str(home / "pages"),
-        # Pages of others, open in the same browser, start no flow run here.
+        # Other sites in the same browser must not start flow runs.
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": f"{origin},http://localhost:{port}",
-        # Prefect's files in the folder that people work in are for the servers they name.
+        # Prefect's files in the working folder are for other servers.
         "PWD": str(home),
     }
     environ = {name: v for name, v in environ.items() if not name.startswith(NOT_THE_SERVERS)}
@@ -169,7 +169,7 @@ def prefect_server(around: Surroundings, listening: socket.socket) -> Program:
         listening=listening,
         environ=environ,
         address=origin,
-        # Not its tracebacks, which fill a screen for a heartbeat that came too late.
+        # Without tracebacks, which fill the screen after one late heartbeat.
         shows=re.compile(r"\d\d:\d\d:\d\d\.\d+ \|"),
         page=f"{origin}{PAGES['prefect']}",
         answers=lambda _: is_answering(f"{origin}{PAGES['prefect']}"),
@@ -177,9 +177,9 @@ def prefect_server(around: Surroundings, listening: socket.socket) -> Program:
 
 
 def deployments(around: Surroundings) -> Program:
-    """Return what tells the server of the work pool and of every deployment of `prefect.yaml`.
+    """Return the part that creates the work pool and every deployment of `prefect.yaml`.
 
-    It needs the server, and waits for that by itself: meanwhile it imports what it deploys.
+    It waits for the server by itself and imports the flows meanwhile.
     """
     note = around.home / "up" / ("deployed-sandbox" if around.is_trial else "deployed")
     return Program(
@@ -191,12 +191,12 @@ def deployments(around: Surroundings) -> Program:
 
 
 def worker(around: Surroundings, at: PrefectAddress, *, needs: tuple[str, ...]) -> Program:
-    """Return the Prefect worker, which carries flow runs as processes of this machine."""
-    # On a server that several use, it is told apart from that of another folder or environment.
+    """Return the Prefect worker, which executes flow runs as local processes."""
+    # A shared server needs a different name for each folder or environment.
     name = f"callsheet-{socket.gethostname()}-{around.environment}"
     start = ("-m", "callsheet.deployments.prefect_worker", "--pool", around.pool)
     words = (*start, "--type", "process", "--name", name, "--install-policy", "never")
-    # Of a server that others reach as well, nobody knows here who carries what.
+    # On a shared server other machines may execute these flow runs.
     first = ("-m", "callsheet.deployments.up.worker", around.pool) if around.api else ()
     return Program(
         name="worker",
@@ -217,16 +217,16 @@ def board(
         words=("-m", "callsheet.deployments.cli", "board", "--json", *where, *more),
         environ=around.environ(),
         says=True,
-        # Not the address that it says, which may be that of a proxy.
+        # Not the printed address, which may be that of a proxy.
         page=f"{origin_of(listening)}{PAGES['board']}",
         listening=listening,
     )
 
 
 def receiver(around: Surroundings, listening: socket.socket, *, tells_prefect: bool) -> Program:
-    """Return the receiver of webhooks; `tells_prefect` has flow runs carry on what it hears of.
+    """Return the webhook receiver; with `tells_prefect` it starts flow runs for events.
 
-    Where it listens is a setting of its own, which `around` has.
+    Its address is a setting, which is in `around`.
     """
     more = {"CALLSHEET_PREFECT_EVENTS": "yes"} if tells_prefect else {}
     where = ("--fd", str(listening.fileno()))
@@ -241,7 +241,7 @@ def receiver(around: Surroundings, listening: socket.socket, *, tells_prefect: b
 
 
 def sandbox(around: Surroundings, listening: socket.socket, *, time_scale: str) -> Program:
-    """Return the sandbox, in the place of the video service."""
+    """Return the sandbox, which replaces the video service."""
     state = around.home / "sandbox"
     where = ("--fd", str(listening.fileno()), "--json", "--state", str(state))
     words = ("-m", "callsheet.deployments.sandbox", *where)
@@ -256,18 +256,18 @@ def sandbox(around: Surroundings, listening: socket.socket, *, time_scale: str) 
 
 
 def is_answering(url: str) -> bool:
-    """Whether something answers there that is not in trouble."""
+    """Return whether an address answers without a server error."""
     status = _status(url, within=2)
     return status is not None and status < 500
 
 
 def is_there(url: str, within: float) -> bool:
-    """Whether anything answers there at all within so many seconds, however it is."""
+    """Return whether an address gives any answer within a timeout."""
     return _status(url, within=within) is not None
 
 
 def _status(url: str, *, within: float) -> int | None:
-    # A proxy of the environment does not lead to this machine.
+    # A proxy of the environment is not for local addresses.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=within) as answer:
@@ -279,7 +279,7 @@ def _status(url: str, *, within: float) -> int | None:
 
 
 def _is_known(at: PrefectAddress, pool: str, name: str, since: float) -> bool:
-    """Whether the server has heard of the Prefect worker since it was started."""
+    """Return whether the Prefect worker has contacted the server since its start."""
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
     heard = {"last_heartbeat_time": {"after_": moment}}
     try:
@@ -289,23 +289,22 @@ def _is_known(at: PrefectAddress, pool: str, name: str, since: float) -> bool:
     return any(one.get("name") == name for one in found)
 
 
-# The logs of what is kept up: each part writes into a file of its own, which is read from here.
+# The logs of the parts: each one writes to its own file, which is read here.
 #
-# Files, not pipes: a part goes on whatever becomes of whoever reads it, and what it said last is
-# there when it is asked for. A file that has grown large begins anew, and the one before it is
-# kept.
+# Files, not pipes: a part continues if its reader dies, and its last lines stay available. A large
+# file is rotated once.
 
 
-#: Bytes of a log until it begins anew.
+#: Bytes of a log before it is rotated.
 LARGEST = 10_000_000
-#: Bytes of it that are read in one go, and in which its last words are looked for.
+#: Bytes to read at a time, and to search for the last lines.
 PIECE = 64 * 1024
-#: Lines that count as last words.
+#: Maximum number of last lines.
 LAST = 5
 
 
 class Log:
-    """The log of one part; what was there before is not read again."""
+    """The log of one part; earlier lines are not read."""
 
     def __init__(self, path: Path, *, largest: int = LARGEST) -> None:
         self.path = path
@@ -315,19 +314,19 @@ class Log:
         self._read = self.size()
 
     def size(self) -> int:
-        """Return how many bytes it has; none where somebody has taken it away."""
+        """Return its size in bytes; 0 if it was deleted."""
         with contextlib.suppress(FileNotFoundError):
             return self.path.stat().st_size
         return 0
 
     def new_lines(self) -> Iterator[str]:
-        """Yield the whole lines that came since the last time."""
+        """Yield the complete new lines."""
         with self.path.open("rb") as file:
-            # Somebody may have taken it away, and whoever writes has begun another.
+            # The file may have been deleted and created again.
             self._read = self._read if self._read <= self.size() else 0
             file.seek(self._read)
             while piece := file.read(PIECE):
-                # Half a line waits for its other half, unless it is longer than a piece.
+                # An incomplete line waits for its rest, unless it is longer than one read.
                 whole = piece.rfind(b"\n") + 1 or (len(piece) if len(piece) == PIECE else 0)
                 if not whole:
                     break
@@ -338,7 +337,7 @@ class Log:
             self._begin_anew()
 
     def _begin_anew(self) -> None:
-        # Whoever writes appends, wherever the end is.
+        # Programs append, wherever the end is.
         with contextlib.suppress(OSError):
             shutil.copyfile(self.path, self.path.with_suffix(".log.1"))
             with self.path.open("r+b") as file:
@@ -347,11 +346,11 @@ class Log:
 
 
 def last_words(path: Path, count: int = LAST, *, since: int = 0) -> list[str]:
-    """Return the last lines of a log that say anything, of those `since` so many bytes."""
+    """Return the last non-empty lines of a log after `since` bytes."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            # It may have begun anew since.
+            # It may have been rotated.
             file.seek(max(since if since <= size else 0, size - PIECE))
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:

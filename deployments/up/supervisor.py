@@ -19,30 +19,30 @@ from callsheet.deployments.up.up_file import KeptPart, PartState, WhatIsUp, fold
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.values.amounts import count
 
-# One program that is kept up: started, waited for, and started again when it dies.
+# One supervised program: started, checked, and restarted when it dies.
 #
-# It has a session of its own, no standard input, and files to write to: what the terminal does, or
-# whoever started it, does not reach it.
+# It has its own session, no standard input, and writes to files, so that it does not depend on the
+# terminal.
 
 
-#: So many deaths within so many seconds are the end.
+#: This many crashes within this many seconds end all parts.
 DEATHS, WHILE = 3, 60.0
-#: The pause before a program is started again, which doubles, and the longest, in seconds.
+#: First and longest pause before a restart, in seconds; it doubles each time.
 PAUSE, LONGEST = 1.0, 30.0
-#: How long a program may take to come up; the first time Prefect makes its database.
+#: Time limit for a start in seconds; the first time Prefect creates its database.
 START_LIMIT = 180.0
-#: How often is asked whether it is up, in seconds.
+#: How often to check whether it is up, in seconds.
 ASK = 0.25
-#: How often one that is up is asked for its page, in seconds, and how many times in a row without
-#: any answer show that it hangs. Counted, lest one hangs because the machine was asleep.
+#: How often to request its page, in seconds, and how many failures in a row mean that it hangs.
+#: Failures are counted, because the machine may have been asleep.
 LISTEN, SILENCES = 30.0, 10
 
-#: Is told what a part said, or what is said of it.
+#: Receives the output of a part, or a message about it.
 Tell = Callable[[str, str], None]
 
 
 class KeptProgram:
-    """One program that is kept up."""
+    """One supervised program."""
 
     def __init__(
         self,
@@ -72,11 +72,11 @@ class KeptProgram:
         self._process: asyncio.subprocess.Process | None = None
         self._deaths: list[float] = []
         self._came_up = False
-        #: How large its log was when it was started the last time.
+        #: Size of its log at its last start.
         self._logged = 0
 
     async def keep(self) -> None:
-        """Start it again and again; raise CallsheetError once that is no use."""
+        """Start and restart it; raise CallsheetError if it keeps crashing."""
         while True:
             for need in self.needs:
                 await need.up.wait()
@@ -90,7 +90,7 @@ class KeptProgram:
                 self._tell(self.program.name, "done")
                 return
             self._process = None
-            # Of one that was up before, the settings were right: its ledger may be away for now.
+            # If it was up before, its settings are right: its ledger may be unavailable.
             if status == BadInput.exit_status and not was_up and not self._came_up:
                 raise self._given_up("cannot be started", BadInput)
             if all(need.up.is_set() for need in self.needs):
@@ -104,7 +104,7 @@ class KeptProgram:
             await asyncio.sleep(pause)
 
     async def end(self, grace: float, hurry: asyncio.Event) -> None:
-        """End it in order within so many seconds, unless there is a hurry."""
+        """Stop it cleanly within a time limit, or immediately."""
         process = self._process
         if process is not None and process.returncode is None:
             with suppress(ProcessLookupError):
@@ -120,7 +120,7 @@ class KeptProgram:
         self._move("ended")
 
     async def _run(self) -> int:
-        """Start it, and return how it ended."""
+        """Start it and return its exit status."""
         started = time.time()
         self._logged = self.log.size()
         listening = self.program.listening
@@ -157,7 +157,7 @@ class KeptProgram:
             await asyncio.gather(coming, hanging, return_exceptions=True)
 
     async def _come_up(self, process: asyncio.subprocess.Process, started: float) -> None:
-        """Wait until it is up, and note that."""
+        """Wait until it is up and record that."""
         if self.program.says:
             assert process.stdout is not None
             self.said = json.loads(await process.stdout.readline() or "{}")
@@ -175,7 +175,7 @@ class KeptProgram:
         self._move("up")
         self._tell(self.program.name, "is up")
         if process.stdout is not None:
-            # Nothing more is said there; read all the same, lest a full pipe holds it up.
+            # Keep reading, because a full pipe would block the program.
             await process.stdout.read()
 
     async def _answered(self, answers: Callable[[float], bool], started: float) -> None:
@@ -185,11 +185,11 @@ class KeptProgram:
             await asyncio.sleep(ASK)
 
     async def _kill_when_it_hangs(self, process: asyncio.subprocess.Process) -> None:
-        """Kill it once it has left its page unanswered too often in a row: it is started again."""
+        """Kill it after too many failed checks in a row, so that it restarts."""
         await self.up.wait()
         silences = 0
         while self.program.page is not None:
-            # No answer takes its time, too: that is part of the interval.
+            # A timeout is part of the interval.
             interval = asyncio.create_task(asyncio.sleep(self._listen))
             there = await asyncio.to_thread(is_there, self.program.page, self._within)
             await interval
@@ -201,7 +201,7 @@ class KeptProgram:
                 return
 
     def _count_death(self, *, was_up: bool) -> None:
-        """Count a death: of one that never came up all count, however long each try took."""
+        """Count a crash; if it never came up, every crash counts, however long it took."""
         now = time.monotonic()
         recent = [one for one in self._deaths if not was_up or now - one < WHILE]
         self._deaths = [*recent, now]
@@ -238,21 +238,20 @@ def _how(status: int) -> str:
     return f"it was ended by signal {-status}"
 
 
-# Keeps programs up: starts each after what it needs, and again when it dies.
+# Supervises programs: starts each after its requirements, and restarts it when it dies.
 #
-# What cannot be kept up ends all of it, with its last words. Should this be killed, somebody else
-# is there to end what it leaves.
+# A program that keeps crashing ends all of them, with its last lines. If this process is killed,
+# another process ends the orphans.
 
 
-#: How long programs have to end in order, in seconds: a Prefect worker waits for its runs to let
-#: go.
+#: How long programs have to stop cleanly, in seconds: a Prefect worker waits for its runs.
 GRACE = 30.0
-#: How often logs are read, in seconds.
+#: How often to read the logs, in seconds.
 READ = 0.3
 
 
 class Supervisor:
-    """Everything that one `up` keeps up."""
+    """All programs of one `up`."""
 
     def __init__(
         self,
@@ -265,7 +264,7 @@ class Supervisor:
         within: float = WITHIN,
     ) -> None:
         self.now = now
-        #: Done when it is to end; an error says of which part that is.
+        #: Done when all parts must stop; an error names the part that caused it.
         self.ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._home = home
         self._tell = tell
@@ -281,14 +280,14 @@ class Supervisor:
         self._guard()
 
     def stop(self) -> None:
-        """Have everything end in order; asked again, at once."""
+        """Stop everything cleanly; the second time, immediately."""
         if self.ending.done():
             self._hurry.set()
         else:
             self.ending.set_result(None)
 
     def keep(self, program: Program) -> None:
-        """Keep a program up from now on."""
+        """Start to supervise a program."""
         needs = [self._kept[name] for name in program.needs if name in self._kept]
         kept = KeptProgram(
             program,
@@ -305,9 +304,9 @@ class Supervisor:
         self._keeping.append(asyncio.create_task(self._keep(kept), name=program.name))
 
     async def are_up(self, *names: str) -> bool:
-        """Wait until these are up, all unless told; False when it ends before.
+        """Wait until these parts, by default all, are up; return False if stopped before.
 
-        Raises CallsheetError for a part that does not stay up.
+        Raise CallsheetError for a part that keeps crashing.
         """
         kept = [one for name, one in self._kept.items() if not names or name in names]
 
@@ -327,26 +326,26 @@ class Supervisor:
             up.cancel()
 
     def said(self, name: str) -> dict[str, Any]:
-        """Return what a program said when it was ready the last time."""
+        """Return the ready line of the last start of a program."""
         kept = self._kept.get(name)
         return kept.said if kept is not None else {}
 
     def let_speak(self) -> None:
-        """Tell from now on what parts write; what they say of their start is in their logs."""
+        """Start to show the output of the parts; their startup output is in the logs."""
         self._show_logs()
         self._speaks = True
 
     def change(self, **what: Any) -> None:
-        """Write down something more of what is up."""
+        """Add details to the status file."""
         self.now = replace(self.now, **what)
         try:
             write_up(self._home, self.now)
         except OSError as error:
-            # The parts are kept up all the same, as on a disk that is full for a while.
+            # Supervision continues, for example while the disk is full.
             self._tell("up", f"what is up cannot be written down: {error.strerror}")
 
     async def end(self) -> None:
-        """End everything, what needs others first; whatever is left after that, too."""
+        """Stop everything in reverse order of dependency, then any orphans."""
         for task in self._keeping:
             task.cancel()
         await asyncio.gather(*self._keeping, return_exceptions=True)
@@ -366,7 +365,7 @@ class Supervisor:
     async def _keep(self, kept: KeptProgram) -> None:
         try:
             await kept.keep()
-        # Whatever it is: nobody keeps the part up after that.
+        # Any error: the part is not supervised any more.
         except Exception as error:
             if not self.ending.done():
                 self.ending.set_exception(error)
@@ -379,7 +378,7 @@ class Supervisor:
             await asyncio.sleep(READ)
             self._show_logs()
             with suppress(OSError):
-                # There is no room for another process: it is tried again.
+                # There is no memory for another process: try again.
                 self._guard()
 
     def _show_logs(self) -> None:
@@ -391,7 +390,7 @@ class Supervisor:
                         self._tell(name, line)
 
     def _guard(self) -> None:
-        """Have somebody there who ends what would outlive us, should we be killed."""
+        """Start the process that ends the orphans if this one is killed."""
         if self._leftovers is not None and self._leftovers.poll() is None:
             return
         self._leftovers = subprocess.Popen(

@@ -1,7 +1,7 @@
-"""What `callsheet up` keeps up, as every other command may read it: `.callsheet/up/up.json`.
+"""The status file of `callsheet up` for other commands: `.callsheet/up/up.json`.
 
-Whether somebody keeps it up is told by a lock, which the kernel takes back from whoever was killed:
-what is written without the lock being held is of an `up` before. Imports nothing heavy.
+A lock tells whether `up` is running; the kernel releases it when the process dies. Without the lock
+the file is from an earlier `up`. Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Literal
 from callsheet.deployments.process import try_lock
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
 
-#: `waiting` is for a part that it needs, or for its next try.
+#: `waiting` is for another part, or for the next restart.
 PartState = Literal["waiting", "starting", "up", "done", "ended"]
-#: How long the lock is tried for: somebody may be looking whether it is held, in seconds.
+#: How long to try for the lock, in seconds: another command may be testing it.
 LOOKED_AT = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeptPart:
-    """One part: since when (Unix seconds) it is in its state, how often it was started again."""
+    """One part: its state and since when (Unix seconds), and its number of restarts."""
 
     state: PartState
     since: float
@@ -39,40 +39,40 @@ class KeptPart:
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIsUp:
-    """The parts that are kept up, by whom, and the settings of their sandbox if they have one."""
+    """The running parts, the process that supervises them, and the settings of their sandbox."""
 
     pid: int
-    #: What every process of it has in its environment.
+    #: The environment tag of all its processes.
     mark: str
     folder: str
-    #: The work pool of its deployments and its worker.
+    #: The work pool of its deployments and its Prefect worker.
     pool: str = ""
     ready: bool = False
     parts: Mapping[str, KeptPart] = field(default_factory=dict)
     sandbox: Mapping[str, str] | None = None
 
     def address(self, part: str) -> str | None:
-        """Return where a part is, if there is such a part and it is up."""
+        """Return the address of a part if it is up."""
         found = self.parts.get(part)
         return found.address if found is not None and found.state == "up" else None
 
 
 class UpAlready(CallsheetError):
-    """Somebody keeps all of it up for this folder."""
+    """`callsheet up` is already running for this folder."""
 
 
 def folder_of(home: Path) -> Path:
-    """Return where `up` keeps its logs and what else is its own."""
+    """Return the folder with the logs and files of `up`."""
     return home / "up"
 
 
 def what_is_up(home: Path) -> WhatIsUp | None:
-    """Return what is kept up right now; None where nobody does."""
+    """Return the running parts; None if `up` is not running."""
     return last_up(home) if _is_held(folder_of(home)) else None
 
 
 def last_up(home: Path) -> WhatIsUp | None:
-    """Return what was kept up last, by whoever it was."""
+    """Return the parts of the last `up`."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         said = json.loads(_file(home).read_text("utf-8"))
         parts = {name: KeptPart(**part) for name, part in said.pop("parts").items()}
@@ -81,20 +81,20 @@ def last_up(home: Path) -> WhatIsUp | None:
 
 
 def prefect_kept(home: Path) -> str | None:
-    """Return the API address of the Prefect server that is kept up, if one is."""
+    """Return the API address of the running Prefect server, if any."""
     found = what_is_up(home)
     address = found.address("prefect") if found is not None else None
     return address and f"{address}/api"
 
 
 def sandbox_kept(home: Path) -> dict[str, str] | None:
-    """Return the settings of the sandbox that is kept up, if one is."""
+    """Return the settings of the running sandbox, if any."""
     found = what_is_up(home)
     return dict(found.sandbox) if found is not None and found.sandbox else None
 
 
 def write_up(home: Path, now: WhatIsUp) -> None:
-    """Write down what is up, for its owner's eyes: whole or not at all."""
+    """Write the status file atomically, readable only by its owner."""
     half = _file(home).with_suffix(".tmp")
     made = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(made, "w", encoding="utf-8") as out:
@@ -104,9 +104,9 @@ def write_up(home: Path, now: WhatIsUp) -> None:
 
 @contextmanager
 def holding(home: Path) -> Iterator[None]:
-    """Be the one who keeps it up; raise UpAlready where somebody is.
+    """Hold the lock of `up`; raise UpAlready if it is already running.
 
-    Raises ConfigurationError where the folder cannot be written to.
+    Raise ConfigurationError if the folder cannot be written to.
     """
     folder = folder_of(home)
     try:
@@ -128,10 +128,10 @@ def holding(home: Path) -> Iterator[None]:
 
 
 def holder(home: Path) -> int | None:
-    """Return the process that keeps everything up for this folder; None where none does."""
+    """Return the process id of `up` for this folder; None if it is not running."""
     folder = folder_of(home)
     while _is_held(folder):
-        # Whoever has only just taken it has not said so yet.
+        # A process that has just locked it has not written its id yet.
         with contextlib.suppress(OSError, ValueError):
             return int((folder / "lock").read_text())
     return None

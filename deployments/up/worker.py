@@ -1,11 +1,10 @@
-"""A worker, after what is left of others.
+"""Starts a Prefect worker after settling the flow runs of the previous one.
 
     python -m callsheet.deployments.up.worker POOL -m MODULE ...
 
-A Prefect worker that is killed leaves flow runs as they were: Prefect would show them as pending
-or running
-for good, and what was approved on the board would wait for them. Whoever carries one on this
-server is on this machine, since nobody else reaches it: a flow run without a process is over.
+Prefect would show the flow runs of a killed Prefect worker as pending or running forever, and plans
+that were approved on the board would wait for them. This server is only reachable from this
+machine, so a flow run without a process has ended.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from callsheet.deployments.up.deploy import ask_prefect, make_pool
 from callsheet.deployments.up.orphans import processes_with
 from callsheet.tasks.runtime.redact import visible
 
-#: In the environment of every process that carries a flow run.
+#: Environment variable of every process that executes a flow run.
 FLOW_RUN = "PREFECT__FLOW_RUN_ID"
-#: Deployments whose flow runs only carry out what the ledger has: they begin anew by themselves.
+#: Deployments whose flow runs only execute what is in the ledger, so they can restart.
 TAKEN_UP = ("approved-plan", "carry-on", "worker")
-#: Flow runs that are settled in one go.
+#: Number of flow runs to settle at a time.
 MOST = 200
 
 
 def main() -> None:
-    """Settle what the Prefect worker before has left, then become the worker."""
+    """Settle the flow runs of the previous Prefect worker, then become the worker."""
     at = prefect_address()
     assert at is not None, "whoever starts this says where the server is"
     pool, *words = sys.argv[1:]
@@ -38,7 +37,7 @@ def main() -> None:
 
 
 def settle_flow_runs(at: PrefectAddress, pool: str) -> None:
-    """Have every flow run of the work pool that has lost its process taken up again, or end."""
+    """Restart or end every flow run of the work pool without a process."""
     wanted = {
         "work_pools": {"name": {"any_": [pool]}},
         "flow_runs": {"state": {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}},
