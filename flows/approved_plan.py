@@ -60,7 +60,7 @@ log = logging.getLogger("callsheet.run")
 #: A run that parks without a time is resumed after this many seconds.
 PAUSE = 60.0
 LOOK = "check the new plan and approve it"
-LOOK_HERE = "have a plan made with the service that is to make its videos, and approve that"
+LOOK_HERE = "make a new plan with the service that makes its videos, and approve it"
 OVERTAKEN = "another sheet of the campaign has run since; this run starts nothing more"
 
 #: What is attached to a run while it lasts: signals, progress.
@@ -94,7 +94,7 @@ async def carry_out(
     async with await open_ledger(settings.ledger, create=False) as ledger:
         run = await ledger.read(partial(find_run, run_id=run_id))
         if run is None:
-            raise BadInput(f"the ledger has no run {run_id}; nothing was spent")
+            raise BadInput(f"there is no run {run_id}; nothing was spent")
         claim = partial(claim_run, run_id=run_id, place=place, is_dead=is_dead)
         if await ledger.write(partial(claim, at=clock(), seconds=settings.lease)) is None:
             log.info("run %s is over, or %s has its lease", run_id, run.place)
@@ -128,7 +128,7 @@ def _renewing(
         beat,
         lapse=lapse,
         is_lost=lambda: carrier.lost is not None,
-        on_trouble=partial(log.warning, "the lease of the run was not renewed: %s"),
+        on_trouble=partial(log.warning, "could not renew the lease of the run: %s"),
     )
 
 

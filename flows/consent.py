@@ -121,7 +121,7 @@ async def _with_given_budget(plan: Plan) -> Plan:
 def _refusal(plan: Plan) -> NotApproved:
     return NotApproved(
         f"{_price_of(plan)} not approved; nothing was spent",
-        remedy="look at the plan, then run the flow with approve=yes or approve=ask",
+        remedy="check the plan, then run the flow with approve=yes or approve=ask",
     )
 
 
@@ -194,7 +194,7 @@ def _question(plan: Plan, refusal: SpendRefused | None) -> str:
     said = [cell(words) for words in (*rest, *warnings_of(plan))]
     if refusal is not None:
         needed = as_text(plan.committed + plan.total)
-        said.append(f"**that takes a budget of {needed}, to be given below**")
+        said.append(f"**this needs a budget of {needed}, which you enter below**")
     said.append("every row with its price is in the run's artifacts")
     head = f"**{cell(plan.campaign)}: {cell(videos)}**"
     return "\n".join([head, "", *(f"- {words}" for words in said)])

@@ -36,7 +36,7 @@ async def event_stream() -> AsyncIterator[Emit]:
     # It warns of every attempt; this logs once that the server is unavailable.
     logging.getLogger("prefect.events.clients").setLevel(logging.ERROR)
     if not PREFECT_API_URL.value():
-        log.warning("Prefect is told nothing: PREFECT_API_URL does not say where its server is")
+        log.warning("Prefect gets no events: PREFECT_API_URL is not set")
     way = _Way()
     try:
         yield way.send
@@ -70,14 +70,14 @@ class _Way:
             except Exception as error:
                 await self.close()
                 if not away:
-                    log.warning("Prefect cannot be told of hints: %s; tried again", _words(error))
+                    log.warning("Prefect gets no webhook events: %s; retrying", _words(error))
                 away = True
                 return False
             return True
 
         await retry(attempt, POLICY, again=lambda told: not told)
         if away:
-            log.warning("Prefect is told of hints again")
+            log.warning("Prefect gets webhook events again")
 
     async def close(self) -> None:
         """Close the connection, with or without an answer."""

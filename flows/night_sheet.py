@@ -163,7 +163,7 @@ class NightSheet:
     async def _brought_home(self) -> SheetReport:
         known = self._run.known
         outcome = await self._run.bring_home(frozenset())
-        words = "the sheet is gone from the inbox, and its videos were under way"
+        words = "the sheet is gone from the inbox, but its videos were in progress"
         if known.former:
             words = f"campaign {known.campaign}, which this sheet had before, was not finished"
         if known.set_aside_at is not None:
@@ -246,7 +246,7 @@ class NightSheet:
         needing = sum(outcome.tally.rows.get(state, 0) for state in NEEDS_PERSON)
         if waiting and needing == len(waiting):
             first = ", ".join(canaries_of(line.why for line in waiting)[:5])
-            words = f"{first}: keep the video, and the next night makes the others of its kind "
+            words = f"{first}: keep the video, and the next nightly run makes the others of its kind "
             words += f"({count(len(waiting), 'row waits', 'rows wait')})"
             return await self._report("not-approved", status=4, words=words, outcome=outcome)
         if outcome.exit_status == 3:

@@ -148,7 +148,7 @@ def _find(named: str, nights: str | None, settings: Settings) -> Inbox:
     file = None if listed is None else Path(listed)
     inboxes = find_inboxes(named, folder=Path.cwd(), file=file)
     if len(inboxes) != 1:
-        raise BadInput(f"{named} lists {len(inboxes)} inboxes; a run sweeps one, by its name")
+        raise BadInput(f"{named} lists {len(inboxes)} inboxes; a run scans one, by its name")
     return inboxes[0]
 
 
@@ -189,7 +189,7 @@ async def _superseded(
     at = due.timestamp()
     night = night_of(at, cron=inbox.cron, timezone=inbox.timezone, due=at)
     words = (
-        f"superseded: the run that was due at {newer.expected_start_time:%Y-%m-%d %H:%M} UTC sweeps"
+        f"superseded: the run that was due at {newer.expected_start_time:%Y-%m-%d %H:%M} UTC scans"
     )
     now = night_of(time.time(), cron=inbox.cron, timezone=inbox.timezone)
     if night.date != now.date:
@@ -211,7 +211,7 @@ def _say(sheet: SheetReport) -> None:
 async def publish_night(inbox: Inbox, report: NightReport) -> None:
     """Show the outcome of each sheet in a table on the page of the run."""
     if report.skipped is not None:
-        get_run_logger().info("nothing was swept: %s", report.skipped)
+        get_run_logger().info("nothing was scanned: %s", report.skipped)
         return
     await put_table(
         key_of(inbox.name, "night"),

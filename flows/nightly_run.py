@@ -381,7 +381,7 @@ async def claim(
     if isinstance(found, KeptNight):
         return found
     since = datetime.fromtimestamp(found.since, UTC)
-    words = f"{name_of(found.owner)} sweeps {inbox} since {since:%H:%M:%S} UTC"
+    words = f"{name_of(found.owner)} is scanning {inbox} since {since:%H:%M:%S} UTC"
     return replace(night, skipped=words, is_swept_elsewhere=True)
 
 
@@ -419,7 +419,7 @@ async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
         partial(_renew, sweeping),
         lapse=sweeping.settings.lease,
         is_lost=lambda: sweeping.lost is not None,
-        on_trouble=partial(log.warning, "the night was not renewed: %s"),
+        on_trouble=partial(log.warning, "could not renew the lease of the night: %s"),
     )
     try:
         async with beat:
@@ -434,7 +434,9 @@ async def _renew(sweeping: Sweeping) -> None:
     """Renew the lease; it is lost if another scan has it."""
     renew = partial(renew_night, inbox=sweeping.night.inbox, place=sweeping.place)
     if not await sweeping.ledger.write(partial(renew, seconds=sweeping.settings.lease)):
-        sweeping.lose("another nightly run has this night, since this one was silent for too long")
+        sweeping.lose(
+            "another nightly run has this night, because this one did not renew its lease"
+        )
 
 
 async def _end(sweeping: Sweeping) -> None:

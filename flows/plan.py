@@ -119,7 +119,7 @@ def _words(plan: Plan) -> str:
 
 @flow(
     name="approve",
-    description="What a run of a campaign has priced is approved, and its videos are made.",
+    description="Approves the rows that a run has priced, and makes their videos.",
     flow_run_name="approve {campaign}",
     retries=0,
 )

@@ -35,7 +35,7 @@ from callsheet.tasks.values.amounts import in_credits
 
 @flow(
     name="retake",
-    description="Another take of rows: a new video each, at a price that was agreed to.",
+    description="Retakes of rows: a new video each, at an approved price.",
     flow_run_name="retake of {campaign}",
     retries=0,
     persist_result=False,
@@ -111,8 +111,8 @@ async def _begun(ledger: Ledger, campaign: Campaign) -> list[str]:
     names = await begun_rows(ledger, campaign)
     if not names:
         raise SpendRefused(
-            "nothing of this retake is under way any more; nothing more was spent",
-            remedy="start another one for other takes: one that is started again pays for none",
+            "nothing of this retake is in progress any more; nothing more was spent",
+            remedy="start a new retake for new takes: a restarted one pays for none",
         )
     return names
 

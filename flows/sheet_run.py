@@ -71,9 +71,9 @@ class SheetRun:
         other = self._at.campaigns.setdefault(campaign, self._entry.name)
         if other != self._entry.name:
             raise SpendRefused(
-                f"campaign {campaign} is that of {other}, which lies in the same inbox; nothing "
+                f"campaign {campaign} belongs to {other}, which is in the same inbox; nothing "
                 "was spent",
-                remedy="take one of the two away, or give it a campaign of its own",
+                remedy="remove one of the two, or give it its own campaign name",
             )
 
     async def bring_home(self, more: frozenset[State]) -> RunOutcome | None:
@@ -98,7 +98,7 @@ class SheetRun:
         except BadInput:
             raise
         except CallsheetError as error:
-            log.warning("%s: what is under way is left as it is: %s", self._entry.name, error)
+            log.warning("%s: rows in progress were not resumed: %s", self._entry.name, error)
             return None
 
     async def status(self) -> int:

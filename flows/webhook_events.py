@@ -87,7 +87,9 @@ async def announcer(
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)
         if heard > events.told:
-            log.warning("%d of %d hints were not told to Prefect", heard - events.told, heard)
+            log.warning(
+                "%d of %d webhook events were not sent to Prefect", heard - events.told, heard
+            )
 
 
 async def _tell(waiting: asyncio.Queue[Hint], events: HintEvents, stream: Stream) -> None:
@@ -100,7 +102,7 @@ async def _tell(waiting: asyncio.Queue[Hint], events: HintEvents, stream: Stream
             except Exception as error:
                 # An error in one event must not stop the next one.
                 words = str(error) if isinstance(error, CallsheetError) else type(error).__name__
-                log.warning("Prefect was not told of a hint: %s", words)
+                log.warning("a webhook event was not sent to Prefect: %s", words)
             finally:
                 waiting.task_done()
 

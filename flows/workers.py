@@ -108,7 +108,7 @@ async def _obeying(worker: Worker) -> AsyncIterator[list[Kind]]:
 def _words(report: WorkerReport) -> str:
     rows = ", ".join(f"{count} {state}" for state, count in report.rows.items())
     words = f"{report.batches} batches: {rows or 'no rows'}"
-    return f"{words}; left early: {report.left_because}" if report.left_because else words
+    return f"{words}; stopped early: {report.left_because}" if report.left_because else words
 
 
 # Starts the workers of a run as flow runs of a deployment, on the machines of its work pool.
@@ -212,7 +212,7 @@ class WorkerRuns:
                 for run in self._runs:
                     state = (await client.read_flow_run(run)).state
                     if state is not None and state.type in _WAITING:
-                        over: State[None] = Cancelled(message="the run that it was for is over")
+                        over: State[None] = Cancelled(message="its run is over")
                         await client.set_flow_run_state(run, over, force=True)
 
     def _is_stuck(self, state: State[Any]) -> bool:
@@ -220,5 +220,5 @@ class WorkerRuns:
         return state.type == StateType.PENDING and since >= self._taken_up
 
 
-_STUCK = "a worker took it up and did not start it; it waits for a Prefect worker again"
+_STUCK = "a Prefect worker accepted it and did not start it; it waits again"
 _DEPLOY = "deploy what is in `prefect.yaml` (docs/deployments.md); `callsheet up` does so by itself"

@@ -144,7 +144,7 @@ def _tell(report: SheetReport) -> None:
 def _show(report: NightReport, console: Console) -> None:
     """Show the night's table, and the last word."""
     if report.skipped is not None:
-        say(f"nothing was swept: {report.skipped}")
+        say(f"nothing was scanned: {report.skipped}")
         return
     shown = table(
         f"{report.inbox}, night of {report.night}",

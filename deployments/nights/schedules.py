@@ -195,7 +195,7 @@ TimeoutStartSec=infinity
 Description={job.about}, by the clock
 
 [Timer]
-{moments}# After a night that the machine was off, one sweep, not one for each.
+{moments}# After a night that the machine was off, one scan, not one for each.
 Persistent=true
 
 [Install]

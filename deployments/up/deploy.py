@@ -76,7 +76,7 @@ def main() -> int:
         return error.exit_status
     make_pool(at, pool, *map(Path, template))
     if _read(note) == wanted and set(there) == set(deployments) and {*there.values()} == {pool}:
-        print(visible(f"{len(deployments)} deployments are there as before"))
+        print(visible(f"{len(deployments)} deployments already exist"))
         return 0
     note.unlink(missing_ok=True)
     if status := _deploy(_on_pool(file, note, pool)):

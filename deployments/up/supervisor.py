@@ -99,7 +99,7 @@ class KeptProgram:
             self.part = replace(self.part, restarts=self.part.restarts + 1)
             self._move("waiting")
             said = "" if was_up else "".join(f" ({line})" for line in self._last_words(1))
-            words = f"{_how(status)}{said}; it is started again in {pause:.0f} s"
+            words = f"{_how(status)}{said}; restarting in {pause:.0f} s"
             self._tell(self.program.name, words)
             await asyncio.sleep(pause)
 
@@ -146,8 +146,8 @@ class KeptProgram:
             )
             lost = coming in done and coming.exception() is not None
             if not self.up.is_set() and (lost or not done):
-                late = f"it did not come up within {START_LIMIT:.0f} s"
-                self._tell(self.program.name, "nobody can read what it says" if lost else late)
+                late = f"it did not start within {START_LIMIT:.0f} s"
+                self._tell(self.program.name, "its output cannot be read" if lost else late)
                 with suppress(ProcessLookupError):
                     process.kill()
             return await ended
@@ -195,7 +195,7 @@ class KeptProgram:
             await interval
             silences = 0 if there else silences + 1
             if silences == SILENCES:
-                self._tell(self.program.name, f"it hangs: asked {SILENCES} times, no answer")
+                self._tell(self.program.name, f"it hangs: no answer to {SILENCES} checks")
                 with suppress(ProcessLookupError):
                     process.kill()
                 return
@@ -210,10 +210,10 @@ class KeptProgram:
 
     def _given_up(self, words: str, kind: type[CallsheetError]) -> CallsheetError:
         said = self._last_words(LAST)
-        quoted = "".join(f"\n    {line}" for line in said) or " it said nothing"
+        quoted = "".join(f"\n    {line}" for line in said) or " it printed nothing"
         return kind(
-            f"the {self.program.name} of `callsheet up` {words}; its last words:{quoted}",
-            remedy=f"all it said is in {self.log.path}",
+            f"the {self.program.name} of `callsheet up` {words}; its last lines:{quoted}",
+            remedy=f"its log is {self.log.path}",
         )
 
     def _last_words(self, count: int) -> list[str]:
@@ -234,8 +234,8 @@ def _how(status: int) -> str:
     if status >= 0:
         return f"it ended with {status}"
     with suppress(ValueError):
-        return f"it was ended by {signal.Signals(-status).name}"
-    return f"it was ended by signal {-status}"
+        return f"it was stopped by {signal.Signals(-status).name}"
+    return f"it was stopped by signal {-status}"
 
 
 # Supervises programs: starts each after its requirements, and restarts it when it dies.
@@ -342,7 +342,7 @@ class Supervisor:
             write_up(self._home, self.now)
         except OSError as error:
             # Supervision continues, for example while the disk is full.
-            self._tell("up", f"what is up cannot be written down: {error.strerror}")
+            self._tell("up", f"cannot write the status file: {error.strerror}")
 
     async def end(self) -> None:
         """Stop everything in reverse order of dependency, then any orphans."""

@@ -48,7 +48,7 @@ def settle_flow_runs(at: PrefectAddress, pool: str) -> None:
             state = _state_for(flow_run, _deployment_of(at, flow_run))
             told = {"state": state, "force": True}
             ask_prefect(at, f"flow_runs/{flow_run['id']}/set_state", told)
-            print(visible(f"flow run {flow_run['name']} had no process any more: {state['name']}"))
+            print(visible(f"flow run {flow_run['name']} no longer had a process: {state['name']}"))
 
 
 def _deployment_of(at: PrefectAddress, flow_run: dict[str, Any]) -> str | None:

@@ -75,7 +75,7 @@ def approve_on_board(
     """
     approver = person_of(connection, person, locked=True)
     if approver is None or not approver.may("approver"):
-        raise NotApproved("you may not approve plans any more; nothing was approved or spent")
+        raise NotApproved("you may no longer approve plans; nothing was approved or spent")
     by = approver.name
     hold_plans(connection, plan.campaign)
     if already := run_for(connection, plan.id):
@@ -83,7 +83,7 @@ def approve_on_board(
     _check_others(connection, plan, at)
     _check_allowance(connection, plan, by=by, allowance=approver.allowance, at=at)
     if not approve_plan(connection, plan.id, terms=options.kept(), by=by, at=at):
-        raise MovedOn("the plan does not stand any more; nothing was approved or spent")
+        raise MovedOn("the plan is no longer valid; nothing was approved or spent")
     if sheet is not None and find_campaign(connection, plan.campaign) is None:
         made = partial(ensure_campaign, sheet=sheet.address, sheet_digest=sheet.digest)
         made(connection, plan.campaign, at=at, origin=sheet.origin, sandbox=options.sandbox)
@@ -111,7 +111,7 @@ def _check_others(connection: Connection, plan: KeptPlan, at: float) -> None:
     run = unbegun_run(connection, plan.campaign)
     if run is not None and at - run.asked_at < UNBEGUN:
         raise MovedOn(
-            f"a run that {run.started_by} has approved is about to begin in {plan.campaign}; "
+            f"a run that {run.started_by} has approved is about to start in {plan.campaign}; "
             "nothing was approved or spent"
         )
 
@@ -239,7 +239,7 @@ def approve_takes(connection: Connection, plan_id: str, options: RunOptions, *, 
         kept = kept_rows(connection, campaign.id)
         moved += [row.row for row in found if row.id in kept]
     if moved:
-        raise MovedOn(f"{', '.join(moved)} moved on meanwhile; nothing was approved or spent")
+        raise MovedOn(f"{', '.join(moved)} changed meanwhile; nothing was approved or spent")
     by = words_of_approval(plan)
     approve_wanted(
         connection,

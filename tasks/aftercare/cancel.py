@@ -54,7 +54,7 @@ TICK = 0.5
 #: Why a row keeps its state.
 STAYS: Mapping[State, str] = {
     "submitting": NOT_YET,
-    "rendering": "to be cancelled, but not yet: run this again, or the sheet",
+    "rendering": "not cancelled yet: run this command again, or the sheet",
     "ready": "its video is made and paid for: the next run delivers it",
     "held": "its video is made and paid for: the next run delivers it",
     "uncertain": "it may have been paid for: settle it with `callsheet resolve`",
@@ -109,7 +109,7 @@ async def carry_out(at: Context, campaign: Campaign, only: Collection[str]) -> N
             return
         left = until - loop.time()
         if left < 0 or (left < PATIENCE - OBEYS and await _is_shut(at, for_seconds=left)):
-            log.warning("not all is cancelled yet: %s", busy)
+            log.warning("not everything is cancelled yet: %s", busy)
             return
         await asyncio.sleep(TICK)
 
@@ -182,9 +182,9 @@ def _words(old: CampaignRow, new: CampaignRow) -> str:
     if new.state == "cancelled" and old.state != "cancelled":
         return new.reason or "cancelled"
     if new.state == "delivered" and old.state not in ("delivered", "planned", "approved"):
-        return "its video was made already: delivered instead"
+        return "its video was already made: delivered instead"
     if new.state == "delivered" and old.state != "delivered":
-        return "the other take is not wanted any more: delivered as before"
+        return "the retake was cancelled: delivered as before"
     if new.state != old.state and new.reason:
         return new.reason
     if new.state == "held" and not is_paid(new):
@@ -246,7 +246,7 @@ async def words_of_rest(run: Run, cancelled: int | None = None) -> str:
     videos = sum(tally.rows.get(state, 0) for state in UNDER_WAY)
     said = [] if cancelled is None else [f"{count(cancelled, 'row')} not started will not be made"]
     if not videos:
-        return "; ".join([*said, "no video is under way"])
+        return "; ".join([*said, "no video is in progress"])
     keep = f"{count(videos, 'video')} {'keeps' if videos == 1 else 'keep'} rendering"
     release = suggest("cancel", run.campaign.name)
     them = "it" if videos == 1 else "them"

@@ -126,15 +126,15 @@ def _figure(video: SheetVideo) -> str:
         f'<img class="{kind}" src="data:image/jpeg;base64,{base64.b64encode(data).decode()}" '
         f'alt="{escape(alt)}">'
         for kind, data, alt in (
-            ("poster", video.poster, f"{video.row.title}: a moment of it"),
-            ("strip", video.strip, f"{video.row.title}: ten moments of it"),
+            ("poster", video.poster, f"{video.row.title}: one frame"),
+            ("strip", video.strip, f"{video.row.title}: ten frames"),
         )
         if data
     )
     wrong = "".join(f'<p class="wrong">{escape(words)}</p>' for words in video.wrong)
     verdict = f'<p class="{video.row.verdict or "open"}">{escape(video.verdict)}</p>'
     return (
-        f"<figure>{pictures or '<p>no picture can be made of it</p>'}<figcaption><h2>{title}</h2>"
+        f"<figure>{pictures or '<p>no picture can be made</p>'}<figcaption><h2>{title}</h2>"
         f"<p>{escape(video.facts)}</p>{wrong}{verdict}</figcaption></figure>"
     )
 

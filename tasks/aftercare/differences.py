@@ -221,7 +221,7 @@ def _charge(
         return None
     words = f"the service charged {in_credits(told)}, the ledger {as_text(take.charged)}"
     if video.id in by_hand:
-        words += "; it was changed by hand since, and those calls are no part of the campaign"
+        words += "; it was changed by hand since, and those calls are not part of the campaign"
         return about(row, take, "charge", words, remedy=suggest("video show", video.id))
     remedy = suggest("reconcile", row.campaign, "--apply")
     return about(row, take, "charge", words, remedy=remedy, change=Book(row, take, told))
@@ -381,12 +381,14 @@ def _keys(campaign: str, row: str, operation: str, digest: str, last: int) -> It
 
 def _lost(video: Video, campaign: str | None, row: str | None) -> Difference:
     if row is None:
-        words = "it has a key of Callsheet's, and fits no row here: of another ledger, or lost"
+        words = (
+            "it has a key of Callsheet's, and matches no row here: it is of another ledger, or lost"
+        )
         remedy = suggest("reconcile", "--sheet", "SHEET")
     else:
         words = f"it was paid for as row {row} of {campaign}, and this ledger has no such take"
         run = suggest_run(None, campaign or "NAME")
-        remedy = f"`{run}`: its key finds it, and nothing old is paid again unasked"
+        remedy = f"`{run}`: its key finds it, and nothing is paid again without approval"
     return Difference(
         kind="unrecorded", words=words, campaign=campaign, row=row, video_id=video.id, remedy=remedy
     )

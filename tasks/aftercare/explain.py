@@ -211,7 +211,7 @@ def moment(at: float | None) -> str | None:
 #: What each lane does.
 LANES: dict[Lane, str] = {
     "submit": "send the create under its key",
-    "submit_unkeyed": "send the call, which takes no key, once",
+    "submit_unkeyed": "send the call, which has no key, once",
     "search": "look in the service's list for what an earlier call made",
     "poll": "look whether the video is there",
     "deliver": "fetch video and captions into the store",
@@ -308,7 +308,7 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
     )
     retake = Command(
         suggest("retake", *of, "--run", *service),
-        "make another take, at a price that is asked about",
+        "make a retake, after you approve its price",
     )
     cancel = Command(suggest("cancel", *of, *service), "cancel it")
     edit = Command(run, "after editing its line of the sheet: a new video, priced and approved")
@@ -330,7 +330,7 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
         case "held":
             return [Command(run, "try again once the cause is fixed"), cancel]
         case "stalled":
-            return [Command(run, "look again, free"), looks, retake, cancel]
+            return [Command(run, "check again, free"), looks, retake, cancel]
         case "uncertain":
             return [looks, *_resolutions(of, row, service)]
         case "rejected":
@@ -339,7 +339,7 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
             return [retake, edit]
         case "delivered":
             check = suggest("verify", campaign.name, "--select", row.row)
-            return [Command(check, "see that its files are still in the store, intact"), retake]
+            return [Command(check, "check that its files are in the store and intact"), retake]
         case "retired":
             return [Command(run, "with the row in the sheet again")]
 
@@ -348,7 +348,7 @@ def _resolutions(of: tuple[str, str], row: CampaignRow, service: tuple[str, ...]
     reserved = row.take.reserved if row.take else 0
     adopt = suggest("resolve", *of, "--adopt", "ID", *service)
     return [
-        Command(adopt, "this video is what the call made"),
+        Command(adopt, "the call made this video"),
         Command(
             suggest("resolve", *of, "--resend"),
             f"give it up, counting {reserved:f} credits as spent, and make another take",

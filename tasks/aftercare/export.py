@@ -159,7 +159,7 @@ def chargeback(spent: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         yield _charged("cost_center", name or None, month, found)
     for (name, month), found in sorted(tags.items()):
         yield _charged("tag", name, month, found, note=ONCE_PER_TAG)
-    yield _charged("campaign", None, None, total, note="the sum of the cost centres")
+    yield _charged("campaign", None, None, total, note="the sum of the cost centers")
 
 
 def _charged(
@@ -227,7 +227,7 @@ def export(
     Raise ConfigurationError if the libraries for the format are not installed.
     """
     if what == "analysis":
-        check_extra("analysis", "pandas", use="the analysis of costs")
+        check_extra("analysis", "pandas", use="the cost analysis")
     if format == "parquet":
         check_extra("analysis", "pyarrow", use="a Parquet file")
     columns = ("campaign", *COLUMNS[what])

@@ -75,7 +75,7 @@ async def _mend(one: AuditedFile, at: Context, places: Places) -> AuditedFile:
     except NotFound:
         return replace(one, left="the service no longer has this video: it cannot be fetched again")
     except (Conflict, BadRequest):
-        return replace(one, left="the service has no such file of this video now")
+        return replace(one, left="the service no longer has this file of the video")
     except (VideoError, _Another) as error:
         return replace(one, left=str(error))
     except CallsheetError as error:
@@ -96,12 +96,12 @@ async def _bring_back(one: AuditedFile, at: Context, places: Places) -> str:
     async with _fetched(one, at) as (source, sha256):
         if one.file is not None and sha256 != one.file.sha256:
             raise _Another(
-                f"the service now gives another file (sha256 {sha256[:MARK]}..., delivered was "
+                f"the service now has another file (sha256 {sha256[:MARK]}..., delivered was "
                 f"{one.file.sha256[:MARK]}...): look at both, then decide; nothing was put in place"
             )
         words = "fetched again"
         if one.file is not None and one.verdict in ("changed", "unplayable"):
-            words += f"; what was there is {await _set_aside(one, one.file, places)} now"
+            words += f"; the damaged file is now {await _set_aside(one, one.file, places)} now"
         kind = cast("FileKind", one.kind)
         file = File(kind=kind, name=name, source=source, sha256=sha256)
         metadata = {"callsheet-row": one.row.row, "callsheet-video": one.take.video_id or ""}

@@ -159,7 +159,7 @@ def approve_wanted(
     if late:
         named = ", ".join(row.row for row in late)
         kept = set() if even_kept else kept_rows(connection, campaign.id)
-        how = "is kept" if kept >= {row.id for row in late} else "moved on"
+        how = "is kept" if kept >= {row.id for row in late} else "changed"
         raise MovedOn(f"{named} {how} meanwhile; nothing was approved or spent")
     if budget is not None:
         set_budget(connection, campaign, budget=budget, at=at)
@@ -201,7 +201,7 @@ def approve_once(
     """
     by = _name(run)
     if has_acted(connection, act=ACT, by=by, campaign=campaign.name):
-        raise SpendRefused(f"{by} has approved what it was started for; nothing more was spent")
+        raise SpendRefused(f"{by} has already approved its rows; nothing more was spent")
     note_act(connection, at=at, by=by, act=ACT, campaign=campaign.name, rows=rows, words=words)
 
 

@@ -70,7 +70,7 @@ class NightApproval:
             raise SpendRefused(
                 f"the plan waits for approval: {in_credits(plan.total)} for {rows}; nothing was "
                 "spent",
-                remedy=f"look at it and approve it:\n  {self.again}",
+                remedy=f"check and approve it:\n  {self.again}",
             )
         if plan.elsewhere:
             # A question that needs a person and has no standing answer.
@@ -79,13 +79,13 @@ class NightApproval:
             raise SpendRefused(
                 f"{count(paid, 'row')} of it {'was' if paid == 1 else 'were'} paid for already, in "
                 f"{named}; nothing was spent",
-                remedy=f"look at the plan and approve it:\n  {self.again}",
+                remedy=f"check the plan and approve it:\n  {self.again}",
             )
         if plan.unpriced:
             raise SpendRefused(
                 f"{count(plan.unpriced, 'row has', 'rows have')} no readable price, which no "
                 "standing approval covers; nothing was spent",
-                remedy=f"look at the plan and approve it:\n  {self.again}",
+                remedy=f"check the plan and approve it:\n  {self.again}",
             )
         return f"approved by the standing approval of inbox {self.inbox.name}, {self.night.date}"
 
@@ -107,7 +107,7 @@ class NightApproval:
                 per_sheet=self.inbox.per_sheet,
             )
         except SpendRefused as refusal:
-            refusal.remedy = f"look at the plan and approve it:\n  {self.again}"
+            refusal.remedy = f"check the plan and approve it:\n  {self.again}"
             raise
 
 
@@ -188,7 +188,7 @@ def _keep(connection: Connection, new: _NewPlan, *, by: str, at: float) -> str:
         total=new.total,
         expires_at=at + WAITS,
     )
-    words = "a later night has made another plan"
+    words = "a later nightly run made a new plan"
     for other in before:
         void_plan(connection, other.id, old="ready", words=words, replaced_by=plan_id)
     drop_old_plans(connection, at=at)

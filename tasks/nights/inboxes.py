@@ -180,7 +180,7 @@ def _inbox(file: Path, name: str, table: object, defaults: Mapping[str, Any]) ->
         raise _wrong(file, where, "is not a name that an inbox can have")
     terms = {**defaults, **_terms(file, where, table)}
     if "place" not in terms:
-        raise _wrong(file, where, "says no place: a folder, or s3://bucket/prefix")
+        raise _wrong(file, where, "has no place: set a folder or s3://bucket/prefix")
     # Paths are relative to the folder of the project, not of the file.
     home = file.parent.parent if file.parent.name == "configs" else file.parent
     try:

@@ -214,7 +214,7 @@ def _words(sheet: SheetReport, kind: Outcome) -> str | None:
     if sheet.unanswered is not None:
         return redact(sheet.unanswered)
     if kind == "invalid" and sheet.problems:
-        return f"All of it is in {names_of(sheet.sheet)[1]}, beside the sheet."
+        return f"All of it is in {names_of(sheet.sheet)[1]}, next to the sheet."
     if sheet.words is None:
         return None
     words = redact(sheet.words).partition("; nothing was spent")[0]
@@ -249,7 +249,7 @@ def _title(sheet: SheetReport, kind: Outcome) -> str:
         return f"{count(problems, 'problem')} in {sheet.sheet}" if problems else sheet.sheet
     if kind == "set-aside":
         return f"{sheet.sheet} is set aside until it changes"
-    return f"{sheet.campaign or sheet.sheet} does not get on"
+    return f"{sheet.campaign or sheet.sheet} makes no progress"
 
 
 def _way_on(
@@ -260,15 +260,15 @@ def _way_on(
     campaign, page = sheet.campaign or sheet.sheet, campaign_page(board, sheet.campaign)
     if kind == "needs-person":
         rows = needing_of(sheet)
-        label = f"Decide on {count(rows, 'video')}" if rows else "See what helps"
+        label = f"Decide on {count(rows, 'video')}" if rows else "See the remedy"
         attention = campaign_page(board, sheet.campaign, "attention")
         return label, attention or sheet.link, suggest("rows", campaign)
     if kind == "not-approved":
         price = f" for {in_credits(sheet.asked)}" if sheet.asked is not None else ""
-        return f"Look and approve{price}", sheet.link or page, suggest_run(path, campaign)
+        return f"Review and approve{price}", sheet.link or page, suggest_run(path, campaign)
     if kind in ("invalid", "set-aside"):
         return "See every problem", sheet.link, suggest("check", path)
-    return "See where it stands", page or sheet.link, suggest("status", campaign)
+    return "See its status", page or sheet.link, suggest("status", campaign)
 
 
 # The content of a notice before it is rendered.

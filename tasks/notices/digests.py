@@ -340,13 +340,13 @@ def _silent(inbox: Inbox, sweep: LastSweep, missed: int) -> tuple[str, tuple[str
     come = f"{inbox.name}: {count(missed, 'nightly run')} did not start"
     help_words = "Check that the schedule exists and the machine is up: `callsheet nights list`."
     if sweep.begun_at is None:
-        return come, ("It has never been swept.", help_words)
+        return come, ("It was never scanned.", help_words)
     last = datetime.fromtimestamp(sweep.begun_at, UTC).astimezone(read_zone(inbox.timezone))
     at = f"{last:%A} {last.day} {last:%B} at {last:%H:%M}"
     if missed:
-        return come, (f"The last one began on {at}, and none since then.", help_words)
+        return come, (f"The last one started on {at}, and none since then.", help_words)
     return f"{inbox.name}: the nightly run of {last:%B} {last.day} did not finish", (
-        f"It began on {at} and gives no sign of life.",
+        f"It started on {at} and shows no activity.",
         "The next nightly run continues what it started.",
     )
 

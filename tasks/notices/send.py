@@ -70,7 +70,7 @@ def _send(address: Address, letter: Letter, key: str, at: float) -> str | None:
     with _listening, _heard(apprise.logger) as heard:
         server = apprise.Apprise.instantiate(address.url, asset=asset)
         if server is None:
-            return heard[0] if heard else "no service that Apprise knows has such an address"
+            return heard[0] if heard else "Apprise knows no service with such an address"
         if not is_mail(server):
             return _by_apprise(apprise, server, letter, heard)
     post(server, letter, key=key, at=at)
@@ -263,7 +263,7 @@ def read_address(written: str, *, folder: Path, environ: Mapping[str, str] = os.
     url, kept = _kept(written, folder, environ)
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", url):
         where = kept or f"one that begins with {written[:4]!r}"
-        raise ConfigurationError(f"the address for notices in {where} is none", remedy=_HOW)
+        raise ConfigurationError(f"{where} is not a notification address", remedy=_HOW)
     _keep_secret(url)
     told = _shown(url)
     return Address(url, f"{told} ({kept})" if kept else told)
@@ -286,7 +286,7 @@ def _kept(written: str, folder: Path, environ: Mapping[str, str]) -> tuple[str, 
     source, _, name = written.partition(":")
     if source == "env":
         if not environ.get(name, "").strip():
-            raise ConfigurationError(f"{name} is not set, where an address for notices is kept")
+            raise ConfigurationError(f"{name} is not set; it should have a notification address")
         return environ[name].strip(), f"variable {name}"
     if source == "file" and not name.startswith("//"):
         path = folder / Path(name).expanduser()
@@ -376,7 +376,7 @@ async def _call(url: str, words: str) -> bool:
                 answer = await client.post(url, content=redact(words)[:10_000].encode())
             except httpx.TransportError as error:
                 if attempt == TRIES:
-                    log.warning("a ping went unheard: %s", type(error).__name__)
+                    log.warning("a ping got no answer: %s", type(error).__name__)
                 continue
             if answer.is_success:
                 return True

@@ -259,7 +259,7 @@ async def test_two_sheets_of_one_campaign_do_not_undo_each_other(nights: Nights)
     outcomes = [[sheet.outcome for sheet in report.sheets] for report in found]
     assert outcomes == [["delivered", "not-approved"], ["unchanged", "not-approved"]]
     assert [report.charged for report in found] == [60, 0]
-    assert "lies in the same inbox" in str(found[0].sheets[1].words)
+    assert "is in the same inbox" in str(found[0].sheets[1].words)
 
     # Somebody is writing to the one that has the campaign: it has it all the same.
     async def write_on(_: float) -> None:
@@ -268,7 +268,7 @@ async def test_two_sheets_of_one_campaign_do_not_undo_each_other(nights: Nights)
     await write_on(0)
     (other,) = (await nights.sweep("2026-11-22", sleep=write_on)).sheets
     assert (other.outcome, other.charged) == ("not-approved", 0)
-    assert "lies in the same inbox" in str(other.words)
+    assert "is in the same inbox" in str(other.words)
 
 
 async def test_a_sheet_that_is_renamed_with_its_videos_under_way_is_told_once(slow: Nights) -> None:
@@ -598,7 +598,7 @@ async def test_a_sweep_hears_that_its_night_is_another_ones(nights: Nights) -> N
     settings = nights.settings.model_copy(update={"lease": 1.0})
     inbox = nights.inbox()
     report = await sweep(inbox, settings, night="2026-11-20", zone="UTC", watch=watch)
-    assert heard == ["another nightly run has this night, since this one was silent for too long"]
+    assert heard == ["another nightly run has this night, because this one did not renew its lease"]
     assert report.waiting == (f"{nights.name}-b.csv",)
 
 

@@ -113,8 +113,8 @@ def test_a_server_that_is_away_is_waited_for_a_few_seconds_at_the_end(
     out, err = program.communicate("vid_a\n" * 20, timeout=120)
     assert program.returncode == 0, err
     assert float(out) < 15
-    assert err.count("Prefect cannot be told of hints") == 1
-    assert "20 of 20 hints were not told to Prefect" in err
+    assert err.count("Prefect gets no webhook events") == 1
+    assert "20 of 20 webhook events were not sent to Prefect" in err
     assert "Traceback" not in err
 
 

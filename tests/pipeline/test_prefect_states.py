@@ -243,7 +243,7 @@ def test_what_is_cancelled_before_it_is_approved_is_never_begun(
     ended = caller.end()
 
     assert (ended["type"], ended["name"]) == ("CANCELLED", "Cancelled")
-    assert ended["words"] == "cancelled on Prefect's page: no video is under way"
+    assert ended["words"] == "cancelled on Prefect's page: no video is in progress"
     found = caller.task_runs(name, 3)
     assert sorted(found) == [f"plan {name}", f"quote {name}", "read the sheet"]
     assert found[f"quote {name}"] == ("CANCELLED", "Cancelled")
@@ -265,7 +265,7 @@ def test_what_is_cancelled_once_it_is_approved_is_not_made_later(
     ended = caller.end()
 
     assert (ended["type"], ended["name"]) == ("CANCELLED", "Cancelled")
-    assert "2 rows not started will not be made; no video is under way" in ended["words"]
+    assert "2 rows not started will not be made; no video is in progress" in ended["words"]
     again = caller.desk.run(f"{name}.csv")
     assert again.json["rows"] == {"total": 2, "cancelled": 2}
     assert studio.calls().get("create", 0) == before

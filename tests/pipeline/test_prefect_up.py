@@ -90,7 +90,7 @@ def test_deployments_stay_with_the_environment_whose_worker_is_up(
         try:
             first = deploy(server, note, one)
             assert first.returncode == 0, first.stderr
-            assert "deployments are there as before" in deploy(server, note, one).stdout
+            assert "deployments already exist" in deploy(server, note, one).stdout
             ask(client, f"work_pools/{one}/workers/heartbeat", name="somebody's")
 
             refused = deploy(server, tmp_path / "elsewhere", other)

@@ -123,7 +123,7 @@ def test_another_take_is_made_at_a_price_that_was_agreed_to(told: Told, service:
     assert done["data"]["rows"] == {"total": 2, "delivered": 2}
     # Prefect may start a flow run again, and nobody asked for yet another take.
     assert (again["state"], again["type"]) == ("Refused", "FAILED")
-    assert "nothing of this retake is under way any more" in again["data"]
+    assert "nothing of this retake is in progress any more" in again["data"]
     # Beside that one: videos of other tests of this file.
     assert service.calls()["create"] == told.creates + 1 + 2
     after = told.desk.rows(told.name)

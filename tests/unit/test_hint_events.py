@@ -199,7 +199,7 @@ async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(
     assert time.monotonic() - started < webhook_events.DRAIN + 5
     assert prefect.told == []
     count = webhook_events.ROOM + 10
-    assert f"{count} of {count} hints were not told to Prefect" in caplog.text
+    assert f"{count} of {count} webhook events were not sent to Prefect" in caplog.text
 
 
 async def test_one_hint_that_prefect_chokes_on_does_not_silence_the_rest(
@@ -209,4 +209,4 @@ async def test_one_hint_that_prefect_chokes_on_does_not_silence_the_rest(
     await tell(stage, prefect, [hint("vid_a"), hint("vid_b")])
     assert (HEARD, "b") in prefect.events
     assert "ValueError" in caplog.text
-    assert "1 of 2 hints were not told to Prefect" in caplog.text
+    assert "1 of 2 webhook events were not sent to Prefect" in caplog.text

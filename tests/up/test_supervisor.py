@@ -81,7 +81,7 @@ async def test_a_program_that_is_killed_is_started_again(kept: Kept) -> None:
     await until(lambda: kept.watch.now.parts["board"].restarts == 1)
     await kept.watch.are_up()
     assert kept.watch.now.parts["board"].pid not in (None, first)
-    again = "board | it was ended by SIGKILL; it is started again in 0 s"
+    again = "board | it was stopped by SIGKILL; restarting in 0 s"
     assert kept.told == ["board | is up", again, "board | is up"]
 
 
@@ -117,7 +117,7 @@ async def test_a_program_that_says_what_nobody_can_read_is_ended(kept: Kept) -> 
     with pytest.raises(CallsheetError, match="ended 3 times"):
         await kept.watch.are_up()
 
-    assert kept.told[0] == "board | nobody can read what it says"
+    assert kept.told[0] == "board | its output cannot be read"
 
 
 async def test_what_nobody_foresaw_is_the_end_and_no_silence(kept: Kept) -> None:
@@ -160,8 +160,8 @@ async def test_a_program_that_hangs_is_started_again(kept: Kept) -> None:
 
         await until(lambda: kept.watch.now.parts["board"].restarts == 1)
 
-    hangs = "board | it hangs: asked 10 times, no answer"
-    again = "board | it was ended by SIGKILL; it is started again in 0 s"
+    hangs = "board | it hangs: no answer to 10 checks"
+    again = "board | it was stopped by SIGKILL; restarting in 0 s"
     assert kept.told[:3] == ["board | is up", hangs, again]
 
 
@@ -195,8 +195,8 @@ async def test_a_board_that_stands_still_is_replaced_and_a_slow_one_is_not(tmp_p
 
             assert is_answering(page)
             assert kept.watch.now.parts["board"].pid not in (None, pid)
-            hangs = f"board | it hangs: asked {SILENCES} times, no answer"
-            again = "board | it was ended by SIGKILL; it is started again in 0 s"
+            hangs = f"board | it hangs: no answer to {SILENCES} checks"
+            again = "board | it was stopped by SIGKILL; restarting in 0 s"
             assert kept.told == ["board | is up", hangs, again, "board | is up"]
 
 

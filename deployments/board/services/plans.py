@@ -134,7 +134,7 @@ async def _check_state(board: Board, person: Person, plan: KeptPlan) -> None:
             409, "its prices are still asked for", title="Not yet", extra={"plan": plan.id}
         )
     if state == "void":
-        words = plan.words or "the plan does not stand any more"
+        words = plan.words or "the plan is no longer valid"
         new = await latest_of(board, plan)
         raise ProblemDetails(409, words, extra={} if new is None else {"plan": new})
     if state == "expired":

@@ -44,7 +44,7 @@ async def test_a_run_approves_nothing_that_came_after_what_it_was_started_for(
     assert await has_approved(ledger, stage.campaign, run="1")
     before = await bring("b")
 
-    with pytest.raises(SpendRefused, match="has approved what it was started for"):
+    with pytest.raises(SpendRefused, match="has already approved its rows"):
         await approve(stage, "1")
 
     assert await stage.row("b") == before

@@ -205,7 +205,7 @@ async def test_an_approval_reads_the_person_in_its_own_transaction(
 async def test_a_plan_waits_until_an_approved_one_is_in_its_rows(ledger: Ledger):
     run = await approved(ledger, await ready(ledger, "p1"))
     later = await ready(ledger, "p2", at=NOW + 2)
-    with pytest.raises(MovedOn, match="about to begin"):
+    with pytest.raises(MovedOn, match="about to start"):
         await approved(ledger, later, at=NOW + 3)
     await begun(ledger, run)
     assert await approved(ledger, later, at=NOW + 3)
@@ -222,7 +222,7 @@ async def test_another_take_is_of_what_was_shown_or_of_nothing(
     stage = await with_videos(ledger, 1)
     plan = await ready(ledger, "p1", again={**await shown(stage, "row-1"), **changed})
     if changed:
-        with pytest.raises(MovedOn, match="moved on meanwhile"):
+        with pytest.raises(MovedOn, match="changed meanwhile"):
             await approved(ledger, plan)
         assert (await stage.row("row-1")).state == "delivered"
     else:
@@ -235,7 +235,7 @@ async def test_what_was_kept_since_it_was_shown_is_not_taken_again(ledger: Ledge
     line = await shown(stage, "row-1")
     plan = await ready(ledger, "p1", again=line)
     await stage.write(review, line["take_id"], "keep", by="Rita", at=NOW)
-    with pytest.raises(MovedOn, match="moved on meanwhile"):
+    with pytest.raises(MovedOn, match="changed meanwhile"):
         await approved(ledger, plan)
     assert (await stage.row("row-1")).state == "delivered"
 

@@ -75,7 +75,7 @@ def test_what_is_no_inbox_is_named_with_those_that_are(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[inbox.a]\n", "inbox.a says no place"),
+        ("[inbox.a]\n", "inbox.a has no place"),
         ('[inbox.a]\nplace = "x"\napproval = "auto"\n', "has no limit per night"),
         ('[inbox.a]\nplace = "x"\napproval = "yes"\n', 'inbox.a.approval is "plan-only" or "auto"'),
         ('[inbox.a]\nplace = "x"\nper_nihgt = 1\n', "did you mean per_night"),

@@ -74,7 +74,7 @@ def seen(html: str) -> str:
         "40 videos for 120 credits wait for your approval",
         "1 problem in broken.csv",
         'line 3, row "x", column language (C3): "gr" is no language',
-        "All of it is in broken.csv.report.csv, beside the sheet.",
+        "All of it is in broken.csv.report.csv, next to the sheet.",
         "callsheet check broken.csv",
         "2 new videos",
         "First light",

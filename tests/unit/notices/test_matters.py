@@ -62,7 +62,7 @@ def test_what_is_parked_for_a_second_night_is_a_matter() -> None:
 
     (found,) = matters_of(night("2026-11-22", PARKED), before)
 
-    assert (found.title, found.nights) == ("spring does not get on", 2)
+    assert (found.title, found.nights) == ("spring makes no progress", 2)
 
 
 #: The nights before, the last first -> since when a failed video waits.

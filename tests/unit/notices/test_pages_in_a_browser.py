@@ -9,7 +9,7 @@ from tests.board.looking import barriers, picture
 from tests.browser import find_browser
 from tests.unit.notices.test_letters import FULL
 
-ALARM = ("The last one began on Friday.", "`callsheet nights list` says what is.")
+ALARM = ("The last one started on Friday.", "`callsheet nights list` says what is.")
 LETTERS = {
     "digest": digest_letter(FULL),
     "alarm": alarm_letter("spring: 3 nights did not come", ALARM, inbox="spring", link="https://b"),

@@ -1,4 +1,4 @@
-"""Scripts: text, JSON and files beside the sheet."""
+"""Scripts: text, JSON and files next to the sheet."""
 
 import json
 
