@@ -164,7 +164,7 @@ def _advice(seen: Sequence[VideoStatus], listed: Mapping[str, Video] | None) -> 
     if len(seen) > 1 and all(one.video is None for one in seen):
         advice.append(
             "none of the ledger's videos is known there: is this the service, and the "
-            "organisation's key, that they were made with?"
+            "organization's key, that they were made with?"
         )
     if listed is None:
         advice.append("the service has no list of videos: only known ones were asked for")

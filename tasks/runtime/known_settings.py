@@ -168,7 +168,7 @@ class Settings(BaseModel):
     base_url: Url | None = _setting(None, "the service's REST root; ends in /api/v1")
     auth_url: Url | None = _setting(None, "the service's login root")
     mcp_url: Url | None = _setting(None, "the service's MCP root")
-    api_key: SecretStr | None = _setting(None, "the organisation's key (mav_...); a secret")
+    api_key: SecretStr | None = _setting(None, "the organization's key (mav_...); a secret")
     ledger: str = _setting(
         lambda above: f"sqlite:///{above['home'] / 'ledger.db'}",
         "SQLAlchemy URL of the ledger; default a SQLite file under .callsheet/",
