@@ -36,6 +36,7 @@ COMMANDS = {
     "verify": ("check that every delivered file is still in the store and intact", "sheet"),
     "reconcile": ("compare the ledger with the service", "sheet"),
     "export": ("export rows, takes, events or costs for spreadsheets and programs", "sheet"),
+    "costs": ("add up what all campaigns cost, by brand, month, person and more", "sheet"),
     "review": ("keep or reject a row's video, with a reason", "sheet"),
     "contact-sheet": ("put a campaign's videos on one page or image to share", "sheet"),
     "approve": ("keep the first videos of a campaign and approve the rows that wait", "sheet"),

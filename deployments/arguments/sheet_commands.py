@@ -279,6 +279,22 @@ def export(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of stdout")
 
 
+def costs(parser: ArgumentParser) -> None:
+    """Give `callsheet costs` its arguments."""
+    parser.add_argument(
+        "--by",
+        choices=("brand", "tag", "cost_center", "tool", "language", "month", "person"),
+        default="month",
+        help="what to add up by (default month); brand: the column brand or x_brand; "
+        "person: who approved",
+    )
+    parser.add_argument("--since", metavar="DAY", help="from this day or month on (UTC): 2026-11")
+    parser.add_argument("--until", metavar="DAY", help="up to and including this day or month")
+    parser.add_argument(
+        "--sandbox", action="store_true", help="the campaigns of the local sandbox instead"
+    )
+
+
 def review(parser: ArgumentParser) -> None:
     """Give `callsheet review` its arguments."""
     parser.add_argument(

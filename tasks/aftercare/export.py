@@ -120,7 +120,9 @@ ONCE_PER_TAG = "a row with several tags counts under each of them"
 
 
 @dataclass
-class _Sum:
+class TakeSum:
+    """What several takes cost together."""
+
     rows: set[str] = field(default_factory=set)
     takes: int = 0
     charged: Decimal = Decimal(0)
@@ -129,6 +131,7 @@ class _Sum:
     retakes_charged: Decimal = Decimal(0)
 
     def add(self, line: Mapping[str, Any]) -> None:
+        """Count one take."""
         charged = line["charged"] or Decimal(0)
         self.rows.add(line["row"])
         self.takes += 1
@@ -146,14 +149,14 @@ def chargeback(spent: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     have a line with an empty name. Every take after the first of a row is a retake; its cost is
     part of `charged`.
     """
-    centres: dict[tuple[str, str], _Sum] = {}
-    tags: dict[tuple[str, str], _Sum] = {}
-    total = _Sum()
+    centres: dict[tuple[str, str], TakeSum] = {}
+    tags: dict[tuple[str, str], TakeSum] = {}
+    total = TakeSum()
     for line in spent:
         month = f"{datetime.fromtimestamp(line['intended_at'], UTC):%Y-%m}"
-        centres.setdefault((line["cost_center"] or "", month), _Sum()).add(line)
+        centres.setdefault((line["cost_center"] or "", month), TakeSum()).add(line)
         for tag in dict.fromkeys(line["tags"]):
-            tags.setdefault((tag, month), _Sum()).add(line)
+            tags.setdefault((tag, month), TakeSum()).add(line)
         total.add(line)
     for (name, month), found in sorted(centres.items()):
         yield _charged("cost_center", name or None, month, found)
@@ -163,7 +166,7 @@ def chargeback(spent: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _charged(
-    by: str, name: str | None, month: str | None, found: _Sum, *, note: str | None = None
+    by: str, name: str | None, month: str | None, found: TakeSum, *, note: str | None = None
 ) -> dict[str, Any]:
     return {
         "by": by,

@@ -16,7 +16,12 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
-from callsheet.tasks.values.amounts import parse_credits, parse_duration
+from callsheet.tasks.values.amounts import (
+    CreditPrice,
+    parse_credit_price,
+    parse_credits,
+    parse_duration,
+)
 from callsheet.tasks.values.briefs import CHECKS
 
 if TYPE_CHECKING:
@@ -112,6 +117,9 @@ Truth = Annotated[bool, _read({"yes": True, "no": False}.get, "neither yes nor n
 Amount = Annotated[Decimal, _read(parse_credits, "not an amount of credits; nothing was spent")]
 Amounts = Annotated[dict[str, Decimal], BeforeValidator(_amounts)]
 Percent = Annotated[Decimal, _read(_percent, "not a part of a price; write it like 10%")]
+Price = Annotated[
+    CreditPrice, _read(parse_credit_price, "not the price of a credit; write it like 0.12 USD")
+]
 Place = Annotated[
     str, _read({"keyring": "keyring", "file": "file"}.get, "neither keyring nor file")
 ]
@@ -207,6 +215,9 @@ class Settings(BaseModel):
     )
     cost_center_budgets: Amounts = _setting(
         "", "credits a cost center may cost in all: marketing=500,sales=200"
+    )
+    credit_price: Price | None = _setting(
+        None, "what a credit costs in money, such as 0.12 USD; then costs are shown in both"
     )
     unlisted: Unlisted = _setting(
         "refuse", "what to do with a tool or field that the service does not list: refuse, advise"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import overload
 
@@ -84,6 +85,35 @@ def as_text(amount: Decimal | None) -> str:
 def in_credits(amount: Decimal | None) -> str:
     """Return `amount` with its unit, for people: `1 credit`, `12.5 credits`."""
     return f"{as_text(amount)} credit{'' if amount == 1 else 's'}"
+
+
+# What a credit costs in money, as `0.12 USD`.
+
+
+_PRICE = re.compile(r"(\d+(?:\.\d+)?) ?([A-Z]{3})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class CreditPrice:
+    """The price of one credit in a currency."""
+
+    amount: Decimal
+    currency: str
+
+    def of(self, credits: Decimal) -> Decimal:
+        """Return what so many credits cost, to the hundredth."""
+        return (credits * self.amount).quantize(Decimal("0.01"), ROUND_HALF_UP)
+
+    def words(self, credits: Decimal) -> str:
+        """Return that for people: `5.40 USD`."""
+        return f"{self.of(credits):,f} {self.currency}"
+
+
+def parse_credit_price(text: str) -> CreditPrice | None:
+    """Read `0.12 USD`; return None where it is not such a price."""
+    match = _PRICE.fullmatch(text.strip())
+    amount = parse_credits(match[1]) if match else None
+    return CreditPrice(amount, match[2]) if match and amount else None
 
 
 # Durations as people write them: `45s`, `10m`, `2h`, `1h30m`, `1d`.

@@ -556,3 +556,29 @@ async def test_a_run_is_running_as_soon_as_a_row_is_under_way(open_board: OpenBo
     line = page.text.partition('class="run-line"')[2].partition("</p>")[0]
     assert "running" in line
     assert "starting" not in line
+
+
+async def test_costs_are_a_page_and_the_first_page_has_the_total(open_board: OpenBoard) -> None:
+    stage = await Stage.set(open_board.ledger, brief("a", tags=("tea",)), brief("b"))
+    await stage.delivered("a")
+    await stage.failed("b")
+    browser = await open_board.form("viewer")
+
+    first = await browser.get("/")
+    by_tag = await browser.get("/costs?by=tag&since=1970-01&until=1970-01")
+    later = await browser.get("/costs?since=1970-02")
+
+    assert 'href="/costs"' in first.text
+    assert "Charged this month" in first.text
+    assert re.search(r'Needs attention</div><div class="value">1<', first.text)
+    assert "12 credits for 1 video, over all campaigns" in by_tag.text
+    assert "a row with several tags counts under each of them" in by_tag.text
+    assert "since=1970-01&amp;until=1970-01&amp;by=brand" in by_tag.text
+    assert "No costs in this time" in later.text
+
+
+@pytest.mark.parametrize("query", ["by=color", "since=yesterday", "until=2026-13"])
+async def test_costs_of_no_time_or_grouping_are_refused(open_board: OpenBoard, query: str) -> None:
+    answer = await (await open_board.form("viewer")).get(f"/costs?{query}")
+
+    assert answer.status_code in (400, 422)

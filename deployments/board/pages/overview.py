@@ -1,7 +1,9 @@
-"""`/`, `/activity`, `/health` and `/metrics`."""
+"""`/`, `/costs`, `/activity`, `/health` and `/metrics`."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -10,8 +12,11 @@ from starlette.responses import PlainTextResponse, Response
 
 from callsheet.deployments.board.board import TheBoard, Viewer, at_least
 from callsheet.deployments.board.page import page
+from callsheet.tasks.aftercare.costs import GROUPINGS, By, costs, moment_of, month_of
 from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.campaigns import all_campaigns, tally_of
+from callsheet.tasks.ledger.costs import CostsOf, charged_in
+from callsheet.tasks.ledger.values import State
 from callsheet.tasks.metrics import CONTENT_TYPE
 
 # `/`: all campaigns, a line each.
@@ -22,10 +27,41 @@ router = APIRouter()
 
 @router.get("/")
 async def campaigns(request: Request, board: TheBoard, person: Viewer) -> Response:
-    """Show all campaigns."""
+    """Show all campaigns, and this month's total over them."""
     found = await board.read(all_campaigns)
     shown = [(one, await board.read(partial(tally_of, campaign=one))) for one in found]
-    return page(request, "campaigns.html", person, campaigns=shown)
+    month = replace(month_of(board.clock()), sandbox=board.settings.sandbox)
+    charged = await board.read(partial(charged_in, wanted=month))
+    states: Counter[State] = Counter()
+    for _, tally in shown:
+        states.update(tally.rows)
+    return page(request, "campaigns.html", person, campaigns=shown, states=states, charged=charged)
+
+
+# `/costs`: what all campaigns cost.
+
+
+@router.get("/costs")
+async def costs_page(
+    request: Request,
+    board: TheBoard,
+    person: Viewer,
+    by: By = "month",
+    since: str = "",
+    until: str = "",
+) -> Response:
+    """Show a line for every month, brand or person, and the total."""
+    wanted = CostsOf(
+        since=moment_of(since, "From") if since else None,
+        until=moment_of(until, "To", end=True) if until else None,
+        sandbox=board.settings.sandbox,
+    )
+    found = await board.read(partial(costs, wanted=wanted, by=by))
+    asked = {name: value for name, value in (("since", since), ("until", until)) if value}
+    return page(
+        request, "costs.html", person,
+        found=found, groupings=GROUPINGS, since=since, until=until, asked=asked,
+    )  # fmt: skip
 
 
 # `/activity`: what people did, newest first.

@@ -1,0 +1,61 @@
+"""`callsheet costs`: what all campaigns cost, in credits and in money."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from functools import partial
+
+from rich.console import Console
+
+from callsheet.deployments.commands.options import settings_of
+from callsheet.deployments.commands.reading import reading
+from callsheet.deployments.listing import ListedLine, show_lines
+from callsheet.deployments.process import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.aftercare.costs import CostLine, Costs, costs, moment_of
+from callsheet.tasks.ledger.costs import CostsOf
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.amounts import CreditPrice, as_text, in_credits
+
+
+def main(args: Namespace) -> int:
+    """Show a line for every brand, month or whatever was asked for, and the total."""
+    price = settings_of(args).credit_price
+    found = run_command(_read(args))
+    _show(found, price, console_for(args))
+    if args.json:
+        print_json({**found.as_json(price), "exit": 0})
+    return 0
+
+
+async def _read(args: Namespace) -> Costs:
+    since = moment_of(args.since, "--since") if args.since else None
+    until = moment_of(args.until, "--until", end=True) if args.until else None
+    if since is not None and until is not None and since >= until:
+        raise BadInput(
+            f"--since {args.since} is after --until {args.until}", remedy="name the earlier first"
+        )
+    sandbox = args.sandbox or settings_of(args).sandbox
+    wanted = CostsOf(since=since, until=until, sandbox=sandbox)
+    async with reading(args) as ledger:
+        return await ledger.read(partial(costs, wanted=wanted, by=args.by))
+
+
+def _show(found: Costs, price: CreditPrice | None, console: Console) -> None:
+    if not found.lines:
+        console.print("no videos were asked for in this time")
+        return
+    money = [price.currency] if price else []
+    columns = (found.by.replace("_", " "), "videos", "takes", "reserved", "charged", *money)
+    lines = [ListedLine(_cells(line, price)) for line in found.lines]
+    show_lines(console, (*columns, ""), lines, numbers=columns[1:])
+    total = f"total: {in_credits(found.total.charged)}"
+    console.print(plain(total + (f", {price.words(found.total.charged)}" if price else "")))
+    if found.note:
+        console.print(f"({found.note})")
+
+
+def _cells(line: CostLine, price: CreditPrice | None) -> tuple[str, ...]:
+    amounts = (as_text(line.reserved), as_text(line.charged))
+    money = (f"{price.of(line.charged):,f}",) if price else ()
+    return (line.name or "-", f"{line.videos:,}", f"{line.takes:,}", *amounts, *money)

@@ -1,0 +1,94 @@
+"""Reads what every take of every campaign cost, for totals over all campaigns. Reads only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, false, func, or_, select
+
+from callsheet.tasks.ledger.row_history import STRIDE
+from callsheet.tasks.ledger.schema import campaigns, events, rows, takes
+from callsheet.tasks.values.amounts import from_micro
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CostsOf:
+    """Which takes count: those intended from `since` until before `until`, in Unix seconds.
+
+    `sandbox` counts the campaigns of the local sandbox instead of the real ones: test credits and
+    real credits are never added up.
+    """
+
+    since: float | None = None
+    until: float | None = None
+    sandbox: bool = False
+
+
+#: Who approved the take: the last approval of its row before it was intended.
+_APPROVALS = events.alias("approvals")
+_LAST_APPROVAL = (
+    select(func.max(_APPROVALS.c.id))
+    .where(
+        _APPROVALS.c.row_id == takes.c.row_id,
+        _APPROVALS.c.new == "approved",
+        _APPROVALS.c.at <= takes.c.intended_at,
+    )
+    .scalar_subquery()
+)
+_PERSON = select(events.c.words).where(events.c.id == _LAST_APPROVAL).scalar_subquery()
+_TAKES = (
+    takes.join(rows, rows.c.id == takes.c.row_id)
+    .join(campaigns, campaigns.c.id == rows.c.campaign_id)
+)  # fmt: skip
+#: The columns that each grouping needs, besides the amounts.
+_NEEDED: Mapping[str, Any] = {
+    "brand": rows.c.cells,
+    "tag": rows.c.tags,
+    "cost_center": takes.c.cost_center,
+    "tool": takes.c.body,
+    "language": takes.c.body,
+    "month": None,
+    "person": _PERSON.label("person"),
+}
+
+
+def cost_lines(connection: Connection, wanted: CostsOf, *, by: str) -> Iterator[dict[str, Any]]:
+    """Yield each take's row, amounts, moment, delivery, and what the grouping needs."""
+    needed = [] if _NEEDED[by] is None else [_NEEDED[by]]
+    query = (
+        select(
+            takes.c.row_id.label("row"), takes.c.number.label("take"), takes.c.intended_at,
+            takes.c.reserved, takes.c.charged, takes.c.delivered_at, *needed,
+        )
+        .select_from(_TAKES)
+        .where(_counts(wanted))
+    )  # fmt: skip
+    with connection.execution_options(yield_per=STRIDE).execute(query) as found:
+        for one in found:
+            line = one._asdict()
+            line["reserved"] = from_micro(line["reserved"] or 0)
+            line["charged"] = from_micro(line["charged"] or 0)
+            for name in ("tags", "cells", "body"):
+                if name in line:
+                    line[name] = json.loads(line[name] or "null")
+            yield line
+
+
+def charged_in(connection: Connection, wanted: CostsOf) -> Decimal:
+    """Return what all takes that count were charged."""
+    query = select(func.coalesce(func.sum(takes.c.charged), 0)).select_from(_TAKES)
+    return from_micro(int(connection.scalar(query.where(_counts(wanted))) or 0))
+
+
+def _counts(wanted: CostsOf) -> ColumnElement[bool]:
+    known = campaigns.c.sandbox
+    parts = [known.is_(True) if wanted.sandbox else or_(known.is_(None), known == false())]
+    if wanted.since is not None:
+        parts.append(takes.c.intended_at >= wanted.since)
+    if wanted.until is not None:
+        parts.append(takes.c.intended_at < wanted.until)
+    return and_(*parts)

@@ -1,0 +1,114 @@
+"""What all campaigns cost: by every grouping, within a time, real and sandbox apart."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from callsheet.tasks.aftercare.costs import GROUPINGS, By, Costs, costs, moment_of
+from callsheet.tasks.ledger.costs import CostsOf, charged_in
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.schema import campaigns
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.amounts import parse_credit_price
+from callsheet.tasks.values.briefs import Brief
+from tests.campaigns import NOW, Stage
+
+
+def wanted_brief(row: str, **own: Any) -> Brief:
+    brand = (("Brand", "Acme"),) if row == "a" else (("x_brand", "Bolt"),)
+    request = {"topic": row, "language": "de" if row == "a" else "en", "tool": "explainer"}
+    return Brief(row=row, request=request, cells=brand, **own)
+
+
+async def two_campaigns(ledger: Ledger) -> None:
+    """Two rows of spring that cost 12 and 20, one of autumn that cost 5, one set aside."""
+    a = wanted_brief("a", tags=("tea", "new"), cost_center="north")
+    spring = await Stage.set(ledger, a, wanted_brief("b"))
+    await spring.ready("a", charged=12)
+    await spring.ready("b", charged=20)
+    autumn = await Stage.set(ledger, wanted_brief("c"), wanted_brief("d"), name="autumn")
+    await autumn.delivered("c")
+    await autumn.rendering("d")
+
+
+async def told(ledger: Ledger, by: By, **wanted: Any) -> Costs:
+    return await ledger.read(partial(costs, wanted=CostsOf(**wanted), by=by))
+
+
+@pytest.mark.parametrize(
+    ("by", "charged"),
+    [
+        ("brand", {"Bolt": 32, "Acme": 12}),
+        ("tag", {None: 32, "new": 12, "tea": 12}),
+        ("cost_center", {None: 32, "north": 12}),
+        ("tool", {"explainer": 44}),
+        ("language", {"en": 32, "de": 12}),
+        ("month", {"1970-01": 44}),
+        ("person", {"Alice": 44}),
+    ],
+)
+async def test_all_campaigns_are_added_up_by(
+    ledger: Ledger, by: By, charged: dict[str | None, int]
+) -> None:
+    await two_campaigns(ledger)
+
+    found = await told(ledger, by)
+
+    assert {line.name: line.charged for line in found.lines} == charged
+    assert (found.total.charged, found.total.reserved, found.total.takes) == (44, 12, 4)
+    assert found.total.videos == 1
+
+
+async def test_lines_add_up_to_what_the_campaigns_were_charged(ledger: Ledger) -> None:
+    await two_campaigns(ledger)
+
+    for by in GROUPINGS:
+        found = await told(ledger, by)
+        if found.note is None:
+            assert sum(line.charged for line in found.lines) == found.total.charged
+    assert await ledger.read(partial(charged_in, wanted=CostsOf())) == 44
+
+
+async def test_only_takes_of_the_time_count(ledger: Ledger) -> None:
+    await two_campaigns(ledger)
+
+    assert (await told(ledger, "month", since=NOW)).total.takes == 4
+    assert (await told(ledger, "month", since=NOW + 1)).lines == []
+    assert (await told(ledger, "month", until=NOW)).lines == []
+
+
+async def test_credits_of_a_sandbox_are_never_added_to_real_ones(ledger: Ledger) -> None:
+    await two_campaigns(ledger)
+    autumn = campaigns.c.name == "autumn"
+    await ledger.write(
+        lambda connection: connection.execute(update(campaigns).where(autumn).values(sandbox=True))
+    )
+
+    assert (await told(ledger, "month")).total.charged == 32
+    assert (await told(ledger, "month", sandbox=True)).total.charged == 12
+    assert await ledger.read(partial(charged_in, wanted=CostsOf())) == 32
+
+
+def test_a_day_or_a_month_is_a_time_and_nothing_else_is() -> None:
+    december = moment_of("2026-12", "--since")
+
+    assert moment_of("2026-11", "--until", end=True) == december
+    assert moment_of("2026-11-30", "--until", end=True) == december
+    assert moment_of("2026-12", "--until", end=True) == moment_of("2027-01-01", "--since")
+    for text in ("2026-13", "2026-02-30", "yesterday", "0000-01", "2026", "9999-12"):
+        with pytest.raises(BadInput, match="not a day or a month"):
+            moment_of(text, "--until", end=True)
+
+
+def test_a_price_of_a_credit_has_an_amount_and_a_currency() -> None:
+    price = parse_credit_price("0.12 USD")
+
+    assert price is not None
+    assert price.words(Decimal(45)) == "5.40 USD"
+    for text in ("0.12", "USD", "0 USD", "-1 USD", "0.12 usd", "1,2 EUR"):
+        assert parse_credit_price(text) is None
