@@ -571,7 +571,7 @@ async def test_costs_are_a_page_and_the_first_page_has_the_total(open_board: Ope
     assert 'href="/costs"' in first.text
     assert "Charged this month" in first.text
     assert re.search(r'Needs attention</div><div class="value">1<', first.text)
-    assert "12 credits for 1 video, over all campaigns" in by_tag.text
+    assert "24 credits for 1 video, over all campaigns" in by_tag.text
     assert "a row with several tags counts under each of them" in by_tag.text
     assert "since=1970-01&amp;until=1970-01&amp;by=brand" in by_tag.text
     assert "No costs in this time" in later.text

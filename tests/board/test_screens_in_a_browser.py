@@ -16,6 +16,7 @@ PAGES = (
     "/", "/new", "/c/spring", "/c/spring?state=stalled", "/c/spring?q=nothing",
     "/c/spring/attention", "/c/spring/report", "/c/spring/rows/failed",
     "/c/spring/rows/uncertain", "/people", "/settings", "/activity", "/health", "/login",
+    "/costs", "/costs?by=tag",
 )  # fmt: skip
 #: Where every colour is seen, which the dark look has of its own.
 COLOURFUL = ("/c/spring", "/c/spring/attention", "/c/spring/rows/failed", "/new")
