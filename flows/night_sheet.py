@@ -246,7 +246,9 @@ class NightSheet:
         needing = sum(outcome.tally.rows.get(state, 0) for state in NEEDS_PERSON)
         if waiting and needing == len(waiting):
             first = ", ".join(canaries_of(line.why for line in waiting)[:5])
-            words = f"{first}: keep the video, and the next nightly run makes the others of its kind "
+            words = (
+                f"{first}: keep the video, and the next nightly run makes the others of its kind "
+            )
             words += f"({count(len(waiting), 'row waits', 'rows wait')})"
             return await self._report("not-approved", status=4, words=words, outcome=outcome)
         if outcome.exit_status == 3:
