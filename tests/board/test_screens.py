@@ -582,3 +582,31 @@ async def test_costs_of_no_time_or_grouping_are_refused(open_board: OpenBoard, q
     answer = await (await open_board.form("viewer")).get(f"/costs?{query}")
 
     assert answer.status_code in (400, 422)
+
+
+@pytest.mark.slow
+async def test_the_page_shows_the_start_and_end_of_a_run_without_an_event_of_its_rows(
+    open_board: OpenBoard,
+) -> None:
+    """A quiet stream sends a comment every 15 s; the change of a run does not wait for it."""
+    await Stage.set(open_board.ledger, brief("a"))
+    await a_plan(open_board, "p", 5)
+    ask = partial(ask_run, run_id="run", plan_id="p", campaign="spring", by="Ann", at=1.0)
+    browser = await open_board.form("viewer")
+    seen = ""
+
+    async with browser.stream("GET", "/c/spring/live") as answer:
+        lines = answer.aiter_lines()
+        # Quiet, and the page is compared no more: the next comment is 15 s away.
+        async for line in lines:
+            if line.startswith(": here"):
+                break
+        await asyncio.sleep(2.0)
+        await open_board.ledger.write(ask)
+        async for line in lines:
+            seen += line
+            if "</hx-partial>" in line or line.startswith(": here"):
+                break
+
+    assert 'hx-target="#run"' in seen
+    assert ": here" not in seen
