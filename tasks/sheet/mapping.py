@@ -46,13 +46,15 @@ class Mapped:
             self.findings.give_up(f"has more than {MAX_ROWS:,} rows; split it")
         rows = [self._row(number, row) for number, row in enumerate(listed) if not is_blank(row)]
         kept = [row for row in rows if row is not None]
-        columns = tuple(dict.fromkeys(header for row in kept for header, _ in row.texts))
+        defaults, shared = self._defaults(top.get("defaults"))
+        headers = [header for row in kept for header, _ in row.texts]
+        columns = tuple(dict.fromkeys((*headers, *shared)))
         if len(columns) > MAX_COLUMNS:
             self.findings.give_up(f"has {len(columns)} columns; {MAX_COLUMNS} is the limit")
         return Table(
             columns=columns,
-            rows=tuple(_completed(row, columns) for row in kept),
-            defaults=self._defaults(top.get("defaults")),
+            rows=tuple(_completed(row, columns, shared) for row in kept),
+            defaults=defaults,
             campaign=self._one(top, "campaign"),
             budget=self._one(top, "budget"),
             canary=self._one(top, "canary"),
@@ -78,13 +80,14 @@ class Mapped:
             return None
         return Cell(column=name, value=value, line=line, where=name)
 
-    def _defaults(self, value: Json) -> Mapping[str, Cell]:
+    def _defaults(self, value: Json) -> tuple[Mapping[str, Cell], Mapping[str, str]]:
+        """Return the cells, and the texts of `x_` columns, that rows without them have."""
         if is_blank(value):
-            return {}
+            return {}, {}
         if not isinstance(value, Object):
             self.findings.refuse("are not an object of columns", cell="defaults")
-            return {}
-        cells, _ = self._cells(value, "defaults")
+            return {}, {}
+        cells, texts = self._cells(value, "defaults")
         if own := cells.pop("id", None):
             self.findings.refuse(
                 "cannot be a default: every row has its own",
@@ -92,7 +95,7 @@ class Mapped:
                 cell=own.where,
                 column="id",
             )
-        return cells
+        return cells, {h: text for h, text in texts.items() if is_kept_only(canonical_header(h))}
 
     def _row(self, number: int, value: Json) -> Row | None:
         if not isinstance(value, Object):
@@ -149,9 +152,9 @@ class Mapped:
             return _FAULTY
 
 
-def _completed(row: Row, columns: tuple[str, ...]) -> Row:
+def _completed(row: Row, columns: tuple[str, ...], shared: Mapping[str, str]) -> Row:
     texts = dict(row.texts)
-    full = tuple((header, texts.get(header, "")) for header in columns)
+    full = tuple((header, texts.get(header) or shared.get(header, "")) for header in columns)
     return Row(line=row.line, cells=row.cells, texts=full)
 
 

@@ -22,6 +22,7 @@ from callsheet.tasks.sheet.columns import (
 )
 from callsheet.tasks.sheet.grid import GridRows
 from callsheet.tasks.sheet.guesses import Guesses, Patterns
+from callsheet.tasks.sheet.placeholders import filled, has_placeholder
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Where
 from callsheet.tasks.sheet.text import content_id, fold, is_blank, row_id_fault
 from callsheet.tasks.sheet.trees import read_object
@@ -53,15 +54,17 @@ def to_briefs(
     The problems are noted, and with any the briefs are void.
     """
     reading = _Reading(findings, folder, table)
-    shared = reading.validated(ANY_ROW, table.defaults)
+    plain = {n: cell for n, cell in table.defaults.items() if not has_placeholder(cell)}
+    shared = reading.validated(ANY_ROW, plain)
     if shared is not None:
-        reading.guesses.consider(table.defaults, shared)
+        reading.guesses.consider(plain, shared)
     off = {"enabled": _OFF} if reading.guesses.ticked(table, findings) else {}
     known: list[Candidate] = []
     places: dict[str, Cells] = {}
     rows = table.rows.drained() if isinstance(table.rows, GridRows) else table.rows
     for row in rows:
         merged = _merged(row, table.defaults)
+        merged = filled(row, merged, table.defaults, findings)
         candidate = reading.candidate(row, {**off, **merged} if off else merged)
         if candidate is not None:
             known.append(candidate)
