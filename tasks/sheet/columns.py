@@ -323,6 +323,9 @@ class OwnColumns(BaseModel):
         description="The row's name, its own in the campaign: it names the video's files, and a "
         "row that keeps it stays the same row when it is changed or moved.",
     )
+    uses: Annotated[str | None, Reads(cells.row_id, ROW_ID)] = Field(
+        None, description="The id of another row: its cells count wherever this row has none."
+    )
     operation: Annotated[str | None, _one_of(tuple(REQUESTS))] = Field(
         None, description="What is asked for: a video (create) unless it says one of the clips."
     )

@@ -56,7 +56,10 @@ def sheet_schema() -> Form:
     parts["rows"] = {"description": parts["rows"]["description"], "type": "array", **rows}
     parts["defaults"] = {
         "description": parts["defaults"]["description"],
-        "anyOf": [{"$ref": "#/$defs/columns", "properties": {"id": _BLANK}}, _EMPTY],
+        "anyOf": [
+            {"$ref": "#/$defs/columns", "properties": {"id": _BLANK, "uses": _BLANK}},
+            _EMPTY,
+        ],
     }
     rules = list(_rules())
     return {
@@ -77,9 +80,12 @@ def sheet_schema() -> Form:
                 "patternProperties": _PATTERNS,
                 "additionalProperties": False,
             },
-            "says-nothing": _row({"operation": _BLANK}),
+            "says-nothing": _row({"operation": _BLANK, "uses": _BLANK}),
             **{
-                f"says-{name}": {**_row({"operation": one_of([name])}), "required": ["operation"]}
+                f"says-{name}": {
+                    **_row({"operation": one_of([name]), "uses": _BLANK}),
+                    "required": ["operation"],
+                }
                 for name in ROWS
             },
             **{f"rule-{number}": rule for number, (_, _, rule) in enumerate(rules)},

@@ -88,13 +88,14 @@ class Mapped:
             self.findings.refuse("are not an object of columns", cell="defaults")
             return {}, {}
         cells, texts = self._cells(value, "defaults")
-        if own := cells.pop("id", None):
-            self.findings.refuse(
-                "cannot be a default: every row has its own",
-                line=own.line,
-                cell=own.where,
-                column="id",
-            )
+        for name in ("id", "uses"):
+            if own := cells.pop(name, None):
+                self.findings.refuse(
+                    "cannot be a default: every row has its own",
+                    line=own.line,
+                    cell=own.where,
+                    column=name,
+                )
         return cells, {h: text for h, text in texts.items() if is_kept_only(canonical_header(h))}
 
     def _row(self, number: int, value: Json) -> Row | None:

@@ -329,13 +329,14 @@ def _with_texts(row: Row, columns: Mapping[str, str]) -> Row:
     """Return a row whose texts are its own, so that a status sheet is not expanded again."""
     written = {canonical_header(header): text for header, text in row.texts}
     texts = tuple(
-        (header, _text(row.cells[name]) if name in row.cells else written.get(name, ""))
+        (header, cell_text(row.cells[name]) if name in row.cells else written.get(name, ""))
         for name, header in columns.items()
     )
     return row._replace(texts=texts)
 
 
-def _text(cell: Cell) -> str:
+def cell_text(cell: Cell) -> str:
+    """Return a cell as one text, for the status sheet."""
     import json
 
     value = cell.value

@@ -96,11 +96,12 @@ def sheet_of(
 ) -> Sheet:
     """Return the sheet that the table of `content` is; raise SheetError with every problem."""
     from callsheet.tasks.sheet.matrix import expanded
+    from callsheet.tasks.sheet.reuse import completed
     from callsheet.tasks.sheet.rows import hidden_among, note_hidden, to_briefs, without_hidden
 
     name = findings.file
     note_hidden(table, options.hidden_rows, findings)
-    table = expanded(table, findings)
+    table = expanded(completed(table, findings), findings)
     skipped: frozenset[str] = frozenset()
     if options.hidden_rows == "skip":
         table, skipped = without_hidden(table, findings, folder)

@@ -63,7 +63,7 @@ def to_briefs(
     places: dict[str, Cells] = {}
     rows = table.rows.drained() if isinstance(table.rows, GridRows) else table.rows
     for row in rows:
-        merged = _merged(row, table.defaults)
+        merged = with_defaults(row, table.defaults)
         merged = filled(row, merged, table.defaults, findings)
         candidate = reading.candidate(row, {**off, **merged} if off else merged)
         if candidate is not None:
@@ -103,7 +103,7 @@ class GridCells(Mapping[str, Cells]):
         return len(self._briefs)
 
 
-def _merged(row: Row, defaults: Cells) -> Cells:
+def with_defaults(row: Row, defaults: Cells) -> Cells:
     """Return the row's cells over the defaults.
 
     A row's script replaces a default tool and the other way round, and a clip takes no default

@@ -24,7 +24,10 @@ from tests.unit.sheet.spellings import REFUSED as REFUSALS
 SAMPLES = Path(__file__).parents[3] / "configs" / "campaigns"
 SCHEMA = Draft202012Validator(sheet_schema())
 #: What only the reader can know.
-THE_READERS = re.compile("of line|same video|begins like JSON|names a file|same column|is also in")
+THE_READERS = re.compile(
+    "of line|same video|begins like JSON|names a file|same column|is also in|"
+    "id of a row|comes back|no column is called|closing brace"
+)
 
 
 def problems_of(document):

@@ -1,0 +1,125 @@
+"""Completes rows with what they share: the cells of the row that `uses` names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from callsheet.tasks.runtime.errors import did_you_mean
+from callsheet.tasks.sheet.headers import canonical_header, is_kept_only
+from callsheet.tasks.sheet.matrix import cell_text
+from callsheet.tasks.sheet.matrix_columns import SETTINGS
+from callsheet.tasks.sheet.rows import with_defaults
+from callsheet.tasks.sheet.table import Cell, Findings, Row, Table
+from callsheet.tasks.sheet.text import as_text, language_code
+
+_USES = "uses"
+#: What a row never takes from another.
+_OWN = ("id", _USES)
+
+
+def completed(table: Table, findings: Findings) -> Table:
+    """Return the table with every row complete; one that shares nothing is returned as it is."""
+    if _USES not in map(canonical_header, table.columns):
+        return table
+    return _Reuse(table, findings).table()
+
+
+class _Reuse:
+    def __init__(self, table: Table, findings: Findings) -> None:
+        self.given = table
+        self.findings = findings
+        self.rows = list(table.rows)
+        self.numbers: dict[str, int] = {}
+        for number, row in enumerate(self.rows):
+            if name := row.cells.get("id"):
+                self.numbers.setdefault(as_text(name.value), number)
+        self.failed = False
+
+    def table(self) -> Table:
+        """Return the rows with the cells of those they use, however long the chain."""
+        finished: dict[int, Row] = {}
+        for number in range(len(self.rows)):
+            chain = self._chain(number, finished)
+            for one in reversed(chain):
+                base = self._used(one)
+                shared = None if base is None else finished.get(base)
+                finished[one] = _over(self.rows[one], shared)
+        return replace(
+            self.given,
+            rows=tuple(finished[number] for number in range(len(self.rows))),
+            complete=self.given.complete and not self.failed,
+        )
+
+    def _chain(self, number: int, finished: Mapping[int, Row]) -> list[int]:
+        """Return a row and those it uses that are not finished; refuse a circle and an unknown."""
+        chain: dict[int, None] = {}
+        at: int | None = number
+        while at is not None and at not in finished:
+            if at in chain:
+                circle = [*chain][[*chain].index(at) :]
+                names = [as_text(self.rows[one].cells["id"].value) for one in circle]
+                through = " -> ".join([*names, names[0]]) if len(names) < 10 else "many rows"
+                self._refuse(at, f"comes back to this row ({through}): take one of them out")
+                break
+            chain[at] = None
+            before, at = at, self._used(at)
+            if at is None and _USES in self.rows[before].cells:
+                used = as_text(self.rows[before].cells[_USES].value)
+                self._refuse(before, f"is not the id of a row{did_you_mean(used, self.numbers)}")
+        return [*chain]
+
+    def _used(self, number: int) -> int | None:
+        cell = self.rows[number].cells.get(_USES)
+        return None if cell is None else self.numbers.get(as_text(cell.value))
+
+    def _refuse(self, number: int, message: str) -> None:
+        self.failed = True
+        cells = self.rows[number].cells
+        cell, name = cells[_USES], cells.get("id")
+        self.findings.refuse(
+            message,
+            line=cell.line,
+            cell=cell.where,
+            value=as_text(cell.value),
+            row=as_text(name.value) if name else None,
+            column=_USES,
+        )
+
+
+def _over(row: Row, used: Row | None) -> Row:
+    """Return a row with the cells of another one wherever it has none."""
+    if _USES not in row.cells:
+        return row
+    own = {name: cell for name, cell in row.cells.items() if name != _USES}
+    row = row._replace(cells=own)
+    shared = {} if used is None else _shared(own, used.cells)
+    cells = with_defaults(row, shared)
+    theirs = {} if used is None else dict(used.texts)
+    texts = []
+    for header, text in row.texts:
+        name = canonical_header(header)
+        if name == _USES:
+            text = ""
+        elif not text and is_kept_only(name):
+            text = theirs.get(header, "")
+        elif not text and name in cells:
+            text = cell_text(cells[name])
+        texts.append((header, text))
+    return row._replace(cells=cells, texts=tuple(texts))
+
+
+def _shared(own: Mapping[str, Cell], used: Mapping[str, Cell]) -> dict[str, Cell]:
+    """Return the cells to take: none that would have a column of the row's say two things."""
+
+    def is_said(name: str) -> bool:
+        axis = name.removeprefix("matrix.")
+        base, _, language = name.rpartition(".")
+        return (
+            name in _OWN
+            or f"matrix.{name}" in own
+            or (axis != name and axis not in SETTINGS and axis in own)
+            or (base in own and language_code(language.replace("_", "-")) is not None)
+        )
+
+    return {name: cell for name, cell in used.items() if not is_said(name)}

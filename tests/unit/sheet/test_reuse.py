@@ -1,0 +1,105 @@
+"""A row that uses another takes its cells wherever its own are empty."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+HEADER = ["id", "uses", "title", "script", "aspect_ratio", "x_city"]
+
+
+def test_empty_cells_come_from_the_used_row(
+    table: Callable[..., Any], read: Callable[..., Any]
+) -> None:
+    content, name, _ = table(
+        [
+            HEADER,
+            ["c", "b", "", "", "1:1", "Rome"],
+            ["b", "a", "B", "", "", ""],
+            ["a", "", "A", "Hello {city}", "9:16", "Bonn"],
+        ]
+    )
+
+    c, b, a = read(content, name).briefs
+
+    assert [(one.row, one.request["title"], one.request["aspect_ratio"]) for one in (a, b, c)] == [
+        ("a", "A", "9:16"),
+        ("b", "B", "9:16"),
+        ("c", "B", "1:1"),
+    ]
+    said = [one.request["script"]["scenes"][0]["narration"] for one in (a, b, c)]
+    assert said == ["Hello Bonn", "Hello Bonn", "Hello Rome"]
+    # A status sheet is read again: it has the cells, and uses nothing any more.
+    assert dict(b.cells) == dict(
+        zip(HEADER, ["b", "", "B", "Hello {city}", "9:16", "Bonn"], strict=True)
+    )
+
+
+def test_what_the_row_says_replaces_all_forms_of_it(read: Callable[..., Any]) -> None:
+    sheet = read(
+        """
+- {id: a, tool: t, fields: {offer: x}, title.en: A, title.de: Ein A, matrix.language: en|de}
+- {id: b, uses: a, script: Buy, language: de}
+- {id: c, uses: a, title.de: Das C}
+""",
+        "c.yaml",
+    )
+
+    found = {one.row: one.request for one in sheet.briefs}
+    assert found["b"]["title"] == "Ein A"
+    assert "tool" not in found["b"]
+    assert "fields" not in found["b"]
+    assert [found[one]["title"] for one in ("a-en", "a-de", "c-en", "c-de")] == [
+        "A", "Ein A", "A", "Das C",
+    ]  # fmt: skip
+
+
+def test_a_title_of_its_own_is_never_replaced_by_another_rows_translation(
+    refuse: Callable[..., Any],
+) -> None:
+    rows = "a,,Buy,de,,Ein A\nb,a,,,B,\n"
+
+    (problem,) = refuse(f"id,uses,script,language,title,title.de\n{rows}")
+
+    assert 'row "b", column title.de has no title.de' in problem
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([["a", "b", "A", "Buy"], ["bb", "", "B", "Buy"]], '"b" is not the id of a row'),
+        ([["one", "tow", "", ""], ["two", "", "B", "Buy"]], "; did you mean two?"),
+        ([["a", "a", "", ""]], "comes back to this row (a -> a)"),
+        ([["a", "b", "", ""], ["b", "a", "", ""]], "comes back to this row (a -> b -> a)"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_cell(
+    rows: list[list[str]],
+    words: str,
+    table: Callable[..., Any],
+    refuse: Callable[..., Any],
+) -> None:
+    content, name, _ = table([HEADER[:4], *rows])
+
+    (problem,) = refuse(content, name)
+
+    assert words in problem
+    assert "uses" in problem
+
+
+def test_a_default_cannot_use_a_row(refuse: Callable[..., Any]) -> None:
+    text = '{"defaults": {"uses": "a", "script": "Buy"}, "rows": [{"id": "a"}]}'
+
+    (problem,) = refuse(text, "c.json")
+
+    assert "cannot be a default" in problem
+
+
+def test_a_chain_may_be_long_and_in_any_order(read: Callable[..., Any]) -> None:
+    rows = ["r0,,Buy", *(f"r{n},r{n - 1}," for n in range(1, 3000))]
+    random.Random(7).shuffle(rows)
+
+    sheet = read("\n".join(["id,uses,script", *rows]))
+
+    assert all("script" in one.request for one in sheet.briefs)
