@@ -61,6 +61,19 @@ def sheet_schema() -> Form:
             _EMPTY,
         ],
     }
+    tag = parts["defaults"]["anyOf"]
+    parts["defaults"]["anyOf"] = [
+        {
+            "type": "object",
+            "properties": {**_properties(ANY_ROW), "id": _BLANK, "uses": _BLANK},
+            "patternProperties": {
+                **_PATTERNS,
+                r"^tag:\s*\S": {"description": "Defaults for rows with this tag.", "anyOf": tag},
+            },
+            "additionalProperties": False,
+        },
+        _EMPTY,
+    ]
     rules = list(_rules())
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -161,7 +174,7 @@ def _narrower(operation: str) -> Form:
 def _video_sources() -> Iterator[Rule]:
     tool, script = _has("tool"), _has("script")
     inputs: Form = {"anyOf": [_has(FIELDS), _has_some(_INPUT)]}
-    some = [tool, script, _has_some(_SOURCE_OF_SEVERAL)]
+    some = [tool, script, _has_some(_SOURCE_OF_SEVERAL), _has_some("^tag:")]
     neither: Form = {"not": _default({"anyOf": some})}
     unclear = _default({"allOf": [script, {"anyOf": [tool, inputs]}]})
     yield CREATE, {"anyOf": [neither, unclear]}, {"anyOf": some}

@@ -21,6 +21,8 @@ from callsheet.tasks.sheet.text import MAX_COLUMNS, MAX_ROWS, as_text, is_blank,
 from callsheet.tasks.sheet.trees import Object
 from callsheet.tasks.values.briefs import Json
 
+#: Begins the name of a tag under `defaults`.
+TAG = "tag:"
 #: Stands for a value whose problem is noted already.
 _FAULTY = object()
 
@@ -32,6 +34,7 @@ class Mapped:
         self.findings = findings
         self.numbered = numbered
         self.refused: set[str] = set()
+        self.tagged: dict[str, Mapping[str, Cell]] = {}
 
     def table(self, document: Json) -> Table:
         """Return the table; problems are noted, hopeless sheets raise."""
@@ -55,6 +58,7 @@ class Mapped:
             columns=columns,
             rows=tuple(_completed(row, columns, shared) for row in kept),
             defaults=defaults,
+            tagged=self.tagged,
             campaign=self._one(top, "campaign"),
             budget=self._one(top, "budget"),
             canary=self._one(top, "canary"),
@@ -87,7 +91,31 @@ class Mapped:
         if not isinstance(value, Object):
             self.findings.refuse("are not an object of columns", cell="defaults")
             return {}, {}
-        cells, texts = self._cells(value, "defaults")
+        shared = Object(line=value.line)
+        for header, one in value.items():
+            if header.startswith(TAG):
+                self._tag_defaults(header, one, value.lines.get(header))
+            else:
+                shared[header] = one
+        shared.lines = value.lines
+        cells, texts = self._cells(shared, "defaults")
+        self._refuse_ids(cells)
+        return cells, {h: text for h, text in texts.items() if is_kept_only(canonical_header(h))}
+
+    def _tag_defaults(self, header: str, value: Json, line: int | None) -> None:
+        place = f"defaults.{header}"
+        tag = header.removeprefix(TAG).strip()
+        if not tag or tag in self.tagged or not (is_blank(value) or isinstance(value, Object)):
+            self.findings.refuse("is not a tag with an object of columns", line=line, cell=place)
+        elif isinstance(value, Object):
+            cells, texts = self._cells(value, place)
+            self._refuse_ids(cells)
+            for name in filter(is_kept_only, map(canonical_header, texts)):
+                self.findings.refuse("cannot be a default of a tag", line=line, cell=place,
+                                     value=name)  # fmt: skip
+            self.tagged[tag] = cells
+
+    def _refuse_ids(self, cells: dict[str, Cell]) -> None:
         for name in ("id", "uses"):
             if own := cells.pop(name, None):
                 self.findings.refuse(
@@ -96,7 +124,6 @@ class Mapped:
                     cell=own.where,
                     column=name,
                 )
-        return cells, {h: text for h, text in texts.items() if is_kept_only(canonical_header(h))}
 
     def _row(self, number: int, value: Json) -> Row | None:
         if not isinstance(value, Object):

@@ -1,4 +1,4 @@
-"""Completes rows with what they share: the cells of the row that `uses` names."""
+"""Completes rows with what they share: the row that `uses` names, and the defaults of tags."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from callsheet.tasks.runtime.errors import did_you_mean
+from callsheet.tasks.sheet.cells import words
 from callsheet.tasks.sheet.headers import canonical_header, is_kept_only
 from callsheet.tasks.sheet.matrix import cell_text
 from callsheet.tasks.sheet.matrix_columns import SETTINGS
@@ -20,7 +21,7 @@ _OWN = ("id", _USES)
 
 def completed(table: Table, findings: Findings) -> Table:
     """Return the table with every row complete; one that shares nothing is returned as it is."""
-    if _USES not in map(canonical_header, table.columns):
+    if not table.tagged and _USES not in map(canonical_header, table.columns):
         return table
     return _Reuse(table, findings).table()
 
@@ -35,6 +36,7 @@ class _Reuse:
             if name := row.cells.get("id"):
                 self.numbers.setdefault(as_text(name.value), number)
         self.failed = False
+        self.seen: set[str] = set()
 
     def table(self) -> Table:
         """Return the rows with the cells of those they use, however long the chain."""
@@ -45,6 +47,9 @@ class _Reuse:
                 base = self._used(one)
                 shared = None if base is None else finished.get(base)
                 finished[one] = _over(self.rows[one], shared)
+        for number, row in finished.items():
+            finished[number] = self._with_tags(row)
+        self._advise_unused()
         return replace(
             self.given,
             rows=tuple(finished[number] for number in range(len(self.rows))),
@@ -69,6 +74,42 @@ class _Reuse:
                 self._refuse(before, f"is not the id of a row{did_you_mean(used, self.numbers)}")
         return [*chain]
 
+    def _with_tags(self, row: Row) -> Row:
+        """Return a row with the defaults of its tags; two of them may not differ."""
+        given = self.given
+        if given.tagged and (axis := row.cells.get("matrix.tags")):
+            message = "is an axis, and defaults of tags need the tags in the row"
+            self.findings.refuse(message, line=axis.line, cell=axis.where, column="tags")
+            return row
+        cell = row.cells.get("tags") or given.defaults.get("tags")
+        if not given.tagged or cell is None:
+            return row
+        try:
+            tags = words(cell.value)
+        except ValueError:
+            return row
+        shared: dict[str, Cell] = {}
+        for tag in tags:
+            self.seen.add(tag)
+            for name, one in given.tagged.get(tag, {}).items():
+                twin = shared.setdefault(name, one)
+                if twin.value != one.value and name not in row.cells:
+                    self.findings.refuse(
+                        f"has two defaults for {name} (lines {twin.line} and {one.line}): "
+                        f"write {name} in the row",
+                        line=row.line,
+                        cell=cell.where,
+                        row=as_text(row.cells["id"].value) if "id" in row.cells else None,
+                        column="tags",
+                    )
+        return _with_cells(row, shared, {}) if shared else row
+
+    def _advise_unused(self) -> None:
+        for tag, cells in self.given.tagged.items():
+            if tag not in self.seen:
+                line = next((cell.line for cell in cells.values()), None)
+                self.findings.advise("matches no row: remove it", line=line, cell=f"tag:{tag}")
+
     def _used(self, number: int) -> int | None:
         cell = self.rows[number].cells.get(_USES)
         return None if cell is None else self.numbers.get(as_text(cell.value))
@@ -92,16 +133,18 @@ def _over(row: Row, used: Row | None) -> Row:
     if _USES not in row.cells:
         return row
     own = {name: cell for name, cell in row.cells.items() if name != _USES}
-    row = row._replace(cells=own)
-    shared = {} if used is None else _shared(own, used.cells)
-    cells = with_defaults(row, shared)
-    theirs = {} if used is None else dict(used.texts)
+    texts = tuple((h, "" if canonical_header(h) == _USES else text) for h, text in row.texts)
+    row = row._replace(cells=own, texts=texts)
+    return row if used is None else _with_cells(row, used.cells, dict(used.texts))
+
+
+def _with_cells(row: Row, shared: Mapping[str, Cell], theirs: Mapping[str, str]) -> Row:
+    """Return a row with these cells and texts wherever it has none."""
+    cells = with_defaults(row, _shared(row.cells, shared))
     texts = []
     for header, text in row.texts:
         name = canonical_header(header)
-        if name == _USES:
-            text = ""
-        elif not text and is_kept_only(name):
+        if not text and is_kept_only(name):
             text = theirs.get(header, "")
         elif not text and name in cells:
             text = cell_text(cells[name])

@@ -91,6 +91,8 @@ class Table:
     columns: tuple[str, ...]
     rows: Collection[Row]
     defaults: Mapping[str, Cell] = field(default_factory=dict)
+    #: Defaults for the rows that have a tag, by tag.
+    tagged: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict)
     campaign: Cell | None = None
     budget: Cell | None = None
     canary: Cell | None = None

@@ -103,3 +103,52 @@ def test_a_chain_may_be_long_and_in_any_order(read: Callable[..., Any]) -> None:
     sheet = read("\n".join(["id,uses,script", *rows]))
 
     assert all("script" in one.request for one in sheet.briefs)
+
+
+TAGGED = """defaults:
+  script: Buy
+  voice_id: plain
+  tag:spring: {voice_id: warm, title: Spring}
+  tag:sale: {voice_id: loud}
+rows:
+  - {id: a, tags: [spring, other]}
+  - {id: b, tags: sale, voice_id: own}
+  - {id: c}
+"""
+
+
+def test_a_tag_has_defaults_before_the_others(read: Callable[..., Any]) -> None:
+    sheet = read(TAGGED, "c.yaml")
+
+    assert [
+        (one.row, one.request["voice_id"], one.request.get("title")) for one in sheet.briefs
+    ] == [
+        ("a", "warm", "Spring"),
+        ("b", "own", None),
+        ("c", "plain", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[spring, other]", "[spring, sale]", "has two defaults for voice_id (lines 4 and 5)"),
+        ("{voice_id: loud}", "loud", "is not a tag with an object of columns"),
+        ("{voice_id: loud}", "{voise_id: loud}", "is not a column Callsheet knows"),
+        ("{voice_id: loud}", "{id: z}", "cannot be a default"),
+        ("{voice_id: loud}", "{x_city: z}", "cannot be a default of a tag"),
+        ("tags: sale,", "matrix.tags: sale,", "defaults of tags need the tags in the row"),
+    ],
+)
+def test_a_mistake_in_the_defaults_of_a_tag_is_one_line(
+    old: str, new: str, words: str, refuse: Callable[..., Any]
+) -> None:
+    (problem,) = refuse(TAGGED.replace(old, new), "c.yaml")
+
+    assert words in problem
+
+
+def test_defaults_of_a_tag_that_no_row_has_are_advice(read: Callable[..., Any]) -> None:
+    sheet = read(TAGGED.replace("tags: sale", "tags: sold"), "c.yaml")
+
+    assert any("matches no row" in str(one) for one in sheet.advice)
