@@ -61,6 +61,7 @@ async def run_campaign(
     new_campaign: bool = False,
     same_campaign: bool = False,
     retire: bool = False,
+    yes_many: bool = False,
     pay_again: bool = False,
     workers: int | None = None,
     needs_person: NeedsPerson | None = None,
@@ -93,6 +94,7 @@ async def run_campaign(
         same_campaign: continue the campaign with this sheet, although it is another file with
             other content.
         retire: retire rows that left the sheet, however many.
+        yes_many: accept a matrix of more than 10,000 videos.
         pay_again: pay again for rows that another ledger may have paid for.
         workers: number of workers to split the campaign across, each a run of the deployment
             `worker`; needs a PostgreSQL ledger.

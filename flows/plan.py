@@ -54,6 +54,7 @@ async def plan_campaign(
     new_campaign: bool = False,
     same_campaign: bool = False,
     retire: bool = False,
+    yes_many: bool = False,
     profile: str | None = None,
 ) -> PlanResult:
     """Plan a campaign from its sheet at current prices.
@@ -73,6 +74,7 @@ async def plan_campaign(
         same_campaign: continue the campaign with this sheet, although it is another file with
             other content.
         retire: retire rows that left the sheet, however many.
+        yes_many: accept a matrix of more than 10,000 videos.
         profile: settings from a TOML profile.
     """
     options = RunOptions.of(locals())

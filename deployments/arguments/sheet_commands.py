@@ -138,6 +138,9 @@ def _take_sheet(parser: ArgumentParser) -> None:
         action="store_true",
         help="retire rows that left the sheet without asking (asks when more than a tenth left)",
     )
+    parser.add_argument(
+        "--yes-many", action="store_true", help="accept a matrix of more than 10,000 videos"
+    )
     hidden = parser.add_mutually_exclusive_group()
     for option, value, words in (
         ("--visible-only", "skip", "skip rows that the XLSX hides or filters out"),

@@ -89,6 +89,8 @@ class RunOptions(BaseModel):
     worksheet: str | None = None
     #: What becomes of rows that a workbook hides; None: asked when one would be paid for.
     hidden_rows: HiddenRows | None = None
+    #: A person's word: the matrix of the sheet may make more than 10,000 videos.
+    yes_many: bool = False
     #: Make videos that an earlier, lost ledger may have paid for, too long ago to be told.
     pay_again: bool = False
     #: What this run alone may set aside.
@@ -153,5 +155,6 @@ class RunOptions(BaseModel):
             worksheet=self.worksheet,
             hidden_rows=self.hidden_rows or settings.hidden_rows,
             columns=parse_map(self.map or ()),
+            yes_many=self.yes_many,
             name_template=settings.names,
         )

@@ -22,8 +22,8 @@ def parse_map(words: Sequence[str]) -> dict[str, str]:
         if not equals or not header.strip() or not column.strip():
             raise BadInput(
                 f'--map "{word}" does not say which column a header means; nothing was spent',
-                remedy="write `--map NAME=COLUMN`, NAME as it stands in the sheet; x_COLUMN keeps it "
-                "for you",
+                remedy="write `--map NAME=COLUMN`, NAME as it stands in the sheet; a column x_NAME "
+                "is yours",
             )
         found[header.strip()] = _column(column.strip(), f"--map {word}")
     return found

@@ -22,11 +22,11 @@ from callsheet.tasks.sheet.matrix_columns import (
     split_translation,
 )
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table
-from callsheet.tasks.sheet.text import as_text, is_blank, slugify
+from callsheet.tasks.sheet.text import MAX_ROWS, as_text, is_blank, slugify
 from callsheet.tasks.values.briefs import Json
 from callsheet.tasks.values.requests import AspectRatio
 
-#: A matrix may not make more videos than this.
+#: A matrix makes more videos than this only with `--yes-many`.
 MAX_VIDEOS = 10_000
 _MEMBERS = ("axes", "exclude", "include", *SETTINGS)
 #: An input of a tool that may be a translation: the languages of the sheet decide.
@@ -48,7 +48,7 @@ class _Plan:
     excluded: int = 0
 
 
-def expanded(table: Table, findings: Findings) -> Table:
+def expanded(table: Table, findings: Findings, *, many: bool = False) -> Table:
     """Return the table with a row for each video; a table without a matrix is returned as it is."""
     names = [canonical_header(header) for header in table.columns] + [*table.defaults]
     speaks = "language" in names
@@ -59,12 +59,13 @@ def expanded(table: Table, findings: Findings) -> Table:
         for name in names
     ):
         return table
-    return _Expansion(table, findings).table()
+    return _Expansion(table, findings, MAX_ROWS if many else MAX_VIDEOS).table()
 
 
 class _Expansion:
-    def __init__(self, table: Table, findings: Findings) -> None:
+    def __init__(self, table: Table, findings: Findings, limit: int) -> None:
         self.given = table
+        self.limit = limit
         self.findings = findings
         self.plan = _Plan()
         self.spoken: frozenset[str] = frozenset()
@@ -75,9 +76,10 @@ class _Expansion:
         rows = list(self.given.rows)
         axes = [self._axes(row) for row in rows]
         count = sum(prod(map(len, own.values())) + len(self.plan.include) for own in axes)
-        if count > MAX_VIDEOS:
+        if count > self.limit:
+            remedy = "split the sheet" if count > MAX_ROWS else "add --yes-many if you want them"
             self.findings.give_up(
-                f"means {count:,} videos; a matrix may make {MAX_VIDEOS:,}: split the sheet",
+                f"means {count:,} videos, more than {self.limit:,}: {remedy}",
                 line=self.given.matrix_line,
                 cell="matrix",
             )

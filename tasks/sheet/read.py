@@ -101,7 +101,7 @@ def sheet_of(
 
     name = findings.file
     note_hidden(table, options.hidden_rows, findings)
-    table = expanded(completed(table, findings), findings)
+    table = expanded(completed(table, findings), findings, many=options.yes_many)
     skipped: frozenset[str] = frozenset()
     if options.hidden_rows == "skip":
         table, skipped = without_hidden(table, findings, folder)

@@ -194,6 +194,8 @@ class SheetOptions:
     hidden_rows: HiddenRows | None = None
     #: Header -> column, as a person has said.
     columns: Mapping[str, str] = field(default_factory=dict)
+    #: A person's word: the sheet's matrix may make more than 10,000 videos.
+    yes_many: bool = False
     name_template: str = "{campaign}/{row}/{row}-take{take}.mp4"
 
 

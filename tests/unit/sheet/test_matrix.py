@@ -1,6 +1,7 @@
 """One row of a sheet is many videos: axes, translations, ids, and what is wrong with them."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet.read import parse_sheet, read_sheet
-from callsheet.tasks.sheet.table import Sheet
+from callsheet.tasks.sheet.table import Sheet, SheetOptions
 
 LANGUAGES = ("en", "de", "fr", "es")
 
@@ -90,6 +91,18 @@ def test_json_takes_an_id_template_and_a_fallback() -> None:
     ]
 
 
+def test_many_videos_are_accepted_with_a_word_and_never_without_end() -> None:
+    def many(count: int) -> Sheet:
+        axis = "|".join(map(str, range(1, count + 1)))
+        text = f"id,script,matrix.priority,matrix.max_credits\na,Buy,{axis},{axis}\n"
+        return parse_sheet(text.encode(), name="s.csv", options=SheetOptions(yes_many=True))
+
+    assert len(many(101).briefs) == 10_201
+    with pytest.raises(SheetError) as caught:
+        many(400)
+    assert "means 160,000 videos, more than 100,000: split" in str(caught.value.problems[0])
+
+
 def test_inputs_of_a_tool_are_translated() -> None:
     sheet = parse("id,tool,language,fields.product.en,fields.product.de\na,t,de,Shoe,Schuh\n")
 
@@ -115,7 +128,7 @@ def test_inputs_of_a_tool_are_translated() -> None:
             + "|".join(map(str, range(100)))
             + "\n",
             "s.csv",
-            "means 10,100 videos; a matrix may make 10,000",
+            "means 10,100 videos, more than 10,000: add --yes-many if you want them",
         ),
     ],
 )
@@ -168,3 +181,15 @@ def test_an_empty_translation_never_passes_for_the_text_beside_it() -> None:
     assert problems(sheet) == [
         "3 title.de: has no title.de: write it, or name a language in matrix.fallback"
     ]
+
+
+def test_a_workbook_has_the_same_columns_as_a_csv(
+    table: Callable[..., tuple[str | bytes, str, str]],
+) -> None:
+    header = ["id", "script.en", "script.de", "matrix.language", "matrix.aspect_ratio"]
+    content, name, _ = table([header, ["a", "Buy", "Kauf", "en|German", "9:16|square"]])
+
+    sheet = parse_sheet(content if isinstance(content, bytes) else content.encode(), name=name)
+
+    assert [one.row for one in sheet.briefs] == ["a-en-9x16", "a-en-1x1", "a-de-9x16", "a-de-1x1"]
+    assert "script.de" in sheet.cells["a-de-1x1"]["script"].where
