@@ -56,6 +56,7 @@ async def run_campaign(
     if_running: Literal["wait", "leave"] = "wait",
     wait: Literal["auto", "poll", "webhook"] = "auto",
     worksheet: str | None = None,
+    map: list[str] | None = None,
     delimiter: str | None = None,
     hidden_rows: HiddenRows | None = None,
     new_campaign: bool = False,
@@ -88,6 +89,7 @@ async def run_campaign(
         wait: use webhooks if they arrive (auto), polling only (poll), or refuse to run without
             webhooks (webhook).
         worksheet: which worksheet of an XLSX.
+        map: which column a header of the sheet means, each as `Headline=title`.
         delimiter: what separates the cells of a CSV.
         hidden_rows: skip the hidden rows of a workbook (skip), or make their videos (read).
         new_campaign: make videos again that another campaign has already paid for.

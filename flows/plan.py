@@ -48,6 +48,7 @@ async def plan_campaign(
     select: str | None = None,
     first: int | None = None,
     canary: Canary | None = None,
+    map: list[str] | None = None,
     delimiter: str | None = None,
     worksheet: str | None = None,
     hidden_rows: HiddenRows | None = None,
@@ -67,6 +68,7 @@ async def plan_campaign(
         first: only so many rows from the top of the sheet.
         canary: make one video of each kind first; the others once somebody keeps it (yes), or once
             its checks pass (auto).
+        map: which column a header of the sheet means, each as `Headline=title`.
         delimiter: what separates the cells of a CSV.
         worksheet: which worksheet of an XLSX.
         hidden_rows: skip the hidden rows of a workbook (skip), or plan their videos (read).

@@ -61,7 +61,7 @@ def test_somebody_answers_on_the_page_and_is_asked_again_once_the_plan_has_moved
     again = page.rest(asked["id"], after=asked["state_id"])
     keys = again["state"]["state_details"]["run_input_keyset"]
     assert "2 videos for 30 credits" in page.input(again["id"], keys["description"])
-    assert "that takes a budget of 30" in page.input(again["id"], keys["description"])
+    assert "this needs a budget of 30" in page.input(again["id"], keys["description"])
     assert service.calls().get("create", 0) == before
     answer = {"approve": "yes", "budget": 31, "note": "for Friday"}
     assert page.resume(asked["id"], answer)["status"] == "ACCEPT"
