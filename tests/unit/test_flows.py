@@ -26,9 +26,11 @@ from prefect.settings import (
 from prefect.utilities.callables import parameter_schema
 from prefect.utilities.names import generate_slug
 
+from callsheet.deployments.parser import parse
 from callsheet.flows.consent import Consent, answers_in, digest_of
 from callsheet.flows.flow_runs import is_made_up
 from callsheet.flows.interface import Approve, amount_of
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.runtime.errors import BadInput, NotApproved
@@ -196,3 +198,15 @@ def test_advice_names_an_option_to_who_types_and_a_parameter_to_who_starts_a_flo
     finally:
         suggest_for(None)
     assert typed in again_with(*words)
+
+
+@pytest.mark.parametrize(
+    ("command", "flow"), [("run", "campaign.run_campaign"), ("plan", "plan.plan_campaign")]
+)
+def test_a_flow_can_be_asked_for_what_its_command_can(command: str, flow: str) -> None:
+    module, _, name = flow.partition(".")
+    known = getattr(importlib.import_module(f"callsheet.flows.{module}"), name)
+    typed = vars(parse([command, "a.csv"]))
+    shown = set(typed) & set(RunOptions.model_fields) - {"sandbox"}
+    lacking = shown - set(inspect.signature(known.fn).parameters)
+    assert not lacking
