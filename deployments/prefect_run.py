@@ -107,8 +107,10 @@ class PrefectBeside:
     async def shows(self, run: Run) -> AsyncIterator[None]:
         """Have Prefect show the run, from when it begins to make videos.
 
-        What moves nothing needs no Prefect.
+        A run without anything to do needs no Prefect. A second round is a run of its own.
         """
+        self._follower = None
+        self.taken.clear()
 
         def hear(snapshot: Snapshot) -> None:
             if self._follower is not None:

@@ -63,6 +63,8 @@ class _Terminal(Door):
         if args.workers is not None:
             assert prefect is not None, "workers are Prefect's"
             self.find_starter = prefect.workers
+        # A saved plan approves the rows that it pays for, and no price of a later round.
+        self.approves_later = not args.plan
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
@@ -136,8 +138,7 @@ async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
         check_saved_plan(plan, Path(args.plan), tolerance=tolerance)
         return f"approved with the plan {args.plan}"
     credits = in_credits(plan.total)
-    if plan.canary == "auto" and (later := released(plan).total - plan.total):
-        credits += f" now, and {as_text(later)} more once the first videos pass their checks"
+    credits += _later(plan)
     again = sum((one.credits for one in plan.elsewhere), Decimal(0))
     named = " and ".join(one.campaign for one in plan.elsewhere)
     more = f", though {named} has paid {as_text(again)} for videos of it" if plan.elsewhere else ""
@@ -155,6 +156,17 @@ async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
         return await consent(unasked, f"Retire {rows} that left the sheet?", what=f"{rows} are")
     question = f"Spend {credits}{more}, and retire {rows} that left the sheet?"
     return await consent(unasked, question, what=f"{credits} and {rows} to be retired are")
+
+
+def _later(plan: Plan) -> str:
+    """Say what a second round would cost, which is approved with the first."""
+    whole = released(plan)
+    if plan.canary != "auto" or len(whole.spending) == len(plan.spending):
+        return ""
+    unpriced = whole.unpriced - plan.unpriced
+    unknown = f" and {unpriced} at an unknown price" if unpriced else ""
+    more = as_text(whole.total - plan.total)
+    return f" now, and {more} more{unknown} once the first videos pass their checks"
 
 
 async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:

@@ -19,10 +19,10 @@ from callsheet.flows.executor import run_rows, run_sheet
 from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_prefect_logs
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
 from callsheet.flows.workers import worker_runs
-from callsheet.tasks.campaign.canary import Canary
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import said_in
 from callsheet.tasks.campaign.run import Door, run_at_hand
+from callsheet.tasks.campaign.values import Canary
 from callsheet.tasks.campaign.workers import check_workers
 from callsheet.tasks.ledger.accounts import AtLimit
 from callsheet.tasks.ledger.campaigns import find_campaign

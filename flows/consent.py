@@ -61,6 +61,8 @@ class Consent(ShownDoor):
     def __init__(self, approve: Approve, *, saved: Path | None = None) -> None:
         self._approve = approve
         self._saved = saved
+        # The form asks about the first round alone.
+        self.approves_later = approve == "yes" and saved is None
         #: The plan as a person has approved it, if asked early.
         self._answered: Plan | None = None
 

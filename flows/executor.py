@@ -12,8 +12,9 @@ from dataclasses import astuple, dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
-from callsheet.tasks.campaign.canary import canaries_of, let_go, released, waiting_lines
+from callsheet.tasks.campaign.canary import canaries_of, released, releasing, waiting_lines
 from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
@@ -52,11 +53,14 @@ async def run_sheet(
     """Plan a sheet, ask for approval, make and deliver the videos; return how it ended.
 
     `sheet` is the sheet if it has already been read. If another process executes the run, this one
-    follows it to its end. With `canary="auto"` the other rows are run once the first videos have
-    passed their checks, on the same approval. Raise SheetError, SpendRefused, Parked, or the error
-    of the service, ledger or store.
+    follows it to its end. With `canary="auto"` a second round makes the other rows once the first
+    videos have passed their checks, if the door approved them too. Both rounds share the run's
+    budget and `max_wait`. Raise SheetError, SpendRefused, Parked, or the error of the service,
+    ledger or store.
     """
     charged = Decimal(0)
+    if options.run_budget is not None and options.run_id is None:
+        options = options.but(run_id=uuid4().hex)
     while True:
         async with open_run(options, settings, door) as run, door.watch(run):
             if run.followed is not None:
@@ -67,10 +71,10 @@ async def run_sheet(
             outcome = await carry(run, steps, campaign)
             charged += outcome.charged_this_run
             shown = run.plan
-            if not await _lets_go(run):
+            options = options.but(max_wait=run.time_left)
+            if shown is None or not await _goes_on(run, shown):
                 return replace(outcome, charged_this_run=charged)
-        assert shown is not None, "a run that lets rows go has planned them"
-        door = _Released(door, shown)
+        door = _SecondRound(door, shown)
 
 
 async def run_rows(
@@ -179,23 +183,22 @@ async def _report(run: Run, steps: Steps, campaign: str) -> RunOutcome:
     return run.outcome
 
 
-async def _lets_go(run: Run) -> bool:
-    """Whether rows of a run that has ended need not wait any more: a canary passed its checks."""
-    plan = run.plan
-    if plan is None or plan.canary != "auto" or run.campaign is None or run.lost is not None:
-        return False
+async def _goes_on(run: Run, plan: Plan) -> bool:
+    """Return whether a second round may start: a canary passed its checks, and nobody stopped."""
     wanted = canaries_of(line.why for line in waiting_lines(plan))
-    if not wanted:
+    if not wanted or not run.door.approves_later or run.is_stopped or run.time_left == 0:
         return False
-    said = await run.at.ledger.read(partial(verdicts_of, campaign_id=run.campaign.id))
-    return any(said.get(row) in let_go(auto=True) for row in wanted)
+    assert run.campaign is not None
+    found = await run.at.ledger.read(partial(verdicts_of, campaign_id=run.campaign.id))
+    return any(found.get(row) in releasing(plan.canary) for row in wanted)
 
 
-class _Released(Door):
-    """Approves the rows that waited for a canary, as they were shown with it, and asks nobody."""
+class _SecondRound(Door):
+    """Approves the rows that waited for a canary, if they are as the first round showed them."""
+
+    approves_later = True
 
     def __init__(self, door: Door, shown: Plan) -> None:
-        self._door = door
         self._shown = shown
         self.leaves_refused = door.leaves_refused
         self.find_starter = door.find_starter
@@ -205,10 +208,15 @@ class _Released(Door):
         self.begin = door.begin  # type: ignore[method-assign]
 
     async def wants_hidden(self, rows: Sequence[str]) -> bool:
+        """Return the answer of the first round: its plan has the hidden rows that were wanted."""
         return {line.row for line in self._shown.lines} >= set(rows)
 
+    async def see(self, run: Run, plan: Plan) -> Plan:
+        """Return the plan with the budget that was approved."""
+        return replace(plan, budget=self._shown.budget)
+
     async def approve(self, run: Run, plan: Plan) -> Plan:
-        """Return the plan as it was approved with its canaries; raise MovedOn where it changed."""
+        """Return the plan as approved in the first round; raise MovedOn if it has changed."""
         tolerance = run.at.settings.quote_tolerance
         saved = plan_document(released(self._shown))
         check_holds(plan, saved, tolerance=tolerance, look=again_with())

@@ -17,13 +17,12 @@ from callsheet.flows.interface import CampaignResult, Credits, PlanResult, amoun
 from callsheet.flows.shown import publish_plan
 from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
 from callsheet.tasks.aftercare.retake import begun_rows, has_approved
-from callsheet.tasks.campaign.canary import Canary
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
 from callsheet.tasks.campaign.report import sums_of
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.stored_plans import plan_from
-from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.campaign.values import Canary, Plan
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.runtime.errors import NotApproved
 from callsheet.tasks.runtime.redact import redact

@@ -18,6 +18,7 @@ from callsheet.flows.executor import PLAIN, run_rows
 from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
 from callsheet.tasks.aftercare.explain import run_line
 from callsheet.tasks.campaign.canary import canaries_of
+from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, quote_rows
 from callsheet.tasks.campaign.run import Run, open_run
@@ -27,7 +28,7 @@ from callsheet.tasks.values.amounts import count, in_credits
 
 
 def main(args: Namespace) -> int:
-    """Show what waits and its price, ask, approve; with --run make it, too."""
+    """Show the waiting rows and their price, ask, approve; with --run make their videos."""
     with sandbox_for(args):
         told = run_command(_main(args))
     if args.json:
@@ -40,6 +41,8 @@ async def _main(args: Namespace) -> dict[str, Any]:
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
     settings = settings_of(args)
+    # Before asking: a sandbox price must not be approved.
+    check_same_money(campaign, sandbox=settings.sandbox)
     options = RunOptions(
         sheet=campaign.sheet or "", max_wait=args.max_wait, sandbox=settings.sandbox
     )
@@ -63,13 +66,13 @@ async def _main(args: Namespace) -> dict[str, Any]:
 
 
 async def _ask(args: Namespace, run: Run, campaign: Campaign, console: Console) -> Plan | None:
-    """Return the plan of what waits, as somebody approved it; None where nothing does."""
+    """Return the approved plan of the waiting rows; None if no row waits."""
     rows = await waiting_rows(run.at.ledger, campaign)
     if unpriced := [row for row in rows if row.quoted is None]:
         await quote_rows(run.at, unpriced)
         rows = await waiting_rows(run.at.ledger, campaign)
     if not rows:
-        console.print(f"nothing of {plain(campaign.name)} waits for an approval, 0 credits")
+        console.print(f"nothing of {plain(campaign.name)} waits for approval, 0 credits")
         return None
     plan = waiting_plan(campaign, rows, budget_of(args))
     show_plan(plan, console)

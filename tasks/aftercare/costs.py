@@ -18,6 +18,9 @@ from callsheet.tasks.values.amounts import CreditPrice, as_number
 
 By = Literal["brand", "tag", "cost_center", "tool", "language", "month", "person"]
 GROUPINGS: tuple[By, ...] = get_args(By)
+#: What the history of a row says of an approval (`stored_plans.words_of_approval`).
+_PLAN = re.compile(r", plan \S+$")
+_ON_BOARD = re.compile("approved by (.+) on the board")
 #: Headers of a sheet that name the brand, in lower case.
 _BRAND = ("brand", "x_brand")
 
@@ -106,8 +109,17 @@ def _names(line: Mapping[str, Any], by: By) -> list[str | None]:
             return [line["body"].get(by) or None]
         case "month":
             return [f"{datetime.fromtimestamp(line['intended_at'], UTC):%Y-%m}"]
-        case "cost_center" | "person":
-            return [line[by] or None]
+        case "cost_center":
+            return [line["cost_center"] or None]
+        case "person":
+            return [_person(line["person"] or "")]
+
+
+def _person(approval: str) -> str | None:
+    """Return who approved a take on the board, else how it was approved, without its plan."""
+    words = _PLAN.sub("", approval)
+    named = _ON_BOARD.fullmatch(words)
+    return (named[1] if named else words) or None
 
 
 _DAY = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?", re.ASCII)

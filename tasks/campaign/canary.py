@@ -1,8 +1,8 @@
-"""Test first: one video of each kind of row is made, and the others wait until somebody keeps it.
+"""Test first: makes one video of each kind of row, and holds the other rows until you keep it.
 
-A kind is what makes a video come out differently: operation, tool, language, ratio, voice, model.
-What waits is worked out anew for every plan from what the ledger has, so that another run, another
-machine or a restored ledger comes to the same. Knows no service and writes nothing.
+Rows are of one kind if they ask for the same operation, tool, mode, language, ratio, voice and
+model. Which rows wait is computed for every plan from the ledger, so another run, another machine
+or a restored ledger gets the same result. Knows no service and writes nothing.
 """
 
 from __future__ import annotations
@@ -11,24 +11,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Literal
 
-from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.campaign.values import Canary, Plan, PlanLine
 from callsheet.tasks.ledger.values import State
 
-#: Who lets the other rows go: nobody has to, a person who keeps the video, or its checks.
-Canary = Literal["no", "yes", "auto"]
-#: What a row waits for; the id of the row whose video that is follows.
+#: The reason of a row that waits; the id of its canary follows.
 WAITS = "waits for the canary "
-#: A take of these may have been paid for, and another one is for a person to want.
+#: The last take may have been paid for; only a person decides on another one.
 _ENDED: frozenset[State | None] = frozenset({"failed", "stalled", "uncertain"})
 
 
 def hold_back(plan: Plan, *, choose: bool) -> Plan:
-    """Return the plan without the rows that wait for a canary: their action is `wait`.
+    """Return the plan with the action `wait` for rows that wait for a canary.
 
-    Rows of a kind that has no canary yet stay as they are, unless `choose`: then the cheapest of
-    them is it. That takes prices.
+    An approved row never waits. With `choose`, the cheapest row of a kind without a canary becomes
+    the canary; this needs prices. Otherwise the rows of such a kind stay unchanged.
     """
     if plan.canary == "no":
         return plan
@@ -37,7 +34,7 @@ def hold_back(plan: Plan, *, choose: bool) -> Plan:
         kinds[line.kind].append(line)
     waits: dict[str, str] = {}
     for lines in kinds.values():
-        waits |= _waiting(lines, auto=plan.canary == "auto", choose=choose)
+        waits |= _waiting(lines, plan.canary, choose=choose)
     if not waits:
         return plan
     held = tuple(
@@ -49,34 +46,44 @@ def hold_back(plan: Plan, *, choose: bool) -> Plan:
     return replace(plan, lines=held)
 
 
-def _waiting(lines: Sequence[PlanLine], *, auto: bool, choose: bool) -> Mapping[str, str]:
-    """Return the rows of one kind that wait, and for what."""
-    wanted = [line for line in lines if line.spends]
-    made = [line for line in lines if not line.spends and _is_evidence(line)]
-    if not wanted or any(line.verdict in let_go(auto) for line in made):
+def _waiting(lines: Sequence[PlanLine], canary: Canary, *, choose: bool) -> Mapping[str, str]:
+    """Return the rows of one kind that wait, each with its reason."""
+    started = [line for line in lines if _is_started(line)]
+    new = [line for line in lines if line.spends and line.state != "approved"]
+    if not new or any(line.verdict in releasing(canary) for line in started):
         return {}
-    if made:
-        # The newest canary was made of the last row that was chosen; any of them names the kind.
-        return {line.row: WAITS + made[0].row for line in wanted}
-    if not choose:
+    if started:
+        first = min(started, key=_rank_of_started)
+    elif choose:
+        first = min(new, key=_rank_of_new)
+    else:
         return {}
-    canary = min(wanted, key=_rank)
-    return {line.row: WAITS + canary.row for line in wanted if line is not canary}
+    return {line.row: WAITS + first.row for line in new if line is not first}
 
 
-def _is_evidence(line: PlanLine) -> bool:
-    """Whether a row of a kind has a video, or one that is under way or ended badly."""
+def _is_started(line: PlanLine) -> bool:
+    """Return whether a row is approved, in progress, has a video, or ended without one."""
+    if line.spends:
+        # The video of a row that is made again shows what the row asked for before.
+        return line.state == "approved"
     return line.verdict is not None or line.action == "continue" or line.state in _ENDED
 
 
-def let_go(auto: bool) -> Sequence[str]:
-    """Return what has to be said of a canary's video so that the others are made."""
-    return ("keep", "passed") if auto else ("keep",)
+def releasing(canary: Canary) -> Sequence[str]:
+    """Return the verdicts on a canary's video that release the other rows of its kind."""
+    return ("keep", "passed") if canary == "auto" else ("keep",)
 
 
-def _rank(line: PlanLine) -> tuple[bool, bool, Decimal]:
-    """Return what is chosen first: what is approved already, then the lowest price."""
-    return line.state != "approved", line.priced is None, line.priced or Decimal(0)
+def _rank_of_started(line: PlanLine) -> int:
+    """Return what is named first: a video to review, a row in progress, then any other."""
+    if line.verdict not in (None, "reject"):
+        return 0
+    return 2 if line.verdict == "reject" or line.state in _ENDED else 1
+
+
+def _rank_of_new(line: PlanLine) -> tuple[bool, Decimal]:
+    """Return what is chosen first: the lowest price, then the order of the sheet."""
+    return line.priced is None, line.priced or Decimal(0)
 
 
 def waiting_lines(plan: Plan) -> list[PlanLine]:
@@ -85,7 +92,7 @@ def waiting_lines(plan: Plan) -> list[PlanLine]:
 
 
 def released(plan: Plan) -> Plan:
-    """Return the plan as it is once all canaries are good: what it comes to in the end."""
+    """Return the plan as if all canaries were good: the total after both rounds."""
     lines = (
         line._replace(action="make", why=None) if line.action == "wait" else line
         for line in plan.lines
@@ -94,6 +101,6 @@ def released(plan: Plan) -> Plan:
 
 
 def canaries_of(reasons: Iterable[str | None]) -> list[str]:
-    """Return the rows whose videos are waited for, by what stands beside those that wait."""
-    found = (one.removeprefix(WAITS) for one in reasons if one is not None and WAITS in one)
+    """Return the canaries that rows wait for, by the reasons of these rows."""
+    found = (one.removeprefix(WAITS) for one in reasons if one and one.startswith(WAITS))
     return list(dict.fromkeys(found))

@@ -16,10 +16,10 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.canary import Canary, hold_back
+from callsheet.tasks.campaign.canary import hold_back
 from callsheet.tasks.campaign.options import SAID, RunOptions, Said
 from callsheet.tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
-from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.campaign.values import Canary, Plan, PlanLine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, paid_elsewhere
 from callsheet.tasks.ledger.deliveries import verdicts_of

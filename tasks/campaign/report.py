@@ -243,9 +243,13 @@ def _videos(plan: Plan) -> str:
         words += f"; {count(on_hold, 'row is', 'rows are')} on hold, 0 credits"
     if waiting := [line for line in plan.lines if line.action == "wait"]:
         total = sum((line.priced or Decimal(0) for line in waiting), Decimal(0))
-        who = "its checks pass" if plan.canary == "auto" else "you keep it"
-        words += f"; {count(len(waiting), 'row waits', 'rows wait')} for the first video of a "
-        words += f"kind until {who}, then {in_credits(total)}"
+        their = "its" if len(waiting) == 1 else "their"
+        first = f"the first video of {their} kind"
+        until = f"{first} passes its checks" if plan.canary == "auto" else f"you keep {first}"
+        words += f"; {count(len(waiting), 'row waits', 'rows wait')} until {until}"
+        words += f", then {in_credits(total)}"
+        if unpriced := sum(line.priced is None for line in waiting):
+            words += f" and {unpriced:,} at an unknown price"
     if actions["nothing"]:
         words += f"; {actions['nothing']:,} delivered before, 0 credits"
     return words

@@ -56,6 +56,8 @@ class Door:
     #: Whether the run makes the other rows when some may have been paid for before: the plan was
     #: approved without those.
     leaves_refused = False
+    #: Whether who approves sees and approves the price of the rows that wait for a canary, too.
+    approves_later = False
     #: Finds what starts the workers of a run; None for a run without workers. It is asked once the
     #: run has its campaign and something to do: until then another run may need the server.
     find_starter: Callable[[], Awaitable[WorkerStarter]] | None = None
@@ -278,6 +280,12 @@ class Run:
     def skipped(self) -> Collection[str]:
         """The ids of rows of the sheet that it leaves out."""
         return self.left_out if self.sheet is None else self.sheet.skipped
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run was stopped or lost its campaign, and starts nothing more."""
+        parked = self.engine is not None and self.engine.parked_because is not None
+        return parked or self.lost is not None or self.interrupted is not None
 
     @property
     def has_begun(self) -> bool:

@@ -37,7 +37,6 @@ from callsheet.tasks.engine.pages import NAMED, Shard, Work
 from callsheet.tasks.ledger.accounts import Account, find_account
 from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign
 from callsheet.tasks.ledger.figures import endings_of, pages_of
-from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.quotes import PricedRow, hold_unpaid, priced_rows
 from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_carry
 from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
@@ -173,7 +172,7 @@ async def quote_step(run: Run, campaign: str) -> None:
         else line
         for line in priced(run.plan, prices).lines
     )
-    # Which is the cheapest of its kind shows by the prices.
+    # The canary is the cheapest row of its kind, which takes prices.
     run.plan = hold_back(replace(run.plan, lines=lines), choose=True)
 
 
@@ -238,8 +237,8 @@ def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
     if not (run.options.pay_again or run.door.leaves_refused):
         refuse_refused(plan.refused)
     check_prices(rows, run.before)
-    # What the checks let go is not asked about again.
-    whole = released(plan) if plan.canary == "auto" else plan
+    # A second round makes the waiting rows without another question.
+    whole = released(plan) if run.door.approves_later else plan
     check_budget(whole, run.options.at_limit, part=again_with("--at-limit", "fit"))
     check_readable(rows, run.at.terms, now=run.at.clock())
 
@@ -263,13 +262,10 @@ def _approve(
 
 
 def _hold(connection: Connection, campaign: Campaign, plan: Plan, *, at: float) -> None:
-    """Put the rows on hold that wait for a canary."""
+    """Put rows that wait for a canary on hold."""
     reasons = {line.row: line.why or "" for line in waiting_lines(plan)}
     for page in pages_of(list(reasons)):
         for row in rows_of(connection, campaign.id, named=page):
-            if row.state == "approved":
-                move(connection, row, "planned", at=at)
-                row = replace(row, state="planned")
             if row.state in ("planned", "quoted", "held"):
                 hold_unpaid(connection, row, reasons[row.row], at=at)
 

@@ -39,6 +39,11 @@ class Taken:
         self.ends: list[StepEnd] = []
         self.on_end: Callable[[StepEnd], None] | None = None
 
+    def clear(self) -> None:
+        """Forget the steps of an earlier run."""
+        self.ends.clear()
+        self.on_end = None
+
     async def take(self, step: Step[T], run: object, *ids: str | int) -> T:
         """Take a step, and note how it ended."""
         try:

@@ -17,6 +17,10 @@ from callsheet.tasks.ledger.values import State
 from callsheet.tasks.values.amounts import as_number
 from callsheet.tasks.values.briefs import CREATE
 
+#: Whether a canary is made first, and what releases the other rows: nothing is held back (no), a
+#: person keeps the video (yes), or its checks pass (auto).
+Canary = Literal["no", "yes", "auto"]
+
 
 class PlanLine(NamedTuple):
     """What would happen to one row now, and its price (None: not priced, or not readable).
@@ -44,9 +48,9 @@ class PlanLine(NamedTuple):
     #: The most that it may cost, and its line of the sheet.
     max_credits: Decimal | None = None
     line: int = 0
-    #: What makes its video come out as it does, where canaries are wanted.
+    #: What rows of one kind have in common; only set if canaries are wanted.
     kind: tuple[object, ...] = ()
-    #: What was said of its video: keep, reject; else whether the checks `passed` or `flagged` it.
+    #: The verdict on its video: keep or reject, else passed, flagged or unchecked.
     verdict: str | None = None
 
     @property
@@ -95,8 +99,8 @@ class Plan:
     sandbox: bool = False
     #: Takes of its rows that another ledger may have paid for: no run pays for those rows.
     refused: tuple[EarlierTake, ...] = ()
-    #: Whether one row of each kind is made first: no, yes (a person lets the others go), or auto.
-    canary: Literal["no", "yes", "auto"] = "no"
+    #: Whether one row of each kind is made first.
+    canary: Canary = "no"
     #: Who approved it, in words for the history of its rows.
     by: str = ""
     #: The stored plan that it is, where that was approved before the run; else the approval of its

@@ -53,7 +53,9 @@ def keep_names(folder: Path, said: Mapping[str, str]) -> Path:
     file = folder / FILE
     text = "# Which column each header of the sheets in this folder means.\n[columns]\n"
     try:
-        file.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
+        half = file.with_name(f".{FILE}.part")
+        half.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
+        half.replace(file)
     except OSError as error:
         raise BadInput(f"{file} cannot be written: {error.strerror}") from error
     return file
@@ -63,4 +65,4 @@ def _column(column: str, place: str) -> str:
     name = canonical_header(column)
     if fault := explain_column(name):
         raise BadInput(f'{place}: "{column}" {fault}; nothing was spent')
-    return name if not name.startswith(("fields.", "body.")) else column
+    return name

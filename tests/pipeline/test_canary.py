@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from callsheet.flows.executor import PLAIN, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run import Door, Run
+from callsheet.tasks.campaign.values import Plan, RunOutcome
+from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.settings import load_settings
 from tests.doors import Approving
@@ -44,7 +50,7 @@ def test_one_video_is_made_and_the_others_once_it_is_kept(
     assert {
         row: one["reason"] for row, one in rows.items() if one["state"] == "held"
     } == dict.fromkeys(("r002", "r003", "r004"), "waits for the canary r001")
-    assert "3 rows wait for the first video of a kind" in first.err
+    assert "3 rows wait until you keep the first video of their kind, then 45 credits" in first.err
 
     desk.call("review", name, "r001", "keep")
     ended = desk.run(sheet, "--canary")
@@ -122,6 +128,8 @@ async def test_what_is_let_go_is_not_paid_for_at_another_price(
     settings = load_settings(environ=desk.environ, folder=desk.folder)
 
     class Edited(Approving):
+        approves_later = True
+
         async def begin(self, run: Run) -> None:
             file = desk.folder / sheet
             file.write_text(file.read_text().replace("r003", "r004"))
@@ -130,6 +138,84 @@ async def test_what_is_let_go_is_not_paid_for_at_another_price(
     with pytest.raises(SpendRefused, match="r004: not in the plan"):
         await run_sheet(options, settings, Edited(), PLAIN)
     assert sorted(states(desk, name).values()).count("delivered") == 1
+
+
+class Later(Approving):
+    """Approves both rounds."""
+
+    approves_later = True
+
+
+def stopped(run: Run) -> None:
+    run.stop("Ctrl-C")
+
+
+def lost(run: Run) -> None:
+    run.lose("another run has the campaign")
+
+
+def interrupted(run: Run) -> None:
+    run.interrupted = "stopped in Prefect"
+
+
+@pytest.mark.parametrize("end", [stopped, lost, interrupted])
+async def test_a_run_that_is_stopped_starts_no_second_round(
+    desk: Desk, real: Sandbox, name: str, end: Callable[[Run], None]
+) -> None:
+    outcome = await of_both(desk, real, name, Stopping(end))
+    assert outcome.charged_this_run == 15
+    assert sorted(states(desk, name).values()) == ["delivered", "held", "held"]
+
+
+class Stopping(Later):
+    """Is stopped while it reports, when its canary is delivered."""
+
+    def __init__(self, end: Callable[[Run], None]) -> None:
+        super().__init__()
+        self._end = end
+
+    @asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
+        def hear(snapshot: Snapshot) -> None:
+            if snapshot.rows.get("delivered"):
+                self._end(run)
+
+        run.listeners.append(hear)
+        yield
+
+
+async def of_both(desk: Desk, real: Sandbox, name: str, door: Door, **options: Any) -> RunOutcome:
+    """Run three rows of one kind with `canary="auto"` in this process."""
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+    desk.environ |= real.environ
+    settings = load_settings(environ=desk.environ, folder=desk.folder)
+    asked = {"sheet": str(desk.folder / sheet), "canary": "auto", "campaign": name, **options}
+    return await run_sheet(RunOptions.of(asked), settings, door, PLAIN)
+
+
+async def test_who_was_not_shown_the_price_of_a_second_round_approves_none(
+    desk: Desk, real: Sandbox, name: str
+) -> None:
+    outcome = await of_both(desk, real, name, Approving())
+    assert (outcome.charged_this_run, outcome.exit_status) == (15, 3)
+
+
+async def test_both_rounds_share_the_budget_of_the_run(
+    desk: Desk, real: Sandbox, name: str
+) -> None:
+    outcome = await of_both(desk, real, name, Later(), run_budget="30", at_limit="fit")
+    assert outcome.charged_this_run == 30
+
+
+async def test_a_second_round_keeps_the_budget_that_was_approved(
+    desk: Desk, real: Sandbox, name: str
+) -> None:
+    class Raised(Later):
+        async def approve(self, run: Run, plan: Plan) -> Plan:
+            return replace(await super().approve(run, plan), budget=Decimal(50))
+
+    await of_both(desk, real, name, Raised(), budget="45")
+    assert desk.call("status", name, "--json").json["credits"]["budget"] == 50
 
 
 def test_the_first_rows_alone_are_made_however_often(desk: Desk, name: str) -> None:

@@ -95,11 +95,14 @@ def test_what_was_tried_can_be_taken_again(at_home: Desk, name: str) -> None:
     trial(at_home, sheet)
 
     alone = at_home.call("retake", name, "r001", "--yes")
+    approved = at_home.call("approve", name, "--yes")
     taken = at_home.call("retake", name, "r001", "--yes", "--run", "--sandbox", "--json")
     told = at_home.call("explain", name, "r001")
 
     assert (alone.status, taken.status) == (2, 0), taken.err
     assert "say --sandbox" in alone.err
+    assert approved.status == 4
+    assert "was only tried with --sandbox" in approved.err
     assert at_home.rows(name)["r001"]["take"] == 2
     assert f"callsheet retake {name} r001 --run --sandbox" in told.out
     assert at_home.call("reconcile", name, "--sandbox").status == 0

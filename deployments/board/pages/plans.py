@@ -154,7 +154,8 @@ def _shown(seen: PlanView, action: str, start: int) -> dict[str, Any]:
         name: parse_credits(value) for name, value in seen.document.get("credits", {}).items()
     }
     before = seen.replaces.document if seen.replaces and seen.replaces.document else {}
-    total, left = credits.get("total"), _left(seen.document)
+    # The document of an old plan is dropped; its total stays.
+    total, left = credits.get("total", seen.plan.total), _left(seen.document)
     return {
         "seen": seen,
         "plan": seen.plan,

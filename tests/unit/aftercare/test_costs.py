@@ -12,6 +12,7 @@ from sqlalchemy import update
 from callsheet.tasks.aftercare.costs import GROUPINGS, By, Costs, costs, moment_of
 from callsheet.tasks.ledger.costs import CostsOf, charged_in
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import approve
 from callsheet.tasks.ledger.schema import campaigns
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.amounts import parse_credit_price
@@ -80,6 +81,29 @@ async def test_only_takes_of_the_time_count(ledger: Ledger) -> None:
     assert (await told(ledger, "month", since=NOW)).total.takes == 4
     assert (await told(ledger, "month", since=NOW + 1)).lines == []
     assert (await told(ledger, "month", until=NOW)).lines == []
+
+
+@pytest.mark.parametrize(
+    ("words", "person"),
+    [
+        ("approved by Ann on the board, plan 6f0c", "Ann"),
+        ("approved by Ann on the board", "Ann"),
+        ("approved with --yes, plan 6f0c", "approved with --yes"),
+        (
+            "approved with the plan a, plan b.json, plan 6f0c",
+            "approved with the plan a, plan b.json",
+        ),
+    ],
+)
+async def test_a_person_is_one_line_however_many_plans_they_approve(
+    ledger: Ledger, words: str, person: str
+) -> None:
+    stage = await Stage.set(ledger, wanted_brief("a"))
+    quoted = await stage.quote("a")
+    await stage.write(approve, [quoted], by=words, at=NOW)
+    await stage.open(await stage.row("a"))
+
+    assert [line.name for line in (await told(ledger, "person")).lines] == [person]
 
 
 async def test_credits_of_a_sandbox_are_never_added_to_real_ones(ledger: Ledger) -> None:

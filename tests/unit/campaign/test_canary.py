@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from callsheet.tasks.campaign.canary import canaries_of, hold_back, released, waiting_lines
-from callsheet.tasks.campaign.values import Plan, PlanLine
-
-Mode = Literal["no", "yes", "auto"]
+from callsheet.tasks.campaign.values import Canary, Plan, PlanLine
 
 
 def line(row: str, price: int | None = 10, *, kind: str = "k", **own: Any) -> PlanLine:
@@ -22,7 +20,7 @@ def line(row: str, price: int | None = 10, *, kind: str = "k", **own: Any) -> Pl
     return PlanLine(row=row, title=row, digest=row, priced=priced, kind=(kind,), **said)
 
 
-def plan(*lines: PlanLine, canary: Mode = "yes") -> Plan:
+def plan(*lines: PlanLine, canary: Canary = "yes") -> Plan:
     return Plan(campaign="c", sheet="c.csv", sheet_digest="1", lines=lines, canary=canary)
 
 
@@ -35,7 +33,7 @@ def waiting(found: Plan) -> dict[str, str]:
     return {one.row: canaries_of([one.why])[0] for one in waiting_lines(found)}
 
 
-MADE: list[tuple[PlanLine, Mode, bool]] = [
+MADE: list[tuple[PlanLine, Canary, bool]] = [
     (made("a", "keep"), "yes", True),
     (made("a", "passed"), "yes", False),
     (made("a", "passed"), "auto", True),
@@ -52,7 +50,7 @@ MADE: list[tuple[PlanLine, Mode, bool]] = [
 @pytest.mark.parametrize(("first", "mode", "let_go"), MADE)
 @pytest.mark.parametrize("choose", [True, False])
 def test_the_others_wait_until_the_first_video_is_good(
-    first: PlanLine, mode: Mode, let_go: bool, choose: bool
+    first: PlanLine, mode: Canary, let_go: bool, choose: bool
 ) -> None:
     found = hold_back(plan(first, line("b"), line("c"), canary=mode), choose=choose)
     assert waiting(found) == ({} if let_go else {"b": "a", "c": "a"})
@@ -72,9 +70,20 @@ def test_a_row_that_the_service_refuses_is_no_canary() -> None:
     assert waiting(hold_back(plan(refused, line("b"), line("c")), choose=True)) == {"c": "b"}
 
 
-def test_what_is_approved_already_is_the_canary() -> None:
-    found = hold_back(plan(line("a", 1), line("b", 9, state="approved")), choose=True)
-    assert waiting(found) == {"a": "b"}
+def test_an_approved_row_never_waits_and_is_a_canary_already() -> None:
+    approved = line("b", 9, state="approved")
+    assert waiting(hold_back(plan(line("a", 1), approved), choose=True)) == {"a": "b"}
+    assert waiting(hold_back(plan(made("a", "passed"), approved), choose=True)) == {}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [made("a", "reject"), made("a", action="person", state="failed"),
+     made("a", action="continue", state="rendering")],
+)  # fmt: skip
+def test_the_video_that_somebody_can_review_is_the_one_that_is_named(other: PlanLine) -> None:
+    found = hold_back(plan(other, made("b", "passed"), line("c")), choose=True)
+    assert waiting(found) == {"c": "b"}
 
 
 ROWS = st.lists(st.tuples(st.sampled_from("xyz"), st.integers(1, 9)), min_size=1, max_size=20)
