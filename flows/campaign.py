@@ -78,8 +78,8 @@ async def run_campaign(
         campaign: a name that replaces the one of the sheet.
         select: only these rows, as `tag:launch,language:en|de`.
         first: only this many rows from the top of the sheet.
-        canary: make one video of each kind first; the others once somebody keeps it (yes), or once
-            its checks pass (auto).
+        canary: make one video of each kind first; the others after you keep it (yes), or after its
+            checks pass (auto).
         run_budget: the most credits that this run may reserve, even if Prefect restarts it.
         at_limit: at the end of the budget start nothing more (stop), or what still fits (fit).
         max_wait: park the run after this long, as `2h`.

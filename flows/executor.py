@@ -184,7 +184,7 @@ async def _report(run: Run, steps: Steps, campaign: str) -> RunOutcome:
 
 
 async def _goes_on(run: Run, plan: Plan) -> bool:
-    """Return whether a second round may start: a canary passed its checks, and nobody stopped."""
+    """Return whether a second round may start: a canary passed its checks in time."""
     wanted = canaries_of(line.why for line in waiting_lines(plan))
     if not wanted or not run.door.approves_later or run.is_stopped or run.time_left == 0:
         return False

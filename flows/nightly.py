@@ -101,7 +101,7 @@ async def sweep_inbox(
         approve_up_to: approve automatically, up to this many credits a night.
         per_sheet: approve automatically, up to this many credits a night for one sheet.
         plan_only: approve nothing; ask a person.
-        canary: make one video of each kind of row first, the others once somebody keeps it.
+        canary: make one video of each kind of row first, the others after you keep it.
         budget: the most credits that a campaign may cost, over all nights.
         max_wait: park the nightly run after this long, as `2h`.
         profile: settings from a TOML profile.

@@ -65,8 +65,8 @@ async def plan_campaign(
         campaign: a name that replaces the one of the sheet.
         select: only these rows, as `tag:launch,language:en|de`.
         first: only so many rows from the top of the sheet.
-        canary: make one video of each kind first; the others once somebody keeps it (yes), or once
-            its checks pass (auto).
+        canary: make one video of each kind first; the others after you keep it (yes), or after its
+            checks pass (auto).
         map: which column a header of the sheet means, each as `Headline=title`.
         delimiter: what separates the cells of a CSV.
         worksheet: which worksheet of an XLSX.

@@ -116,8 +116,8 @@ def _take_sheet(parser: ArgumentParser) -> None:
         "--map",
         action="append",
         metavar="NAME=COLUMN",
-        help='what a header of yours means, such as "Headline=title" (check remembers it in '
-        "columns.toml beside the sheet); repeatable",
+        help='read a header of your sheet as this column, such as "Headline=title" (check stores '
+        "it in columns.toml next to the sheet); repeatable",
     )
     parser.add_argument(
         "--delimiter", metavar="CHAR", help="character that separates the cells of a CSV"
@@ -155,7 +155,7 @@ def _take_terms(parser: ArgumentParser) -> None:
     """Take which rows are meant, what they may cost, and whose videos they are."""
     parser.add_argument("--budget", metavar="N", help=BUDGET)
     parser.add_argument("--select", metavar="EXPR", help=SELECT)
-    parser.add_argument("--first", metavar="N", help="only the first N rows of the sheet")
+    parser.add_argument("--first", metavar="N", help="process only the first N rows of the sheet")
     parser.add_argument(
         "--canary",
         nargs="?",
@@ -333,36 +333,33 @@ def retake(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--even-kept", action="store_true", help="also retake rows named here whose video is kept"
     )
-    parser.add_argument("--budget", metavar="N", help=BUDGET)
-    parser.add_argument(
-        "--run",
-        action="store_true",
-        help="make the videos now (default: in the next run of the sheet)",
-    )
-    parser.add_argument(
-        "--max-wait", metavar="2h", help="with --run: stop waiting after this long and exit 5"
-    )
+    _take_run(parser)
 
 
 def approve(parser: ArgumentParser) -> None:
     """Give `callsheet approve` its arguments."""
     _take_campaign(parser)
-    parser.add_argument("--budget", metavar="N", help=BUDGET)
     parser.add_argument("--yes", action="store_true", help="approve without asking")
-    parser.add_argument(
-        "--run",
-        action="store_true",
-        help="make the videos now (default: in the next run of the sheet)",
-    )
-    parser.add_argument(
-        "--max-wait", metavar="2h", help="with --run: stop waiting after this long and exit 5"
-    )
+    _take_run(parser)
     _take_sandbox(parser)
 
 
 def cancel(parser: ArgumentParser) -> None:
     """Give `callsheet cancel` its arguments."""
     _take_rows(parser)
+
+
+def _take_run(parser: ArgumentParser) -> None:
+    """Take the budget of rows that are approved, and whether to make their videos now."""
+    parser.add_argument("--budget", metavar="N", help=BUDGET)
+    parser.add_argument(
+        "--run",
+        action="store_true",
+        help="make the videos now (default: in the next run of the sheet)",
+    )
+    parser.add_argument(
+        "--max-wait", metavar="2h", help="with --run: stop waiting after this long and exit 5"
+    )
 
 
 def _take_campaign(parser: ArgumentParser) -> None:

@@ -276,7 +276,7 @@ def is_as_shown(row: CampaignRow, line: Mapping[str, Any]) -> bool:
 async def waiting_rows(ledger: Ledger, campaign: Campaign) -> list[CampaignRow]:
     """Return the rows of a campaign that wait for an approval, in sheet order.
 
-    Those that wait for a canary are among them once its video is there and nobody rejected it.
+    Rows on hold for a canary are included if its video exists and is not rejected.
     """
 
     def read(connection: Connection) -> list[CampaignRow]:
@@ -289,7 +289,7 @@ async def waiting_rows(ledger: Ledger, campaign: Campaign) -> list[CampaignRow]:
 
 
 def _canary(row: CampaignRow) -> str | None:
-    """Return the row whose video a row waits for."""
+    """Return the canary that a row waits for."""
     if row.state != "held" or (row.take is not None and row.take.stands):
         return None
     return next(iter(canaries_of([row.reason])), None)
@@ -298,7 +298,7 @@ def _canary(row: CampaignRow) -> str | None:
 def _release(
     connection: Connection, campaign: Campaign, names: Sequence[str], *, by: str, at: float
 ) -> None:
-    """Take rows off hold that wait for a canary, at the price they had; keep its video."""
+    """Take rows that wait for a canary off hold, at their stored price; keep its video."""
     held = [row for row in rows_named(connection, campaign, names) if _canary(row)]
     for row in held:
         move(connection, row, "planned", at=at)

@@ -38,7 +38,7 @@ from callsheet.tasks.values.briefs import Brief, Json
 FORMAT = 1
 #: What is done to a row that is paid for.
 PAID = ("make", "remake", "retake")
-#: What a kind of row is told by, with its operation.
+#: The fields that define a kind of row, with its operation.
 _KIND = ("tool", "mode", "language", "aspect_ratio", "voice_id", "video_model")
 #: Retired without a word: a part of the campaign's rows, or so few.
 PART, FEW = Decimal("0.1"), 2
@@ -170,9 +170,8 @@ def store_approved(
 ) -> Plan:
     """Store a plan with the approval that it has; return it with its id, also in its words.
 
-    One that is stored already, since it was approved before the run, is returned as it is, and so
-    is one without anything to approve. Call it in the transaction that approves the rows: the
-    ledger has both, or neither.
+    Return the same plan if it was stored before the run, or if nothing needs approval. Call it in
+    the transaction that approves the rows, so that the ledger has both or neither.
     """
     if plan.id is not None or not plan.by:
         return plan
@@ -437,7 +436,7 @@ def _line(
 
 
 def _kind(named: Brief | CampaignRow, shared: dict[Any, Any]) -> tuple[object, ...]:
-    """Return what makes the video of a row come out as it does."""
+    """Return the kind of a row: its operation and the values of the fields that define it."""
     asked = named.asked()
     said = (str(asked.get(name) or "") for name in _KIND)
     kind = (named.operation, *said)

@@ -303,10 +303,10 @@ def find_take_video(
 
 
 def verdicts_of(connection: Connection, campaign_id: int) -> dict[str, str]:
-    """Return what is to be said of each row's video, by its id.
+    """Return the verdict on each row's video, by row id.
 
-    `keep` or `reject` where somebody decided, else `flagged` or `passed` as the checks found it,
-    or `unchecked`. Rows without a video are left out.
+    `keep` or `reject` from a review, else `flagged` or `passed` from the checks, else `unchecked`.
+    Rows without a video are left out.
     """
     query = (
         select(rows.c.row, reviews.c.verdict, takes.c.flagged)

@@ -1,4 +1,4 @@
-"""Which column a header means, as a person has said: `--map`, and `columns.toml` beside a sheet."""
+"""Columns for headers of your own: from `--map`, and from `columns.toml` next to the sheet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.sheet.headers import canonical_header, explain_column
 
-#: The file beside a sheet that says which column each header means.
+#: The file next to a sheet that maps headers to columns.
 FILE = "columns.toml"
 
 
@@ -22,8 +22,8 @@ def parse_map(words: Sequence[str]) -> dict[str, str]:
         if not equals or not header.strip() or not column.strip():
             raise BadInput(
                 f'--map "{word}" does not say which column a header means; nothing was spent',
-                remedy="write `--map NAME=COLUMN`, NAME as it stands in the sheet; a column x_NAME "
-                "is yours",
+                remedy="write `--map NAME=COLUMN`, NAME as in the sheet; use x_NAME to keep a "
+                "column for yourself",
             )
         found[header.strip()] = _column(column.strip(), f"--map {word}")
     return found

@@ -79,7 +79,7 @@ def parse_sheet(
 
 
 def _names(options: SheetOptions, folder: Path | None) -> Names:
-    """Return what headers mean: as it was said with the sheet, else in the file beside it."""
+    """Return the mapping of headers: the options first, then the file next to the sheet."""
     from callsheet.tasks.sheet.column_names import read_names
 
     return Names({**read_names(folder), **options.columns})

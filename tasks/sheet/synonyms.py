@@ -1,7 +1,7 @@
 """What people call the columns of a campaign sheet, in English, German, French and Spanish.
 
-A synonym is proposed, and never taken by itself: a title that is read as a script costs money. A
-person says which column is meant, with `--map` or in `columns.toml`, once for all sheets there.
+Callsheet proposes synonyms and never applies them alone: a title read as a script costs money. A
+person confirms them, with `--map` or in `columns.toml`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def proposed(header: str) -> str | None:
 
 
 class Names:
-    """Which column each header means, as a person has said."""
+    """The columns of headers, as a person confirmed them."""
 
     def __init__(self, said: Mapping[str, str]) -> None:
         self._said = {_form(header): column for header, column in said.items()}
