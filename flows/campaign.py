@@ -32,6 +32,7 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
 from callsheet.tasks.values.briefs import HiddenRows
+from callsheet.tasks.values.edits import Edits
 from callsheet.tasks.webhooks.listener import check_address
 
 
@@ -49,6 +50,7 @@ async def run_campaign(
     select: str | None = None,
     first: int | None = None,
     canary: Canary | None = None,
+    edits: Edits | None = None,
     run_budget: Credits | None = None,
     at_limit: AtLimit | None = None,
     max_wait: str | None = None,
@@ -80,6 +82,8 @@ async def run_campaign(
         first: only this many rows from the top of the sheet.
         canary: make one video of each kind first; the others after you keep it (yes), or after its
             checks pass (auto).
+        edits: edit the video of a changed row where that is enough (cheapest), or always make a
+            new one (retake).
         run_budget: the most credits that this run may reserve, even if Prefect restarts it.
         at_limit: at the end of the budget start nothing more (stop), or what still fits (fit).
         max_wait: park the run after this long, as `2h`.

@@ -30,6 +30,7 @@ from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
 from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
 from callsheet.tasks.values.briefs import HiddenRows
+from callsheet.tasks.values.edits import Edits
 
 # Shows what a run of a sheet would do and cost, as `callsheet plan` does. Spends nothing.
 
@@ -47,6 +48,7 @@ async def plan_campaign(
     select: str | None = None,
     first: int | None = None,
     canary: Canary | None = None,
+    edits: Edits | None = None,
     map: list[str] | None = None,
     delimiter: str | None = None,
     worksheet: str | None = None,
@@ -67,6 +69,8 @@ async def plan_campaign(
         first: only so many rows from the top of the sheet.
         canary: make one video of each kind first; the others after you keep it (yes), or after its
             checks pass (auto).
+        edits: edit the video of a changed row where that is enough (cheapest), or always make a
+            new one (retake).
         map: which column a header of the sheet means, each as `Headline=title`.
         delimiter: what separates the cells of a CSV.
         worksheet: which worksheet of an XLSX.

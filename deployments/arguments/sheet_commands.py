@@ -165,6 +165,12 @@ def _take_terms(parser: ArgumentParser) -> None:
         "its checks pass)",
     )
     parser.add_argument(
+        "--edits",
+        choices=("cheapest", "retake"),
+        help="what a changed row gets: an edit of its video where that is enough (default), or "
+        "always a new video",
+    )
+    parser.add_argument(
         "--sandbox", action="store_true", help="use the local sandbox; nothing is charged"
     )
     parser.add_argument("--time-scale", metavar="X", help="with --sandbox: render X times faster")

@@ -44,6 +44,7 @@ from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_number, as_text, in_credits, parse_credits
+from callsheet.tasks.values.edits import edit_of
 
 # Approves a plan of the board, or cancels one that has not started, each in one transaction.
 #
@@ -316,7 +317,9 @@ def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decima
         PlanLine(
             row=row.row,
             title=row.title,
-            action="remake" if row.take else "make",
+            action="edit" if edit_of(row.operation) else "remake" if row.take else "make",
+            edit_of=edit_of(row.operation),
+            max_credits=row.max_credits,
             digest=row.digest,
             priced=row.quoted,
             state=row.state,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -12,7 +13,7 @@ from itertools import combinations
 from typing import Any, Literal, cast
 
 from callsheet.tasks.aftercare.explain import run_line
-from callsheet.tasks.engine.evidence import Baseline, made_by
+from callsheet.tasks.engine.evidence import Baseline, find_edit, made_by
 from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, RUNNING
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.ledger import Ledger
@@ -31,6 +32,7 @@ from callsheet.tasks.values.briefs import (
     digest_of,
     idempotency_key,
 )
+from callsheet.tasks.values.edits import edit_of
 
 # Differences between ledger and service, and what to do about each. Pure.
 
@@ -147,14 +149,19 @@ def compare(
     *,
     failed: frozenset[str] = FAILED,
     by_hand: frozenset[str] = frozenset(),
+    before: Decimal = Decimal(0),
 ) -> list[Difference]:
-    """Return the difference for one take that has a video.
+    """Return the difference for the last take of a video.
 
-    `by_hand` are videos that were changed with paid commands.
+    `by_hand` are videos that were changed with paid commands, `before` is what the earlier takes of
+    the video cost.
     """
     if seen.video is None:
         return [_gone(row, take)]
-    found = [_state(campaign, row, take, seen, failed), _charge(row, take, seen.video, by_hand)]
+    found = [
+        _state(campaign, row, take, seen, failed),
+        _charge(row, take, seen.video, by_hand, before),
+    ]
     return [one for one in found if one is not None]
 
 
@@ -214,9 +221,10 @@ def _resting(
 
 
 def _charge(
-    row: CampaignRow, take: Take, video: Video, by_hand: frozenset[str]
+    row: CampaignRow, take: Take, video: Video, by_hand: frozenset[str], before: Decimal
 ) -> Difference | None:
-    told = video.charged
+    # The service says what a video has cost in all: an edited one also costs its edits.
+    told = None if video.charged is None else video.charged - before
     if told is None or take.charged is None or told == take.charged or video.status in RUNNING:
         return None
     words = f"the service charged {in_credits(told)}, the ledger {as_text(take.charged)}"
@@ -254,7 +262,7 @@ async def find_matches(
     found: list[Difference] = []
     for campaign, row in rows:
         if row.state in ("uncertain", "submitting") and row.take is not None:
-            found += await _of_row(campaign, row, keys, baseline)
+            found += await _of_row(campaign, row, keys, baseline, ledger, service)
     if by_hand:
         found += await _of_calls(ledger, organisation, baseline)
     claims = Counter(one.video_id for one in found)
@@ -262,12 +270,21 @@ async def find_matches(
 
 
 async def _of_row(
-    campaign: Campaign, row: CampaignRow, keys: Mapping[str, str], baseline: Baseline
+    campaign: Campaign,
+    row: CampaignRow,
+    keys: Mapping[str, str],
+    baseline: Baseline,
+    ledger: Ledger,
+    service: VideoService,
 ) -> list[Difference]:
     take = row.take
     assert take is not None
+    video_id: str | None = None
     if take.keyed:
         video_id = keys.get(take.key)
+    elif edit_of(row.operation):
+        with suppress(NotFound):
+            video_id = await find_edit(ledger, service, take)
     else:
         video_id = await _made(baseline, take.asked(), take.intended_at)
     if video_id is None:

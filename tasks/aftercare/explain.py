@@ -21,11 +21,20 @@ from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import too_dear
 from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.ledger.service_state import PaidCall, calls_about
-from callsheet.tasks.ledger.values import CampaignRow, Event, State, Take, events_of, takes_of
+from callsheet.tasks.ledger.values import (
+    CampaignRow,
+    Event,
+    State,
+    Take,
+    events_of,
+    last_made,
+    takes_of,
+)
 from callsheet.tasks.ledger.webhook_events import hinted_at
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
 from callsheet.tasks.values.amounts import as_number
 from callsheet.tasks.values.briefs import Brief
+from callsheet.tasks.values.edits import edit_of, made_by
 
 # Everything about one row: its state, the reason, and its attempts. Reads only.
 
@@ -88,7 +97,7 @@ def _explain(
         document=row_documents(connection, campaign.id, numbers=[row.id])(row),
         attempts=_attempts(connection, row, takes, events),
         history=events,
-        next=next_run(row, now=now, rules=rules),
+        next=next_run(row, now=now, rules=rules, made=last_made(takes)),
         commands=commands_for(campaign, row),
         review=video.review if video else None,
     )
@@ -242,14 +251,17 @@ class Command:
     does: str
 
 
-def next_run(row: CampaignRow, *, now: float, rules: Rules) -> Next:
-    """Return what the next run does with `row` if its line in the sheet stays the same."""
+def next_run(row: CampaignRow, *, now: float, rules: Rules, made: Take | None = None) -> Next:
+    """Return what the next run does with `row` if its line in the sheet stays the same.
+
+    `made` is the take whose video an edit may change.
+    """
     if row.state == "retired":
         words = "the row left the sheet; if it comes back, the run continues from here"
         return Next(
             action="nothing", means=words, why=None, rests="retired", lane=None, lane_means=None
         )
-    diff = diff_row(row, brief_of(row))
+    diff = diff_row(row, brief_of(row), made=made if edit_of(row.operation) else None)
     action, why = diff.action, diff.why
     if diff.state == "held" and (above := too_dear(row, row.quoted)):
         action, why = "person", above
@@ -279,7 +291,7 @@ def brief_of(row: CampaignRow) -> Brief:
     return Brief(
         row=row.row,
         request=json.loads(row.request),
-        operation=row.operation,
+        operation=made_by(row.operation),
         captions=row.captions,
         enabled=row.enabled,
         priority=row.priority,
@@ -292,7 +304,7 @@ def brief_of(row: CampaignRow) -> Brief:
 
 
 def _lane(row: CampaignRow, action: Action, state: State, now: float, rules: Rules) -> Lane | None:
-    if action in ("make", "remake"):
+    if action in ("make", "remake", "edit"):
         # After it is quoted and approved.
         state = "approved"
     elif action != "continue":

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import partial
 
 from sqlalchemy import Connection
@@ -54,6 +55,8 @@ class Known:
     keys: frozenset[str]
     ours: frozenset[str]
     by_hand: frozenset[str]
+    #: What earlier takes of the same video cost, by take.
+    before: Mapping[int, Decimal]
     #: key -> campaign and row, for every key that a row of the ledger has or may have had.
     derived: Mapping[str, tuple[str, str]]
 
@@ -79,7 +82,8 @@ async def reconcile(
     found: list[Difference] = []
     for (of, row, take), status in zip(known.takes, seen, strict=True):
         by_hand = known.by_hand
-        found += compare(of, row, take, status, failed=failed, by_hand=by_hand)
+        before = known.before[take.id]
+        found += compare(of, row, take, status, failed=failed, by_hand=by_hand, before=before)
     matched = await find_matches(
         ledger, service, organisation, known.rows, listed or {}, by_hand=campaign is None
     )
@@ -109,9 +113,16 @@ def _known(connection: Connection, campaign: Campaign | None) -> Known:
         if campaign is None or campaign.id == one.id:
             rows += [(one, row) for row in mine.values()]
             taken += [(one, row, take) for row, take in takes if take.video_id]
+    before, last = dict[int, Decimal](), dict[str | None, tuple[Campaign, CampaignRow, Take]]()
+    for entry in sorted(taken, key=lambda found: found[2].id):
+        earlier = last.get(entry[2].video_id)
+        paid = before[earlier[2].id] + (earlier[2].charged or 0) if earlier else Decimal(0)
+        before[entry[2].id] = paid
+        last[entry[2].video_id] = entry
     return Known(
         rows=rows,
-        takes=taken,
+        takes=[*last.values()],
+        before=before,
         keys=frozenset(keys),
         ours=frozenset(videos_ours(connection)),
         by_hand=frozenset(changed_by_hand(connection)),

@@ -49,7 +49,8 @@ def hold_back(plan: Plan, *, choose: bool) -> Plan:
 def _waiting(lines: Sequence[PlanLine], canary: Canary, *, choose: bool) -> Mapping[str, str]:
     """Return the rows of one kind that wait, each with its reason."""
     started = [line for line in lines if _is_started(line)]
-    new = [line for line in lines if line.spends and line.state != "approved"]
+    # An edited row has a video of its kind already.
+    new = [line for line in lines if line.action in ("make", "remake") and line.state != "approved"]
     if not new or any(line.verdict in releasing(canary) for line in started):
         return {}
     if started:

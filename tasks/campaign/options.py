@@ -15,6 +15,7 @@ from callsheet.tasks.ledger.accounts import AtLimit
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.amounts import parse_credits, parse_duration
 from callsheet.tasks.values.briefs import HiddenRows
+from callsheet.tasks.values.edits import Edits
 
 if TYPE_CHECKING:
     from callsheet.tasks.runtime.known_settings import Settings
@@ -81,6 +82,9 @@ class RunOptions(BaseModel):
     #: One row of each kind is made first; then a person (yes) or the checks (auto) let the others.
     #: None: as the sheet says.
     canary: Literal["no", "yes", "auto"] | None = None
+    #: Whether a changed row is edited where that is enough, or always made again.
+    #: None: as the sheet says.
+    edits: Edits | None = None
     #: In seconds.
     max_wait: Annotated[float | None, BeforeValidator(_seconds)] = None
     #: Which column a header of the sheet means, each as `Headline=title`.

@@ -34,10 +34,11 @@ from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_number, as_text, from_micro, in_credits, parse_credits
 from callsheet.tasks.values.briefs import Brief, Json
+from callsheet.tasks.values.edits import OPERATIONS, Edits
 
 FORMAT = 1
 #: What is done to a row that is paid for.
-PAID = ("make", "remake", "retake")
+PAID = ("make", "remake", "edit", "retake")
 #: The fields that define a kind of row, with its operation.
 _KIND = ("tool", "mode", "language", "aspect_ratio", "voice_id", "video_model")
 #: Retired without a word: a part of the campaign's rows, or so few.
@@ -55,7 +56,8 @@ async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -
 def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Plan:
     campaign = find_campaign(connection, sheet.campaign)
     number = campaign.id if campaign else None
-    diff = partial(diff_sheet, connection, number, sheet.briefs, skipped=sheet.skipped)
+    edits = edits_of(sheet, options)
+    diff = partial(diff_sheet, connection, number, sheet.briefs, skipped=sheet.skipped, edits=edits)
     with no_search():
         plan = _plan(sheet, options, campaign, diff)
     if number is not None and not options.pay_again:
@@ -91,6 +93,11 @@ def _without_refused(plan: Plan, refused: Mapping[str, EarlierTake]) -> Plan:
     return replace(plan, lines=lines, refused=tuple(found.values()))
 
 
+def edits_of(sheet: Sheet, options: RunOptions) -> Edits:
+    """Return whether changed rows are edited: as this run says, else as the sheet does."""
+    return cast(Edits, options.edits or sheet.edits or "cheapest")
+
+
 def _unknown(brief: Brief) -> RowDiff:
     """Return what becomes of a row while there is no ledger."""
     return RowDiff(None, brief, diff_row(None, brief))
@@ -105,6 +112,16 @@ def priced(plan: Plan, prices: Mapping[str, Price]) -> Plan:
     if not prices:
         return plan
     return replace(plan, lines=tuple(map(put_in, plan.lines)))
+
+
+def as_planned(briefs: Iterable[Brief], lines: Iterable[PlanLine]) -> list[Brief]:
+    """Return the briefs of these lines of a plan, to ask for their prices: edits as such."""
+    planned = {line.row: line.edit_of for line in lines}
+    return [
+        replace(brief, operation=OPERATIONS[edit]) if (edit := planned[brief.row]) else brief
+        for brief in briefs
+        if brief.row in planned
+    ]
 
 
 def at_price(line: PlanLine, price: Price) -> PlanLine:
@@ -150,8 +167,9 @@ def _line_document(line: PlanLine) -> dict[str, object]:
     return {
         "row": line.row,
         "action": line.action,
+        "edit_of": line.edit_of,
         "state": line.state,
-        "why": line.why,
+        "why": line.words,
         "title": line.title,
         "digest": line.digest,
         "quoted": as_number(line.priced),
@@ -320,10 +338,17 @@ def _moved(line: PlanLine, saved: dict[str, object] | None, tolerance: Decimal) 
         return [f"{line.row}: the plan was not to make it"]
     if saved.get("digest") != line.digest:
         return [f"{line.row}: the row was edited since"]
+    if saved.get("edit_of") != line.edit_of:
+        then, now = saved.get("edit_of"), line.edit_of
+        return [f"{line.row}: {_how(cast(str | None, then))} then, {_how(now)} now"]
     before = parse_credits(saved.get("quoted"))
     if before != line.priced and not _is_close(before, line.priced, tolerance):
         return [f"{line.row}: {in_credits(before)} then, {as_text(line.priced)} now"]
     return []
+
+
+def _how(edit: str | None) -> str:
+    return f"an edit of its {edit}" if edit else "a new video"
 
 
 def _is_close(before: Decimal | None, now: Decimal | None, tolerance: Decimal) -> bool:
@@ -431,6 +456,7 @@ def _line(
         priced=_credits(outline.quoted, shared) if outline and known else None,
         max_credits=named.max_credits,
         line=named.line,
+        edit_of=diff.edit,
         kind=_kind(named, shared) if kinds else (),
     )
 

@@ -35,6 +35,7 @@ from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.service import Video
 from callsheet.tasks.values.amounts import count, in_credits, say_duration
 from callsheet.tasks.values.briefs import CREATE, Json, idempotency_key
+from callsheet.tasks.values.edits import made_by
 
 # A lost, restored or new ledger: what was paid for with another ledger is not paid for again.
 #
@@ -221,7 +222,7 @@ def _of_alike(one: Alike) -> EarlierTake:
 def _is_wanted(row: UnpaidRow, one: EarlierTake) -> bool:
     """Whether an earlier take is of what a row asks for now: this attempt at it, or a later one."""
     operation = json.loads(one.line).get("operation") if one.line else row.operation
-    if (one.digest, operation) != (row.digest, row.operation):
+    if (one.digest, made_by(operation)) != (row.digest, row.operation):
         return False
     return not one.nth or one.nth >= row.nth
 

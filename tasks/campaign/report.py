@@ -221,7 +221,7 @@ def sums_of(plan: Plan) -> list[str]:
 
 def why_of(line: PlanLine) -> str:
     """Explain what is not plain from the action itself, and what was paid for the row before."""
-    words = line.why or ("" if line.action == "make" else ACTIONS[line.action])
+    words = line.words or ("" if line.action == "make" else ACTIONS[line.action])
     before = f"{in_credits(line.charged)} paid before" if line.spends and line.charged else ""
     return "; ".join(filter(None, (words, before)))
 
@@ -230,10 +230,7 @@ def _videos(plan: Plan) -> str:
     actions = dict.fromkeys(ACTIONS, 0)
     for line in plan.lines:
         actions[line.action] += 1
-    if not plan.moves_anything:
-        words = "nothing to do, 0 credits"
-    else:
-        words = f"{count(len(plan.spending), 'video')} for {in_credits(plan.total)}"
+    words = plan.price_in_words if plan.moves_anything else "nothing to do, 0 credits"
     if plan.unpriced:
         words += f" and {plan.unpriced:,} at an unknown price"
     if actions["continue"]:

@@ -15,7 +15,7 @@ from callsheet.tasks.campaign.canary import hold_back, released, waiting_lines
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.lease import find_earlier, hold_campaign, is_settled
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
-from callsheet.tasks.campaign.plan import plan_sheet, priced
+from callsheet.tasks.campaign.plan import edits_of, plan_sheet, priced
 from callsheet.tasks.campaign.quotes import (
     approve_shown,
     as_shown,
@@ -146,6 +146,7 @@ async def _sync(run: Run, plan: Plan) -> None:
         at=run.at.clock(),
         skipped=run.sheet.skipped,
         retire=not plan.needs_word,
+        edits=edits_of(run.sheet, run.options),
         only=Unsynced(plan.unsynced, plan.retiring),
     )
     await run.at.ledger.write(change)
@@ -257,7 +258,8 @@ def _approve(
     if left:
         assert run.sheet is not None
         briefs, skipped = run.sheet.briefs, run.sheet.skipped
-        sync_sheet(connection, run.campaign.id, briefs, at=now, skipped=skipped)
+        edits = edits_of(run.sheet, run.options)
+        sync_sheet(connection, run.campaign.id, briefs, at=now, skipped=skipped, edits=edits)
     return approved
 
 

@@ -17,7 +17,14 @@ from callsheet.tasks.campaign.canary import hold_back
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan import PAID, at_price, plan_document, plan_sheet, priced
+from callsheet.tasks.campaign.plan import (
+    PAID,
+    as_planned,
+    at_price,
+    plan_document,
+    plan_sheet,
+    priced,
+)
 from callsheet.tasks.campaign.quotes import Tell, ask_balance, ask_prices
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.context import open_service
@@ -130,7 +137,7 @@ async def plan_with_prices(
     async with await open_service(settings, ledger, clock) as service:
         wanted = {line.row for line in plan.spending}
         sheet = await compared(sheet, wanted, settings, ledger=ledger, service=service, clock=clock)
-        briefs = [brief for brief in sheet.briefs if brief.row in wanted]
+        briefs = as_planned(sheet.briefs, plan.spending)
         ask = partial(ask_prices, at_once=settings.polls_at_once, clock=clock, tell=tell)
         prices = await ask(service, briefs)
         plan = hold_back(priced(plan, prices), choose=True)

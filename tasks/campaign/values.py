@@ -14,8 +14,9 @@ from callsheet.tasks.ledger.campaigns import Campaign, PaidElsewhere, Tally
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.earlier_takes import EarlierTake
 from callsheet.tasks.ledger.values import State
-from callsheet.tasks.values.amounts import as_number
+from callsheet.tasks.values.amounts import as_number, count, in_credits
 from callsheet.tasks.values.briefs import CREATE
+from callsheet.tasks.values.edits import EditOf
 
 #: Whether a canary is made first, and what releases the other rows: nothing is held back (no), a
 #: person keeps the video (yes), or its checks pass (auto).
@@ -52,11 +53,22 @@ class PlanLine(NamedTuple):
     kind: tuple[object, ...] = ()
     #: The verdict on its video: keep or reject, else passed, flagged or unchecked.
     verdict: str | None = None
+    #: What of its video is edited, where that is enough.
+    edit_of: EditOf | None = None
 
     @property
     def leaves_length(self) -> bool:
         """Whether a length that the row does not say is the service's to choose."""
         return self.operation in (CREATE, "image-to-video")
+
+    @property
+    def words(self) -> str | None:
+        """Why it happens; an edit also says what it costs at most, since it has no quote."""
+        if self.edit_of is None or not self.spends:
+            return self.why
+        most = "its max_credits" if self.max_credits is not None else "the price of a new video"
+        least = "" if self.priced is None else f"; at most {in_credits(self.priced)}, {most}"
+        return f"{self.why}; not quoted{least}"
 
     @property
     def on_hold(self) -> bool:
@@ -66,7 +78,7 @@ class PlanLine(NamedTuple):
     @property
     def spends(self) -> bool:
         """Whether carrying it out may cost credits."""
-        return self.action in ("make", "remake")
+        return self.action in ("make", "remake", "edit")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +151,15 @@ class Plan:
     def total(self) -> Decimal:
         """The sum of all readable prices of lines that spend."""
         return sum((line.priced or Decimal(0) for line in self.spending), Decimal(0))
+
+    @property
+    def price_in_words(self) -> str:
+        """What it makes and edits, and its price: `2 videos and 1 edit for at most 70 credits`."""
+        edits = sum(line.action == "edit" for line in self.spending)
+        made = len(self.spending) - edits
+        things = [count(made, "video")] if made or not edits else []
+        things += [count(edits, "edit")] if edits else []
+        return f"{' and '.join(things)} for {'at most ' if edits else ''}{in_credits(self.total)}"
 
     @property
     def unpriced(self) -> int:

@@ -25,7 +25,7 @@ from callsheet.tasks.engine.submit import search, search_made, submit, submit_un
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number
 from callsheet.tasks.runtime.telemetry import POLLS
-from callsheet.tasks.values.briefs import CREATE
+from callsheet.tasks.values.edits import is_keyed
 
 # A row as a run carries it, and what it asks of the world when its turn comes.
 
@@ -188,7 +188,7 @@ class Roster:
 
     def _note(self, carried: Carried, row: CampaignRow, more: int) -> None:
         if row.state == "approved":
-            keyed = self._clip_keys or row.operation == CREATE
+            keyed = is_keyed(row.operation, clip_keys=self._clip_keys)
             self.unbegun["submit" if keyed else "submit_unkeyed"] += more
         elif row.state == "rendering" and row.take is not None and row.take.video_id is not None:
             if more > 0:

@@ -10,12 +10,19 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.free_calls import closed
 from callsheet.tasks.engine.policy.decision import FilesStored, Memory, NotStored, Observation
-from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, StoredPicture, VideoFindings
+from callsheet.tasks.ledger.deliveries import (
+    Delivered,
+    PictureKind,
+    StoredPicture,
+    VideoFindings,
+    is_of_another,
+)
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import (
@@ -31,6 +38,7 @@ from callsheet.tasks.store import File, FileKind, check_captions, object_name
 from callsheet.tasks.store.checks import judge_captions, judge_length
 from callsheet.tasks.store.inspection import Inspection, inspect_closely_apart, keep_pictures
 from callsheet.tasks.values.briefs import OK, CaptionFormat
+from callsheet.tasks.values.edits import edit_of
 
 
 @dataclass(frozen=True)
@@ -120,6 +128,8 @@ async def _video(
     fetched = await at.fetcher.fetch(name, _addresses(row, address, at))
     # What is verified is in the store by then; what is not is downloaded anew.
     spooled.callback(fetched.path.unlink, missing_ok=True)
+    if edit_of(row.operation) not in (None, "title") and await _is_old(row, fetched.sha256, at):
+        raise StoreError("the service still gives the video from before the edit")
     try:
         seen = await inspect_closely_apart(fetched.path, at.settings.pictures, at.second)
     except FileNotFoundError:
@@ -127,6 +137,12 @@ async def _video(
         raise StoreError("another process has taken the download away; it is made again") from None
     crashpoint("delivery: the video is verified")
     return _Found(_file(row, "mp4", fetched.path, fetched.sha256, at), seen)
+
+
+async def _is_old(row: CampaignRow, sha256: str, at: Context) -> bool:
+    """Whether a file was delivered for another take. Not asked of titles: few videos show one."""
+    assert row.take is not None
+    return await at.ledger.read(partial(is_of_another, take=row.take, row_id=row.id, sha256=sha256))
 
 
 def _addresses(row: CampaignRow, address: str | None, at: Context) -> Callable[[], Awaitable[str]]:

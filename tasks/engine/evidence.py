@@ -6,23 +6,28 @@ And the record of calls sent by hand.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import partial
 
-from callsheet.tasks.engine.policy.decision import SKEW
+from callsheet.tasks.engine.policy.decision import RUNNING, SKEW
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.service_state import (
     NEW,
     CallOutcome,
+    calls_about,
     close_call,
     note_videos,
     open_call,
     unsettled_calls,
     videos_known,
 )
+from callsheet.tasks.ledger.values import Take
 from callsheet.tasks.runtime.errors import (
     CallsheetError,
     Conflict,
@@ -37,7 +42,8 @@ from callsheet.tasks.runtime.errors import (
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.service import Video, VideoService
-from callsheet.tasks.values.briefs import Json
+from callsheet.tasks.values.amounts import parse_credits
+from callsheet.tasks.values.briefs import Json, canonical_json
 
 # What shows that a paid call whose answer was lost was carried out. Reads only.
 #
@@ -113,32 +119,76 @@ async def made_by(
 
 @dataclass(frozen=True, kw_only=True)
 class Before:
-    """How a video stood before a call: its state, its exports, whether its video was there."""
+    """A video before a paid call changes it: its status, a digest of its exports, its charge.
+
+    `renders` is None where exports cannot be read; `charged` is in credits.
+    """
 
     status: str | None
-    renders: Json
+    renders: str | None
     has_video: bool
+    charged: str | None = None
+
+    @classmethod
+    def read(cls, text: str) -> Before:
+        """Read what `as_text` wrote."""
+        return cls(**json.loads(text))
+
+    def as_text(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self))
+
+    @property
+    def running(self) -> bool:
+        """Whether a render is under way."""
+        return self.status in RUNNING
+
+    def changed_to(self, now: Before) -> bool:
+        """Whether a render has begun since: its status, its video or its exports show it."""
+        begun = now.status != self.status or now.has_video < self.has_video
+        return begun or (None not in (now.renders, self.renders) and now.renders != self.renders)
+
+    def cost_since(self, charged: Decimal | None) -> Decimal | None:
+        """Return what was charged since; None where either amount is not known."""
+        before = parse_credits(self.charged)
+        return None if charged is None or before is None else max(charged - before, Decimal(0))
 
 
 async def before(service: VideoService, video_id: str) -> Before:
-    """Return how a video stands now; raise ServiceError when it cannot be looked at."""
+    """Look at a video; raise ServiceError when that fails."""
     video = await service.get(video_id)
     renders = None
     with suppress(ServiceError):
-        renders = await service.renders(video_id)
+        listed = await service.renders(video_id)
+        renders = hashlib.sha256(canonical_json(listed)).hexdigest()
+    has_video = True
     try:
         await service.download(video_id)
     except Conflict:
-        return Before(status=video.status, renders=renders, has_video=False)
-    return Before(status=video.status, renders=renders, has_video=True)
+        has_video = False
+    charged = None if video.charged is None else str(video.charged)
+    return Before(status=video.status, renders=renders, has_video=has_video, charged=charged)
 
 
 async def was_changed(service: VideoService, video_id: str, earlier: Before) -> bool:
     """Whether a video shows that a render was begun since `earlier`; raise ServiceError."""
-    now = await before(service, video_id)
-    begun = now.status != earlier.status or now.has_video < earlier.has_video
-    listed = None not in (now.renders, earlier.renders) and now.renders != earlier.renders
-    return begun or listed
+    return earlier.changed_to(await before(service, video_id))
+
+
+async def before_edit(ledger: Ledger, take: Take) -> Before | None:
+    """Return how the video was before the edit that a take is; None for any other take."""
+    for call in await ledger.read(partial(calls_about, take_ids=[take.id])):
+        if call.before is not None:
+            return Before.read(call.before)
+    return None
+
+
+async def find_edit(ledger: Ledger, service: VideoService, take: Take) -> str | None:
+    """Return the video of an edit whose answer was lost, if it shows that it was rendered again."""
+    for call in await ledger.read(partial(calls_about, take_ids=[take.id])):
+        if call.before and await was_changed(service, call.target, Before.read(call.before)):
+            return call.target
+    return None
 
 
 def created_at(raw: Json) -> float | None:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.evidence import before, before_edit
 from callsheet.tasks.engine.policy.creates import Refusable, in_columns
 from callsheet.tasks.engine.policy.decision import (
     RUNNING,
@@ -47,6 +48,7 @@ from callsheet.tasks.runtime.errors import (
 )
 from callsheet.tasks.service import Video, VideoService
 from callsheet.tasks.values.briefs import CREATE
+from callsheet.tasks.values.edits import edit_of
 
 # The price of one row: asked of the service, and asked again where a quote is too old.
 #
@@ -107,10 +109,11 @@ async def ask_price(service: VideoService, wanted: Priceable) -> Price:
 async def brief_price(service: VideoService, wanted: Priceable) -> Price:
     """Return what every row of the same brief would cost; a refusal is in the client's words.
 
-    A clip is not quoted by the service (specification, section 4): what counts is the row's own
-    `max_credits`.
+    Clips and edits are not quoted by the service (specification, section 4): what counts is the
+    row's own `max_credits`. An edit without one is taken to cost no more than a new video.
     """
-    if wanted.operation != CREATE:
+    edited = edit_of(wanted.operation) is not None
+    if wanted.operation != CREATE and (wanted.max_credits is not None or not edited):
         return Price(wanted.max_credits)
     try:
         quote = await service.estimate(wanted.asked())
@@ -173,7 +176,32 @@ async def record_price(at: Context, quoted: Quoted) -> bool:
 
 
 async def poll(row: CampaignRow, memory: Memory, at: Context) -> Observation:
-    """Poll a render once."""
+    """Poll a render once; an edit is ready once its video shows that it was rendered again."""
+    seen = await _poll(row, memory, at)
+    if edit_of(row.operation) is None or not isinstance(seen, Polled | VideoReady):
+        return seen
+    assert row.take is not None
+    assert row.take.video_id is not None, "a rendering row has a video"
+    earlier = await before_edit(at.ledger, row.take)
+    if earlier is None:
+        return seen
+    seen = replace(seen, charged=earlier.cost_since(seen.charged))
+    if isinstance(seen, Polled):
+        return seen
+    try:
+        now = await before(at.service, row.take.video_id)
+    except ServiceError as error:
+        return observation_of(error, at.clock())
+    # Until then the service hands out the video from before the edit.
+    begun = memory.seen_running or earlier.changed_to(now)
+    return (
+        seen
+        if begun and now.has_video and not now.running
+        else Polled(now.status, downloadable=False)
+    )
+
+
+async def _poll(row: CampaignRow, memory: Memory, at: Context) -> Observation:
     assert row.take is not None
     assert row.take.video_id is not None, "a rendering row has a video"
     video_id, accepted = row.take.video_id, row.take.accepted_at or at.clock()
@@ -235,7 +263,10 @@ async def cancel(row: CampaignRow, at: Context) -> Observation:
         observation = observation_of(error, at.clock())
         # Without a clear answer, too: a poll tells what became of it.
         return NotCancelled(str(error)) if isinstance(observation, Troubled) else observation
-    return Released(video.charged if video else None)
+    charged = video.charged if video else None
+    if edit_of(row.operation) and (earlier := await before_edit(at.ledger, row.take)):
+        charged = earlier.cost_since(charged)
+    return Released(charged)
 
 
 # What the failure of a read tells: reading costs nothing, so every outcome may be asked again.

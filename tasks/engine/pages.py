@@ -23,6 +23,7 @@ from callsheet.tasks.ledger.row_selection import RowToCarry
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.values.briefs import CREATE
+from callsheet.tasks.values.edits import edit_of
 
 #: Rows in a page: so many more are read once fewer than so many have yet to begin in a lane, or are
 #: videos that wait to be delivered: what is paid for comes home before more is paid for.
@@ -46,7 +47,8 @@ class Work:
         self.names: list[str] = []
         self._positions = array("i")
         self._states = bytearray()
-        self._creates = bytearray()
+        #: Of each row, 2 for a create, 1 for a clip, 0 for an edit: which of them take keys.
+        self._kinds = bytearray()
         for waiting in found:
             self.add(waiting)
 
@@ -60,7 +62,8 @@ class Work:
         self.numbers.append(waiting.number)
         self._positions.append(waiting.position)
         self._states.append(STATES.index(waiting.state))
-        self._creates.append(waiting.operation == CREATE)
+        edits = edit_of(waiting.operation) is not None
+        self._kinds.append(2 if waiting.operation == CREATE else 0 if edits else 1)
 
     def state(self, place: int) -> State:
         """Return the state of the row at a place in the order."""
@@ -70,7 +73,7 @@ class Work:
         """Return how the row at a place begins."""
         if self.state(place) != "approved":
             return "under way"
-        return "submit" if clip_keys or self._creates[place] else "submit_unkeyed"
+        return "submit" if self._kinds[place] >= (1 if clip_keys else 2) else "submit_unkeyed"
 
     def ends(self) -> list[int]:
         """Return the numbers of the rows that shards begin and end with."""

@@ -6,13 +6,13 @@ Calls without a key are sent once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy import Connection
 
 from callsheet.tasks.engine.context import Context, heed
-from callsheet.tasks.engine.evidence import made_by
+from callsheet.tasks.engine.evidence import Before, before, find_edit, made_by
 from callsheet.tasks.engine.free_calls import closed, observation_of
 from callsheet.tasks.engine.policy.decision import (
     Accepted,
@@ -26,7 +26,9 @@ from callsheet.tasks.engine.policy.decision import (
     Unmade,
     Unreached,
 )
+from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.service_state import (
+    NEW,
     PaidCall,
     drop_call,
     gate_of_group,
@@ -36,8 +38,25 @@ from callsheet.tasks.ledger.service_state import (
 )
 from callsheet.tasks.ledger.statements import gathers
 from callsheet.tasks.ledger.takes import open_take
-from callsheet.tasks.ledger.values import CampaignRow, Take, rows_by_number
-from callsheet.tasks.runtime.errors import Conflict, NotSent, RateLimited, Refused, ServiceError
+from callsheet.tasks.ledger.values import (
+    CampaignRow,
+    Take,
+    last_made,
+    rows_by_number,
+    takes_of,
+)
+from callsheet.tasks.runtime.errors import (
+    Conflict,
+    NotFound,
+    NotSent,
+    RateLimited,
+    Refused,
+    ServiceError,
+)
+from callsheet.tasks.service import Created, Operation, Started
+from callsheet.tasks.service import operations as ops
+from callsheet.tasks.values.briefs import canonical_json
+from callsheet.tasks.values.edits import Edit, EditOf, edit_between, edit_of
 
 # The submit lane: intent first, then the create, then what came of it.
 #
@@ -172,8 +191,16 @@ async def submit_unkeyed(
     Returns None when the row had moved on, the budget does not cover it (see the ledger), or
     `may_pay` says no: it is asked before the call is begun, that is, its intent written.
     """
+    change: _Change | None = None
     try:
-        await at.baseline.refresh(at=at.clock())
+        if edit_of(row.operation) is None:
+            await at.baseline.refresh(at=at.clock())
+        else:
+            change = await _change_of(row, at)
+            if change is None:
+                return None
+            if change.before is not None and change.before.running:
+                return row, Troubled(f"{change.video_id} is being rendered")
     except ServiceError as error:
         observation = observation_of(error, at.clock())
         return row, Troubled("the service lists no videos") if isinstance(
@@ -181,14 +208,50 @@ async def submit_unkeyed(
         ) else observation
     if not may_pay():
         return None
-    intended, closed_until = await at.ledger.write(partial(_intend_unkeyed, row=row, at=at))
+    intent = partial(_intend_unkeyed, row=row, at=at, change=change)
+    intended, closed_until = await at.ledger.write(intent)
     heed(at.service, closed_until)
     if isinstance(intended, Busy):
         return row, intended
     if intended is None:
         return None
     row = replace(row, state="submitting", since=at.clock(), reason=None, take=intended)
-    return row, await _send(row, intended, at)
+    return row, await _send(row, intended, at, change)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Change:
+    """An edit of a made video, and how the video is before it (None: it cannot be found)."""
+
+    edit: Edit
+    video_id: str
+    before: Before | None
+
+    @property
+    def body(self) -> bytes:
+        return canonical_json(self.edit.body) if self.edit.body else b""
+
+
+#: The paid call of each edit (specification, section 4).
+_CALLS: dict[EditOf, Operation[Started]] = {
+    "title": ops.RENDER, "captions": ops.RENDER, "scene": ops.SCENE, "voice": ops.VOICE
+}  # fmt: skip
+
+
+async def _change_of(row: CampaignRow, at: Context) -> _Change | None:
+    """Return the edit that was approved for a row; put the row on hold where it does not fit."""
+    query = partial(takes_of, campaign_id=row.campaign_id, numbers=[row.id])
+    made = last_made([take for _, take in await at.ledger.read(query)])
+    edit = made and edit_between(made.asked(), row.asked())
+    if made is None or made.video_id is None or not edit or edit.of != edit_of(row.operation):
+        why = "its video has changed since the edit was approved; nothing was spent: run again"
+        await at.ledger.write(partial(move, row=row, new="held", at=at.clock(), reason=why))
+        return None
+    try:
+        seen = await before(at.service, made.video_id)
+    except NotFound:
+        seen = None
+    return _Change(edit=edit, video_id=made.video_id, before=seen)
 
 
 async def search_made(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation] | None:
@@ -202,6 +265,9 @@ async def search_made(row: CampaignRow, at: Context) -> tuple[CampaignRow, Obser
     row = whole
     assert row.take is not None, "a row is searched for by its take"
     try:
+        if edit_of(row.operation):
+            edited = await find_edit(at.ledger, at.service, row.take)
+            return row, Accepted(edited) if edited else NothingFound()
         found, candidates = await made_by(at.baseline, row.take.asked(), row.take.intended_at)
     except ServiceError as error:
         return row, observation_of(error, at.clock())
@@ -211,7 +277,7 @@ async def search_made(row: CampaignRow, at: Context) -> tuple[CampaignRow, Obser
 
 
 def _intend_unkeyed(
-    connection: Connection, row: CampaignRow, at: Context
+    connection: Connection, row: CampaignRow, at: Context, change: _Change | None
 ) -> tuple[Take | Busy | None, float]:
     """Commit intent, body and money; nothing is sent while another such call is unsettled.
 
@@ -219,15 +285,22 @@ def _intend_unkeyed(
     """
     now, organisation = at.clock(), at.baseline.organisation
     body = row.body(None)
+    target, seen = (change.video_id, change.before) if change else (NEW, None)
     gate = gate_of_group(connection, organisation)
     unsettled = unsettled_calls(connection, organisation)
     if len(unsettled) >= BREAKER:
         return Busy(_words(unsettled), since=None), gate
     call_id = open_call(
-        connection, organisation=organisation, operation=row.operation, body=body, at=now
+        connection,
+        organisation=organisation,
+        operation=row.operation,
+        body=change.body if change else body,
+        at=now,
+        target=target,
+        before=seen.as_text() if seen else None,
     )
     if call_id is None:
-        under_way = [call for call in unsettled if call.closed_at is None]
+        under_way = [one for one in unsettled if not one.closed_at and one.target == target]
         since = min((call.opened_at for call in under_way), default=now)
         return Busy(_words(under_way), since=since), gate
     take = open_take(connection, row, key=row.key(), body=body, at=now, terms=at.terms)
@@ -238,11 +311,21 @@ def _intend_unkeyed(
     return take, gate
 
 
-async def _send(row: CampaignRow, take: Take, at: Context) -> Observation:
+async def _send(row: CampaignRow, take: Take, at: Context, change: _Change | None) -> Observation:
     if not await at.in_charge():
         return Unmade(LOST)
+    made: Created | Started
     try:
-        created = await at.service.make(row.operation, take.body, key=None)
+        if change is None:
+            made = await at.service.make(row.operation, take.body, key=None)
+        else:
+            await _patch(change, at)
+            made = await at.service.ask(
+                _CALLS[change.edit.of],
+                change.video_id,
+                change.body or None,
+                scene=change.edit.scene,
+            )
     except RateLimited as error:
         return Unmade(str(error), closed(error, at.clock()).until)
     except NotSent as error:
@@ -251,7 +334,20 @@ async def _send(row: CampaignRow, take: Take, at: Context) -> Observation:
         return RefusedAs(error.status, str(error))
     except ServiceError as error:
         return Unknown(str(error))
-    return Accepted(created.video_id, created.poll_after)
+    return Accepted(change.video_id if change else made.video_id, made.poll_after)
+
+
+async def _patch(change: _Change, at: Context) -> None:
+    """Change what is free to change; a lost answer means that nothing was paid."""
+    if not change.edit.changes:
+        return
+    try:
+        await at.service.ask(ops.EDIT, change.video_id, change.edit.changes)
+    except (RateLimited, NotSent, Refused):
+        raise
+    except ServiceError as error:
+        words = f"not sent, since the change before it failed: {error}"
+        raise NotSent(words, operation=ops.EDIT.name) from error
 
 
 def _words(found: Iterable[PaidCall]) -> str:

@@ -203,6 +203,16 @@ def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list
     return found
 
 
+def is_of_another(connection: Connection, *, take: Take, row_id: int, sha256: str) -> bool:
+    """Whether a file of this digest (hex) was delivered for another take of a row."""
+    query = (
+        select(deliveries.c.id)
+        .join(takes, takes.c.id == deliveries.c.take_id)
+        .where(takes.c.row_id == row_id, takes.c.id != take.id, deliveries.c.sha256 == sha256)
+    )
+    return connection.execute(query.limit(1)).first() is not None
+
+
 def videos_of(
     connection: Connection,
     campaign_id: int,

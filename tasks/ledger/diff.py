@@ -15,16 +15,28 @@ from typing import Literal, NamedTuple
 from sqlalchemy import Connection
 
 from callsheet.tasks.ledger.figures import Outline, outlines_of, pages_of
-from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, State, Take, rows_of, takes_of
+from callsheet.tasks.ledger.service_state import changed_by_hand
+from callsheet.tasks.ledger.values import (
+    NOT_BEGUN,
+    UNDER_WAY,
+    CampaignRow,
+    State,
+    Take,
+    last_made,
+    rows_of,
+    takes_of,
+)
 from callsheet.tasks.values.amounts import is_above
-from callsheet.tasks.values.briefs import Brief, Json, canonical_json
+from callsheet.tasks.values.briefs import CREATE, Brief, Json, canonical_json
+from callsheet.tasks.values.edits import OPERATIONS, Edit, EditOf, Edits, edit_between, edit_of
 
-Action = Literal["make", "remake", "continue", "nothing", "wait", "person", "off", "retire"]
+Action = Literal["make", "remake", "edit", "continue", "nothing", "wait", "person", "off", "retire"]
 
 #: What each action means to a person.
 ACTIONS: dict[Action, str] = {
     "make": "a first video is made and paid for",
     "remake": "the row changed: a new video is made and paid for",
+    "edit": "the row changed: its video is edited, which costs credits",
     "continue": "already paid for or started: continues, no new charge",
     "nothing": "delivered and unchanged",
     "wait": "waits until the first video of its kind is kept",
@@ -39,12 +51,14 @@ class Diff:
     """What happens to a row: the action, the state it rests in before the run, and why.
 
     `drifts` says that the sheet differs from what is under way: the ledger keeps its brief.
+    `edit` is the part of the video that is edited.
     """
 
     action: Action
     state: State
     why: str | None = None
     drifts: bool = False
+    edit: EditOf | None = None
 
 
 class RowDiff(NamedTuple):
@@ -70,10 +84,25 @@ class RowDiff(NamedTuple):
             return True
         if (outline.position, outline.line) != (position, brief.line):
             return False
-        return outline.wishes == brief.wishes and (row is None or not self._renews(row, brief))
+        return outline.wishes == brief.wishes and not (
+            row is not None and (self.reason != row.reason or self.renews)
+        )
 
-    def _renews(self, row: CampaignRow, brief: Brief) -> bool:
-        return self.reason != row.reason or (row.digest != brief.digest and not self.diff.drifts)
+    @property
+    def renews(self) -> bool:
+        """Whether the ledger's row gets the sheet's brief, or is made in another way."""
+        if self.row is None or self.brief is None or self.diff.drifts:
+            return False
+        return self.row.digest != self.brief.digest or self.row.operation != self.operation
+
+    @property
+    def operation(self) -> str:
+        """How the row is made: as its brief says, or by an edit."""
+        assert self.brief is not None, "a row that left the sheet is not made"
+        if self.diff.edit:
+            return OPERATIONS[self.diff.edit]
+        spends = self.diff.action in ("make", "remake")
+        return self.brief.operation if spends or self.row is None else self.row.operation
 
     @property
     def reason(self) -> str | None:
@@ -83,6 +112,7 @@ class RowDiff(NamedTuple):
 
 
 _NEW = Diff("make", "planned")
+_UNMADE: frozenset[State] = NOT_BEGUN | {"held", "retired"}
 _SETTLED = Diff("nothing", "delivered")
 
 
@@ -92,6 +122,7 @@ def diff_sheet(
     briefs: Sequence[Brief],
     *,
     skipped: Collection[str] = (),
+    edits: Edits = "cheapest",
 ) -> Iterator[RowDiff]:
     """Yield what a run would do with every row of the sheet and of the ledger; write nothing.
 
@@ -102,44 +133,53 @@ def diff_sheet(
     for page in pages_of(briefs):
         pairs: list[tuple[Outline | None, Brief | None]]
         pairs = [(known.pop(brief.row, None), brief) for brief in page]
-        yield from _diff_page(connection, campaign_id, pairs)
+        yield from _diff_page(connection, campaign_id, pairs, edits)
     left = [
         outline
         for outline in known.values()
         if outline.state != "retired" and outline.row not in skipped
     ]
     for gone in pages_of(left):
-        yield from _diff_page(connection, campaign_id, [(outline, None) for outline in gone])
+        yield from _diff_page(connection, campaign_id, [(one, None) for one in gone], edits)
 
 
 def diff_rows(
-    connection: Connection, campaign_id: int, briefs: Sequence[Brief], left: Sequence[str]
+    connection: Connection,
+    campaign_id: int,
+    briefs: Sequence[Brief],
+    left: Sequence[str],
+    *,
+    edits: Edits = "cheapest",
 ) -> Iterator[RowDiff]:
     """Yield as `diff_sheet`, of these rows of the sheet alone, and of these that have left it."""
     for page in pages_of(briefs):
         known = outlines_of(connection, campaign_id, named=[brief.row for brief in page])
         pairs = [(known.get(brief.row), brief) for brief in page]
-        yield from _diff_page(connection, campaign_id, pairs)
+        yield from _diff_page(connection, campaign_id, pairs, edits)
     for gone in pages_of(left):
         known = outlines_of(connection, campaign_id, named=gone)
         several = [(known[row], None) for row in gone if row in known]
-        yield from _diff_page(connection, campaign_id, several)
+        yield from _diff_page(connection, campaign_id, several, edits)
 
 
 def _diff_page(
     connection: Connection,
     campaign_id: int | None,
     pairs: Sequence[tuple[Outline | None, Brief | None]],
+    edits: Edits,
 ) -> Iterator[RowDiff]:
     unsettled = [o.id for o, brief in pairs if o is not None and not _is_settled(o, brief)]
     found: dict[int, CampaignRow] = {}
-    takes: dict[tuple[int, str], list[Take]] = defaultdict(list)
+    takes: dict[int, list[Take]] = defaultdict(list)
     if unsettled and campaign_id is not None:
         found = {row.id: row for row in rows_of(connection, campaign_id, numbers=unsettled)}
         changed = [o.id for o, b in pairs if o and b and o.digest != b.digest]
+        # What is not made yet may be an edit of what was made before.
+        changed += [row.id for row in found.values() if row.take and row.state in _UNMADE]
         if changed:
             for number, take in takes_of(connection, campaign_id, numbers=changed):
-                takes[number, take.digest].append(take)
+                takes[number].append(take)
+    by_hand = changed_by_hand(connection) if takes else set[str]()
     for outline, brief in pairs:
         row = found.get(outline.id) if outline else None
         if outline is None:
@@ -147,10 +187,13 @@ def _diff_page(
         elif row is None:
             yield RowDiff(outline, brief, _SETTLED)
         else:
-            mine = takes.get((row.id, brief.digest), ()) if brief else ()
-            past = next((take for take in reversed(mine) if take.stands), None)
-            given_up = next((take.nth for take in reversed(mine) if take.abandoned_at), 0)
-            yield RowDiff(outline, brief, diff_row(row, brief, past), row, past, given_up)
+            mine = takes.get(row.id, [])
+            alike = [one for one in reversed(mine) if brief and one.digest == brief.digest]
+            past = next((take for take in alike if take.stands), None)
+            given_up = next((take.nth for take in alike if take.abandoned_at), 0)
+            made = None if edits == "retake" else last_made(mine)
+            made = None if made is None or made.video_id in by_hand else made
+            yield RowDiff(outline, brief, diff_row(row, brief, past, made), row, past, given_up)
 
 
 def _is_settled(outline: Outline, brief: Brief | None) -> bool:
@@ -158,11 +201,17 @@ def _is_settled(outline: Outline, brief: Brief | None) -> bool:
     return brief is not None and outline.state == "delivered" and outline.digest == brief.digest
 
 
-def diff_row(row: CampaignRow | None, brief: Brief | None, past: Take | None = None) -> Diff:
+def diff_row(
+    row: CampaignRow | None,
+    brief: Brief | None,
+    past: Take | None = None,
+    made: Take | None = None,
+) -> Diff:
     """Return what a run of the sheet does with one row.
 
     `row` is None for a row the ledger does not know, `brief` None for one the sheet no longer
-    has. `past` is an earlier take of exactly this brief and attempt, if there is one.
+    has. `past` is an earlier take of exactly this brief and attempt, if there is one; `made` the
+    take whose video an edit may change.
     """
     if brief is None:
         return _left(row)
@@ -171,8 +220,8 @@ def diff_row(row: CampaignRow | None, brief: Brief | None, past: Take | None = N
     if row.state in UNDER_WAY or row.state == "uncertain":
         return _under_way(row, brief)
     if row.digest != brief.digest:
-        return _changed(row, brief, past)
-    return _unchanged(row, brief)
+        return _changed(row, brief, past, made)
+    return _unchanged(row, brief, made)
 
 
 def changed_fields(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[str]:
@@ -201,13 +250,13 @@ def _under_way(row: CampaignRow, brief: Brief) -> Diff:
     return Diff(action, row.state, why, drifts=True)
 
 
-def _changed(row: CampaignRow, brief: Brief, past: Take | None) -> Diff:
+def _changed(row: CampaignRow, brief: Brief, past: Take | None, made: Take | None) -> Diff:
     if past is not None and past.stands:
         return Diff("continue", resting_state(past), "changed back to a video already paid for")
-    return _wanted(row, brief, "planned")
+    return _wanted(row, brief, "planned", _edit(row, brief, made))
 
 
-def _unchanged(row: CampaignRow, brief: Brief) -> Diff:
+def _unchanged(row: CampaignRow, brief: Brief, made: Take | None) -> Diff:
     if row.state == "delivered":
         return Diff("nothing", "delivered")
     if row.state in ("rejected", "failed", "cancelled"):
@@ -217,7 +266,9 @@ def _unchanged(row: CampaignRow, brief: Brief) -> Diff:
         # Held, stalled or retired with a take that stands: looking again costs nothing.
         resting = resting_state(take)
         return Diff("nothing" if resting == "delivered" else "continue", resting, row.reason)
-    return _wanted(row, brief, row.state if _stays(row, brief) else "planned")
+    edit = _edit(row, brief, made)
+    stays = _stays(row, brief) and (edit and edit.of) == edit_of(row.operation)
+    return _wanted(row, brief, row.state if stays else "planned", edit)
 
 
 def _stays(row: CampaignRow, brief: Brief) -> bool:
@@ -231,10 +282,21 @@ def _stays(row: CampaignRow, brief: Brief) -> bool:
     return row.state in ("quoted", "approved") and not is_above(row.quoted, brief.max_credits)
 
 
-def _wanted(row: CampaignRow, brief: Brief, state: State) -> Diff:
-    """Say that a video is to be made, unless the row is switched off."""
+def _edit(row: CampaignRow, brief: Brief, made: Take | None) -> Edit | None:
+    """Return the edit of a made video that is enough; None where a new one was approved."""
+    if made is None or brief.operation != CREATE:
+        return None
+    if row.state == "approved" and row.digest == brief.digest and not edit_of(row.operation):
+        return None
+    return edit_between(made.asked(), brief.request)
+
+
+def _wanted(row: CampaignRow, brief: Brief, state: State, edit: Edit | None) -> Diff:
+    """Say that a video is made or edited, unless the row is switched off."""
     if not brief.enabled:
         return _off("planned")
+    if edit is not None:
+        return Diff("edit", state, edit.words, edit=edit.of)
     take = row.take
     if take is None or not take.stands:
         return Diff("make", state)

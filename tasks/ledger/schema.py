@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 #: The newest migration. An older ledger is upgraded; a newer one is worked with where it says that
 #: this can be done (`database`), else refused.
-REVISION = "0022"
+REVISION = "0023"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
 FIRST = "0021"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
@@ -314,6 +314,8 @@ calls = Table(
     Column("outcome", String(16)),
     Column("video_id", Text),
     Column("resolved_at", Float),
+    # How the video that it changes was before, as JSON: what shows later that it was changed.
+    Column("before", Text),
     Index(None, "take_id"),
 )
 Index(

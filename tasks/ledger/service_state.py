@@ -57,6 +57,7 @@ class PaidCall:
     outcome: CallOutcome | None
     video_id: str | None
     resolved_at: float | None
+    before: str | None
     campaign: str | None
     row: str | None
 
@@ -73,8 +74,11 @@ def open_call(
     body: bytes,
     at: float,
     target: str = NEW,
+    before: str | None = None,
 ) -> int | None:
     """Record the intent to send a call once; return its number.
+
+    `before` says as JSON how the video that it changes was.
 
     Returns None while another call for the same target is open: nothing may be sent.
     """
@@ -84,6 +88,7 @@ def open_call(
         "operation": operation,
         "body": body,
         "opened_at": at,
+        "before": before,
     }
     if not insert_unless_there(connection, calls, values):
         return None
@@ -163,7 +168,9 @@ def calls_about(
 
 def changed_by_hand(connection: Connection) -> set[str]:
     """Return the videos that were changed by a paid call typed by hand."""
-    query = select(calls.c.target).where(calls.c.target != NEW, calls.c.outcome != "refused")
+    query = select(calls.c.target).where(
+        calls.c.target != NEW, calls.c.outcome != "refused", calls.c.take_id.is_(None)
+    )
     return set(connection.scalars(query))
 
 

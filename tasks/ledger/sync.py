@@ -18,10 +18,11 @@ from callsheet.tasks.ledger.diff import Diff, RowDiff, diff_rows, diff_sheet
 from callsheet.tasks.ledger.figures import Outline
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.schema import campaigns, events, rows
-from callsheet.tasks.ledger.values import NOT_BEGUN, TRANSITIONS, CampaignRow, State, Take
+from callsheet.tasks.ledger.values import NOT_BEGUN, TRANSITIONS, CampaignRow, State
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.values.amounts import to_micro
 from callsheet.tasks.values.briefs import Brief, canonical_json
+from callsheet.tasks.values.edits import Edits
 
 # Take a sheet into the ledger: every row of it gets exactly one state, and none is dropped.
 #
@@ -58,6 +59,7 @@ def sync_sheet(
     retire: bool = True,
     skipped: Collection[str] = (),
     only: Unsynced | None = None,
+    edits: Edits = "cheapest",
 ) -> None:
     """Bring the campaign's rows to what the sheet says; rows under way are not disturbed.
 
@@ -67,11 +69,11 @@ def sync_sheet(
     """
     changes = _Changes(connection)
     if only is None or len(only.places) + len(only.left) > FEW:
-        found = diff_sheet(connection, campaign_id, briefs, skipped=skipped)
+        found = diff_sheet(connection, campaign_id, briefs, skipped=skipped, edits=edits)
         places: Iterable[int] = count(1)
     else:
         these = [briefs[place - 1] for place in only.places]
-        found = diff_rows(connection, campaign_id, these, only.left)
+        found = diff_rows(connection, campaign_id, these, only.left, edits=edits)
         places = chain(only.places, count(len(briefs) + 1))
     for position, one in zip(places, found, strict=False):
         if one.is_synced(position) or (one.brief is None and not retire):
@@ -138,8 +140,8 @@ def _take_in(
             changes.add(_SET_PLACE, _new_values(outline, place))
     if row is None:
         return
-    if brief is not None and row.digest != brief.digest and not diff.drifts:
-        renewal = _renewal(row, brief, one.earlier, one.given_up)
+    if brief is not None and one.renews:
+        renewal = _renewal(row, brief, one)
         changes.add(_SET_BRIEF, _new_values(outline, renewal))
     if diff.state != row.state:
         changes.any = True
@@ -188,14 +190,16 @@ def _wishes(brief: Brief, position: int) -> dict[str, Any]:
     }
 
 
-def _renewal(row: CampaignRow, brief: Brief, earlier: Take | None, given_up: int) -> dict[str, Any]:
+def _renewal(row: CampaignRow, brief: Brief, one: RowDiff) -> dict[str, Any]:
     """Return what becomes of a row's brief; a key that was given up (its nth) is not used again."""
+    earlier, same = one.earlier, row.digest == brief.digest
     price = earlier.quoted if earlier else None
     return {
-        "nth": earlier.nth if earlier else given_up + 1,
+        "nth": row.nth if same else earlier.nth if earlier else one.given_up + 1,
         "take_id": earlier.id if earlier else (row.take.id if row.take else None),
         "quoted": to_micro(price),
         **_asked(brief),
+        "operation": one.operation,
     }
 
 

@@ -23,6 +23,7 @@ from callsheet.tasks.ledger.statements import Prepared, gathers, later
 from callsheet.tasks.ledger.values import CampaignRow, State, Take, take_of
 from callsheet.tasks.runtime.errors import LedgerError
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
+from callsheet.tasks.values.edits import made_by
 
 # Takes and their money: intent, acceptance, refusal, settlement, correction.
 #
@@ -310,6 +311,7 @@ _RENEW = (
     .where(rows.c.id == bindparam("the_row"))
     .values(
         nth=bindparam("attempt"),
+        operation=bindparam("made_by"),
         quoted=bindparam("price"),
         quoted_at=bindparam("moment"),
         approved=bindparam("price"),
@@ -391,7 +393,13 @@ def approve_retakes(
         attempt = _attempt(connection, one.row)
         _leave(connection, one.row, because, at)
         price = to_micro(one.amount)
-        renewed = {"the_row": one.row.id, "attempt": attempt, "price": price, "moment": at}
+        renewed = {
+            "the_row": one.row.id,
+            "attempt": attempt,
+            "made_by": made_by(one.row.operation),
+            "price": price,
+            "moment": at,
+        }
         connection.execute(_RENEW, renewed)
         planned, quoted = replace(one.row, state="planned"), replace(one.row, state="quoted")
         move(connection, planned, "quoted", at=at, words=f"{in_credits(one.amount)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any, Literal, cast, get_args
 
@@ -15,6 +15,7 @@ from sqlalchemy import Row as Record
 from callsheet.tasks.ledger.schema import campaigns, events, rows, takes
 from callsheet.tasks.values.amounts import from_micro
 from callsheet.tasks.values.briefs import CaptionFormat, Json, frozen_body, idempotency_key
+from callsheet.tasks.values.edits import made_by
 
 # What the ledger hands out: rows, takes and events as frozen values.
 #
@@ -129,6 +130,10 @@ class CampaignRow:
         """Return what a take of it sends under a key, or once without."""
         return frozen_body(self.asked(), key=key, operation=self.operation)
 
+    def anew(self) -> CampaignRow:
+        """Return the row as one that gets a new video, and no edit of the one that it has."""
+        return replace(self, operation=made_by(self.operation))
+
     @property
     def title(self) -> str:
         """A few words for people."""
@@ -225,6 +230,20 @@ def takes_of(
     if numbers is not None:
         query = query.where(takes.c.row_id.in_(list(numbers)))
     return [(found.row_id, take_of(found)) for found in connection.execute(query)]
+
+
+def last_made(takes: Sequence[Take]) -> Take | None:
+    """Return the take of a row, of all its takes oldest first, whose video an edit may change.
+
+    The last take that was sent, once it is delivered. None while it may still change its video. One
+    that was given up at no cost was not sent, and one with a key has made another video.
+    """
+    for take in reversed(takes):
+        given_up = take.abandoned_at is not None and (take.keyed or take.charged == 0)
+        if take.refused_at is None and not given_up:
+            made = take.stands and take.delivered_at is not None and take.video_id is not None
+            return take if made else None
+    return None
 
 
 def take_of(found: Record[Any], *, prefix: str = "") -> Take:

@@ -383,6 +383,14 @@ def unmistakable(number: Decimal) -> str:
     return f"{said}0" if len(said.partition(".")[2]) == 3 else said
 
 
+def edits(value: Json) -> str:
+    """Return `cheapest` or `retake`; raise ValueError for anything else."""
+    word = str(value).strip().casefold()
+    if word not in ("cheapest", "retake"):
+        raise ValueError("is neither cheapest nor retake")
+    return word
+
+
 def canary(value: Json) -> str:
     """Return `yes`, `no` or `auto`; raise ValueError for anything else."""
     word = str(value).strip().casefold()

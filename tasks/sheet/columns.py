@@ -177,6 +177,7 @@ TRUTH: Form = {"anyOf": [{"type": "boolean"}, {"enum": [0, 1]}, _text(_any(map(_
 ROW_ID: Form = _name(ROW, EXPONENT, LONG_NUMBER)
 ROW_ID["anyOf"].append({"type": "boolean"})
 CANARY: Form = {"enum": ["yes", "no", "auto", True, False]}
+EDITS: Form = {"enum": ["cheapest", "retake"]}
 CAMPAIGN: Form = _name(_CAMPAIGN)
 OBJECT: Form = {"anyOf": [{"type": "object"}, _text(r"\{[\s\S]*\}")]}
 SCRIPT: Form = {"anyOf": [{"type": "string", "maxLength": MAX_CELL_CHARACTERS}, {"type": "object"}]}
@@ -395,6 +396,11 @@ class Document(BaseModel):
         None,
         description="Make one video of each kind of row first: the others wait until you keep it "
         "(yes), or until its checks pass (auto).",
+    )
+    edits: Annotated[str | None, Reads(cells.edits, EDITS)] = Field(
+        None,
+        description="What a changed row gets: an edit of its video where that is enough "
+        "(cheapest), or always a new video (retake).",
     )
     defaults: dict[str, Json] | None = Field(
         None, description="Columns for every row that does not say them itself."

@@ -62,6 +62,7 @@ class Mapped:
             campaign=self._one(top, "campaign"),
             budget=self._one(top, "budget"),
             canary=self._one(top, "canary"),
+            edits=self._one(top, "edits"),
             matrix=None if is_blank(top.get("matrix")) else top["matrix"],
             matrix_line=top.lines.get("matrix"),
             complete=not self.refused,

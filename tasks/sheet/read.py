@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path, PurePath
@@ -12,14 +13,14 @@ from typing import BinaryIO
 from callsheet.tasks.runtime.errors import Problem, SheetError
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.runtime.redact import unsigned
+from callsheet.tasks.sheet import cells as cells_of
 from callsheet.tasks.sheet.cells import amount
-from callsheet.tasks.sheet.cells import canary as read_canary
 from callsheet.tasks.sheet.formats import SUFFIXES, read_table
 from callsheet.tasks.sheet.synonyms import Names, proposed
-from callsheet.tasks.sheet.table import Findings, Sheet, SheetOptions, Table
+from callsheet.tasks.sheet.table import Cell, Findings, Sheet, SheetOptions, Table
 from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify, template_problem
 from callsheet.tasks.values.amounts import say_bytes
-from callsheet.tasks.values.briefs import origin_of
+from callsheet.tasks.values.briefs import Json, origin_of
 
 # The two ways in: from an address, and from bytes.
 
@@ -110,7 +111,8 @@ def sheet_of(
         findings.refuse("has no rows")
     campaign = _campaign(table, options, findings)
     budget = _budget(table, options, findings)
-    canary = _canary(table, findings)
+    canary = _word(table.canary, "canary", cells_of.canary, findings)
+    edits = _word(table.edits, "edits", cells_of.edits, findings)
     if fault := template_problem(options.name_template, rows=len(briefs)):
         findings.refuse(fault, cell="the name template", value=options.name_template)
     findings.raise_if_any()
@@ -122,6 +124,7 @@ def sheet_of(
         digest=hashlib.sha256(content).hexdigest(),
         budget=budget,
         canary=canary,
+        edits=edits,
         briefs=briefs,
         columns=table.columns,
         advice=findings.advice,
@@ -173,14 +176,16 @@ def _budget(table: Table, options: SheetOptions, findings: Findings) -> Decimal 
     return budget
 
 
-def _canary(table: Table, findings: Findings) -> str | None:
-    if table.canary is None:
+def _word(
+    cell: Cell | None, name: str, read: Callable[[Json], str], findings: Findings
+) -> str | None:
+    """Return what a part of the sheet says in one of a few words."""
+    if cell is None:
         return None
     try:
-        return read_canary(table.canary.value)
+        return read(cell.value)
     except ValueError as fault:
-        value = str(table.canary.value)
-        findings.refuse(str(fault), line=table.canary.line, cell="canary", value=value)
+        findings.refuse(str(fault), line=cell.line, cell=name, value=str(cell.value))
         return None
 
 

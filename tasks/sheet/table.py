@@ -96,6 +96,7 @@ class Table:
     campaign: Cell | None = None
     budget: Cell | None = None
     canary: Cell | None = None
+    edits: Cell | None = None
     #: What a YAML or JSON sheet says under `matrix`, and in which line.
     matrix: Json = None
     matrix_line: int | None = None
@@ -220,6 +221,8 @@ class Sheet:
     notes: tuple[Problem, ...] = ()
     #: Whether one video of each kind is made first: yes, no or auto, where it says so.
     canary: str | None = None
+    #: Whether changed rows are edited (cheapest) or made again (retake), where it says so.
+    edits: str | None = None
     #: Where it comes from; None for standard input.
     origin: SheetOrigin | None = None
     #: Whether its campaign was named after the file, for want of anything better.

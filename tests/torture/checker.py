@@ -16,6 +16,9 @@ from tests.torture.books import MICRO, Books
 from tests.torture.campaign import Scenario
 from tests.torture.videos import Found
 
+#: What an edit of a video is called in the charge log.
+EDITING = ("scene", "voice", "export")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
@@ -62,11 +65,12 @@ def _charges(seen: Evidence) -> Iterator[str]:
     others = {(c["video_id"], c["render"]) for c in seen.others}
     total = sum(c["credits"] for c in paid)
     paid = [c for c in paid if (c["video_id"], c["render"]) not in others]
-    keys = Counter(c["idempotency_key"] for c in paid if c["idempotency_key"])
+    made = [c for c in paid if c["operation"] not in EDITING]
+    keys = Counter(c["idempotency_key"] for c in made if c["idempotency_key"])
     for key, times in keys.items():
         if times > 1:
             yield f"key {key} was charged {times} times"
-    clips = Counter(c["title"] for c in paid if not c["idempotency_key"])
+    clips = Counter(c["title"] for c in made if not c["idempotency_key"])
     for title, times in clips.items():
         if times > 1:
             yield f"the clip {title} was charged {times} times"
@@ -108,22 +112,27 @@ def _rows(seen: Evidence) -> Iterator[str]:
 def _intents(seen: Evidence) -> Iterator[str]:
     """Every charge belongs to an intent in the ledger, at the price that was charged."""
     by_key = {take["key"]: take for take in seen.books.takes}
-    by_video = {take["video_id"]: take for take in seen.books.takes if take["video_id"]}
-    paid = bought(seen.charges)
-    prices: Counter[str] = Counter()
-    for charge in paid:
-        prices[charge["video_id"]] += charge["credits"]
-    for charge in paid:
+    by_video: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for one in sorted(seen.books.takes, key=lambda take: int(take["id"])):
+        by_video[one["video_id"]].append(one)
+    prices: dict[str, Counter[bool]] = defaultdict(Counter)
+    edits: Counter[str] = Counter()
+    for charge in bought(seen.charges):
         key, video = charge["idempotency_key"], charge["video_id"]
-        take = by_key.get(key) if key else by_video.get(video)
+        edited = charge["operation"] in EDITING
+        prices[video][edited] += charge["credits"]
+        edits[video] += edited
+        take = by_key.get(key) if key else next(iter(by_video[video]), None)
         if take is None:
             yield f"the charge for {charge['title']} ({video}) belongs to no take"
         elif take["video_id"] != video:
             yield f"take {take['id']} names {take['video_id']}, the charge {video}"
-        elif take["charged"] != prices[video] * MICRO:
-            yield f"take {take['id']} books {take['charged']}, charged were {prices[video]}"
-    if len(by_video) != len([take for take in seen.books.takes if take["video_id"]]):
-        yield "two takes name the same video"
+    for video, (first, *more) in ((v, by_video[v]) for v in prices if by_video[v]):
+        booked = Counter({False: first["charged"], True: sum(one["charged"] or 0 for one in more)})
+        if booked != Counter({part: sum_ * MICRO for part, sum_ in prices[video].items()}):
+            yield f"the takes of {video} book {booked}, charged were {prices[video]}"
+        if edits[video] != len([one for one in more if one["charged"]]):
+            yield f"{video} was edited {edits[video]} times, the ledger has {len(more)} edits"
 
 
 def _deliveries(seen: Evidence) -> Iterator[str]:

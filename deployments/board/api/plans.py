@@ -35,7 +35,7 @@ class PlanAsked(BaseModel):
     `new_campaign` and `same_campaign` say what a person says of a sheet that looks like another
     campaign's; `hidden_rows` what becomes of rows that a workbook hides. `first` leaves out all but
     the first rows; with `canary` one row of each kind is made, and the others wait until its video
-    is kept.
+    is kept. With `edits` of `retake` a changed row gets a new video instead of an edit.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -47,6 +47,7 @@ class PlanAsked(BaseModel):
     hidden_rows: Literal["skip", "read"] | None = None
     first: int | None = Field(default=None, ge=1, le=10**6)
     canary: Literal["no", "yes"] | None = None
+    edits: Literal["cheapest", "retake"] | None = None
     new_campaign: bool = False
     same_campaign: bool = False
 

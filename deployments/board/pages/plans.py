@@ -48,6 +48,7 @@ PAGE = 200
 ACTIONS: Mapping[str, str] = {
     "make": "make",
     "remake": "make again",
+    "edit": "edit",
     "retake": "retake",
     "continue": "carry on",
     "wait": "waits",
@@ -275,6 +276,7 @@ class _Filled:
     hidden_rows: Any = None
     first: str = ""
     canary: Literal["yes"] | None = None
+    edits: Literal["retake"] | None = None
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> _Filled:
@@ -284,6 +286,7 @@ class _Filled:
         if fields.get("hidden_rows") in ("skip", "read"):
             found.hidden_rows = fields.get("hidden_rows")
         found.canary = "yes" if fields.get("canary") == "yes" else None
+        found.edits = "retake" if fields.get("edits") == "retake" else None
         return found
 
     def options(self) -> RunOptions:
@@ -292,7 +295,7 @@ class _Filled:
         if self.budget and budget is None:
             raise BadInput(f'"{self.budget[:40]}" is no amount of credits', remedy="write 120")
         asked = {"campaign": self.campaign or None, "select": self.select or None}
-        asked |= {"first": self.first or None, "canary": self.canary}
+        asked |= {"first": self.first or None, "canary": self.canary, "edits": self.edits}
         return RunOptions.of(asked, budget=budget, hidden_rows=self.hidden_rows)
 
 

@@ -26,6 +26,7 @@ from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.briefs import Json
+from callsheet.tasks.values.edits import edit_of
 
 # What an answer to a paid call leads to, or the lack of one: pure functions, used by `decide`.
 #
@@ -52,6 +53,9 @@ def refused(row: CampaignRow, memory: Memory, observation: RefusedAs) -> Decisio
         return Decision(memory, to="uncertain", reason=reason)
     if observation.status in (400, 413, 422):
         return Decision(memory, to="rejected", reason=in_columns(observation.words, row))
+    if observation.status in (404, 409) and edit_of(row.operation):
+        words = f"{observation.words}; nothing was edited: run again, or with `--edits retake`"
+        return Decision(memory, to="held", reason=f"{words} for a new video")
     # Nothing that a row could be blamed for: every other one would be told the same.
     words = (
         f"{observation.words}: add credits, then run again"
@@ -76,6 +80,9 @@ def not_found(
         return Decision(memory, to="uncertain", reason=f"{_PAST_HORIZON}: {_settle(row)}")
     if now - row.take.intended_at < rules.evidence_wait:
         return Decision(memory, lane="search", after=min(SEARCH, rules.evidence_wait / 10))
+    if edit_of(row.operation):
+        words = "the answer to the edit of its video was lost, and the video shows no sign of it"
+        return Decision(memory, to="uncertain", reason=f"{words}: {_settle(row)}")
     named = ", ".join(observation.candidates[:5])
     found = f"new videos that may be it: {named}" if named else "no new video is in its list"
     reason = f"the answer to a paid call without a key was lost, and {found}: {_settle(row)}"

@@ -10,7 +10,7 @@ from typing import Literal
 from callsheet.tasks.ledger.deliveries import Delivered, VideoFindings
 from callsheet.tasks.ledger.values import CampaignRow, State
 from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.values.briefs import CREATE
+from callsheet.tasks.values.edits import is_keyed
 
 # What is decided of a row and from what: rules, memory, decision, and the lane of each state.
 #
@@ -92,6 +92,8 @@ class Memory:
     #: An earlier answer to a create of this take was lost, in this run or in one before it.
     doubt: bool = False
     poll_after: float | None = None
+    #: The service has called it a render under way: an edit is known to have begun.
+    seen_running: bool = False
     #: What the shortest and the longest render of its kind took, in seconds, and whether this one
     #: is to find out.
     shortest: float | None = None
@@ -132,7 +134,8 @@ def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
     """Return the lane that carries a row of this state on, or None where the row is settled."""
     match row.state:
         case "approved":
-            return "submit" if row.operation == CREATE or rules.clip_keys else "submit_unkeyed"
+            keyed = is_keyed(row.operation, clip_keys=rules.clip_keys)
+            return "submit" if keyed else "submit_unkeyed"
         case "submitting" if row.take is not None and not row.take.keyed:
             return "search"
         case "submitting" if row.take is not None:

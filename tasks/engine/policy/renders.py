@@ -71,7 +71,7 @@ def polled(
         charged=observation.charged if observation.charged is not None else memory.charged,
     )
     if observation.status in RUNNING:
-        memory = replace(memory, odd_polls=0, odd_since=None, ends=0)
+        memory = replace(memory, odd_polls=0, odd_since=None, ends=0, seen_running=True)
     else:
         ended = observation.status in rules.failed | CANCELLED and observation.downloadable is False
         memory = replace(

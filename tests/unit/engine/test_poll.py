@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.evidence import Before, before
 from callsheet.tasks.engine.free_calls import ask_price, before_spending, poll
 from callsheet.tasks.engine.policy.decision import (
     Closed,
@@ -38,8 +40,10 @@ VIDEO = "https://video.example/a?signature=s"
 class Service:
     """Answers a status and a download as told, and keeps the list of requests."""
 
-    def __init__(self, status: str | ServiceError, video: ServiceError | None = None) -> None:
-        self._status, self._video = status, video
+    def __init__(
+        self, status: str | ServiceError, video: ServiceError | None = None, renders: int = 1
+    ) -> None:
+        self._status, self._video, self._renders = status, video, renders
         self.requests: list[str] = []
 
     async def get(self, video_id: str) -> Video:
@@ -53,6 +57,9 @@ class Service:
         if self._video is not None:
             raise self._video
         return SignedUrl(url=VIDEO)
+
+    async def renders(self, video_id: str) -> list[int]:
+        return [*range(self._renders)]
 
     async def estimate(self, request: object) -> None:
         raise RateLimited("slow down", operation="estimate", status=429)
@@ -105,6 +112,41 @@ async def test_what_a_poll_asks_and_in_which_order(
     row = replace(row, take=replace(row.take, video_id="vid_1"))
     assert await poll(row, memory, at(service, T0 + late)) == observation
     assert service.requests == requests
+
+
+class Calls:
+    """A ledger that has one call: the edit, with the video as it was before."""
+
+    def __init__(self, earlier: Before) -> None:
+        self._call = SimpleNamespace(before=earlier.as_text())
+
+    async def read(self, query: object) -> list[SimpleNamespace]:
+        return [self._call]
+
+
+RUNNING = Memory(seen_running=True)
+
+
+@pytest.mark.parametrize(("memory", "now", "observation"), [
+    # The status, the exports or an earlier poll show that it was rendered again.
+    (FIRST, Service("completed", renders=2), VideoReady(VIDEO, Decimal(3))),
+    (RUNNING, Service("completed"), VideoReady(VIDEO, Decimal(3))),
+    (FIRST, Service("edited"), VideoReady(VIDEO, Decimal(3))),
+    # Until then the video is the one from before the edit.
+    (FIRST, Service("completed"), Polled("completed", downloadable=False)),
+    (HINT, Service("completed"), Polled("completed", downloadable=False)),
+    (replace(RUNNING, polls=4), Service("generating"), Polled("generating", downloadable=False)),
+    (FIRST, Service("generating", renders=2), Polled("generating")),
+])  # fmt: skip
+async def test_an_edit_is_ready_once_its_video_was_rendered_again(
+    memory: Memory, now: Service, observation: Observation
+) -> None:
+    row = replace(a_row("rendering", accepted=T0), operation="edit-voice")
+    assert row.take is not None
+    row = replace(row, take=replace(row.take, video_id="vid_1"))
+    earlier = replace(await before(cast(Any, Service("completed")), "vid_1"), charged="4")
+    here = replace(at(now), ledger=cast(Any, Calls(earlier)))
+    assert await poll(row, memory, here) == observation
 
 
 async def test_a_limit_that_names_no_moment_is_counted_from_the_clock_of_the_run() -> None:

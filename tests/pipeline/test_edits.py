@@ -1,0 +1,248 @@
+"""Changed rows whose video is edited instead of made again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.programs import Desk, Sandbox, kill_at_call
+
+#: Per kind of edit: what changes, the operations it calls, and what it costs at the sandbox.
+EDITS: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
+    "title": ({"title": "Summer"}, {"patch": 1, "export": 1}),
+    "captions": ({"caption_style": "thin"}, {"patch": 1, "export": 1}),
+    "voice": ({"voice_id": "ben"}, {"voice": 1}),
+    "scene": ({"script": {"scenes": ["One two three.", "Seven eight."]}}, {"scene": 1}),
+}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, studio: Sandbox) -> Iterator[Desk]:
+    # 2 s instead of 10 min: how long an edit is searched for after a lost answer.
+    yield Desk(tmp_path, {**studio.environ, "CALLSHEET_EVIDENCE_WAIT": "2s"})
+    studio.clear_faults()
+
+
+def sheet_of(desk: Desk, name: str, **changes: Any) -> str:
+    """Write a sheet of one row, with changes; `head` is what the sheet says at its top."""
+    head = changes.pop("head", {})
+    row = {
+        "id": "a",
+        "title": "Spring",
+        "voice_id": "anna",
+        "caption_style": "bold",
+        "duration_seconds": 10,
+        "script": {"scenes": ["One two three.", "Four five six."]},
+        **changes,
+    }
+    return desk.sheet(f"{name}.json", json.dumps({"campaign": name, **head, "rows": [row]}))
+
+
+def make(desk: Desk, name: str, *words: str) -> dict[str, Any]:
+    """Make the video of the row as it is before the change."""
+    ended = desk.run(sheet_of(desk, name), *words)
+    assert ended.status == 0, ended.err
+    return desk.rows(name)["a"]
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_an_edit_changes_the_video_and_is_delivered_as_a_take_of_its_own(
+    desk: Desk, studio: Sandbox, name: str, kind: str
+) -> None:
+    changes, wanted = EDITS[kind]
+    before = make(desk, name)
+    calls = studio.calls()
+    sheet = sheet_of(desk, name, **changes)
+
+    (planned,) = desk.call("plan", sheet, "--json").json["rows"]
+    ended = desk.run(sheet, "--budget", "100")
+    row = desk.rows(name)["a"]
+
+    assert (planned["action"], planned["edit_of"]) == ("edit", kind)
+    # The service gives no quote for an edit: it is taken to cost no more than a new video.
+    assert planned["quoted"] == before["quoted"]
+    assert "not quoted; at most 20 credits, the price of a new video" in planned["why"]
+    assert ended.status == 0, ended.err
+    assert (row["take"], row["video_id"], row["key"]) == (2, before["video_id"], None)
+    now = studio.calls()
+    assert {op: now.get(op, 0) - calls.get(op, 0) for op in wanted} == wanted
+    assert now["create"] == calls["create"]
+    # Both files are there, and the new one is what the service has now.
+    old, new = before["deliveries"][0], row["deliveries"][0]
+    assert Path(desk.folder, old["uri"].removeprefix("file://")).exists()
+    assert new["sha256"] == studio.video_digest(row["video_id"]) != old["sha256"]
+    # The ledger has what the service charged, for the video and for its edit.
+    charged = studio.video(row["video_id"])["credits_charged"]
+    assert row["charged"] == charged > before["charged"]
+    assert ended.json["credits"]["charged"] == charged
+    assert desk.call("reconcile", name, "--json").json["differences"] == []
+    again = desk.run(sheet)
+    assert again.json["credits"]["charged_this_run"] == 0
+
+
+def test_a_row_or_a_sheet_may_ask_for_a_new_video_instead(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    before = make(desk, name)
+    changed = sheet_of(desk, name, title="Summer")
+    desk.call("plan", changed, "-o", "plan.json")
+
+    moved = desk.run(changed, "--edits", "retake", "--plan", "plan.json")
+    sheet = sheet_of(desk, name, title="Summer", head={"edits": "retake"})
+    (planned,) = desk.call("plan", sheet, "--json").json["rows"]
+    (edited,) = desk.call("plan", sheet, "--edits", "cheapest", "--json").json["rows"]
+    ended = desk.run(sheet)
+
+    assert moved.status == 4
+    assert "a: an edit of its title then, a new video now" in moved.err
+    assert (planned["action"], edited["action"]) == ("remake", "edit")
+    assert ended.status == 0, ended.err
+    assert desk.rows(name)["a"]["video_id"] != before["video_id"]
+    wrong = desk.call("check", sheet_of(desk, name, head={"edits": "never"}))
+    assert (wrong.status, '"never" is neither cheapest nor retake' in wrong.err) == (2, True)
+
+
+def test_max_credits_limit_an_edit_and_are_reserved_for_it(desk: Desk, name: str) -> None:
+    make(desk, name)
+    sheet = sheet_of(desk, name, voice_id="ben", max_credits=12)
+
+    (planned,) = desk.call("plan", sheet, "--json").json["rows"]
+    refused = desk.run(sheet, "--budget", "31")
+    ended = desk.run(sheet, "--budget", "32")
+
+    assert (planned["quoted"], "at most 12 credits, its max_credits" in planned["why"]) == (
+        12,
+        True,
+    )
+    assert (refused.status, ended.status) == (4, 0)
+    assert ended.json["credits"]["charged"] == 30
+
+
+@pytest.mark.parametrize("kind", ["title", "voice", "scene"])
+@pytest.mark.parametrize("fault", ["drop-after", "error-after", "not-json"])
+def test_an_edit_whose_answer_is_lost_is_found_and_not_paid_again(
+    desk: Desk, studio: Sandbox, name: str, kind: str, fault: str
+) -> None:
+    changes, wanted = EDITS[kind]
+    make(desk, name)
+    before = len(studio.bought())
+    studio.plan_fault(on=[*wanted][-1], nth=1, do=fault)
+
+    ended = desk.run(sheet_of(desk, name, **changes))
+
+    assert ended.status == 0, ended.err
+    assert len(studio.bought()) - before == 1
+    assert desk.rows(name)["a"]["take"] == 2
+
+
+def test_an_edit_that_may_have_been_lost_on_the_way_asks_a_person(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    make(desk, name)
+    before = len(studio.bought())
+    studio.plan_fault(on="voice", nth=1, do="drop-before")
+    sheet = sheet_of(desk, name, voice_id="ben")
+
+    first, again = desk.run(sheet), desk.run(sheet)
+    row = desk.rows(name)["a"]
+    told = desk.call("resolve", name, "a", "--resend", "--charged", "0", "--json")
+    last = desk.run(sheet)
+
+    assert (first.status, again.status) == (3, 3)
+    assert (row["state"], "shows no sign of it" in row["reason"]) == ("uncertain", True)
+    assert (told.status, last.status) == (0, 0), last.err
+    assert len(studio.bought()) - before == 1
+    assert (desk.rows(name)["a"]["take"], desk.rows(name)["a"]["charged"]) == (3, 30)
+
+
+def test_nothing_is_paid_where_the_free_change_before_it_fails(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    make(desk, name)
+    before = len(studio.bought())
+    for nth in range(1, 8):
+        studio.plan_fault(on="patch", nth=nth, do="error-before")
+
+    ended = desk.run(sheet_of(desk, name, title="Summer"))
+
+    assert ended.status == 0, ended.err
+    assert len(studio.bought()) - before == 1
+
+
+def test_an_edit_of_a_video_that_is_gone_is_held_and_a_new_video_can_be_made(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    studio.delete(make(desk, name)["video_id"])
+    sheet = sheet_of(desk, name, title="Summer")
+
+    ended = desk.run(sheet)
+    row = desk.rows(name)["a"]
+    again = desk.run(sheet, "--edits", "retake")
+
+    assert (ended.status, ended.json["credits"]["charged_this_run"]) == (3, 0)
+    assert (row["state"], "nothing was edited" in row["reason"]) == ("held", True)
+    assert "--edits retake" in row["reason"]
+    assert again.status == 0, again.err
+
+
+def test_a_run_that_is_killed_during_an_edit_pays_for_it_once(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    make(desk, name)
+    before = len(studio.bought())
+    sheet = sheet_of(desk, name, voice_id="ben")
+    for call in (2, 4, 5, 6):
+        kill_at_call(desk.start("run", sheet, "--yes", "--without-prefect"), studio, call)  # type: ignore[arg-type]
+    ended = desk.run(sheet)
+
+    assert ended.status in (0, 3), ended.err
+    assert len(studio.bought()) - before <= 1
+    assert (ended.status == 0) == (len(studio.bought()) - before == 1)
+
+
+def test_a_row_that_is_changed_back_is_free_and_the_next_edit_starts_from_the_video_as_it_is(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    make(desk, name)
+    desk.run(sheet_of(desk, name, title="Summer"))
+    before = len(studio.bought())
+
+    back = desk.run(sheet_of(desk, name))
+    # The video at the service still says Summer: a new voice alone would not make this one.
+    (planned,) = desk.call("plan", sheet_of(desk, name, voice_id="ben"), "--json").json["rows"]
+    (title,) = desk.call("plan", sheet_of(desk, name, title="Autumn"), "--json").json["rows"]
+
+    assert (back.status, len(studio.bought()) - before) == (0, 0)
+    assert (planned["action"], title["action"]) == ("remake", "edit")
+
+
+def test_a_retake_of_an_edited_row_is_a_new_video(desk: Desk, studio: Sandbox, name: str) -> None:
+    before = make(desk, name)
+    desk.run(sheet_of(desk, name, voice_id="ben"))
+
+    ended = desk.call("retake", name, "a", "--run", "--yes", "--json")
+    row = desk.rows(name)["a"]
+
+    assert ended.status == 0, ended.err
+    assert (row["take"], row["video_id"] != before["video_id"]) == (3, True)
+    assert row["key"] is not None
+
+
+def test_a_lost_ledger_does_not_pay_for_an_edit_again(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    make(desk, name)
+    sheet = sheet_of(desk, name, voice_id="ben")
+    assert desk.run(sheet).status == 0
+    before = len(studio.bought())
+    for file in Path(desk.folder, ".callsheet").glob("ledger*"):
+        file.unlink()
+
+    ended = desk.run(sheet)
+
+    assert ended.status == 0, ended.err
+    assert len(studio.bought()) == before
