@@ -14,7 +14,7 @@ from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet import parse_sheet
 
 HEADERS = ["id", "tool", "script", "title", "fields.offer", "aspect_ratio", "duration_seconds"]
-_LETTERS = st.characters(exclude_categories=("Cc", "Cs", "Co", "Cn"))
+_LETTERS = st.characters(exclude_categories=("Cc", "Cs", "Co", "Cn"), exclude_characters="{}")
 #: Line breaks, delimiters and quotes are what programs differ about.
 TEXTS = st.text(_LETTERS | st.sampled_from("\n,;|\"'“”éäŞ=+-@"), max_size=40).filter(
     # An error of a spreadsheet, like #REF!, is refused in a spreadsheet and is text elsewhere.
