@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from callsheet.tasks.ledger.campaigns import Campaign, Tally
@@ -16,6 +17,8 @@ class CampaignStatus:
     tally: Tally
     #: Who is at work on it. The ledger also has processes that are gone.
     owner: str | None = None
+    #: How many rows wait for other videos, by reason.
+    waiting: Mapping[str, int] = field(default_factory=dict)
 
 
 def status_document(found: CampaignStatus) -> dict[str, Any]:
@@ -27,4 +30,5 @@ def status_document(found: CampaignStatus) -> dict[str, Any]:
         "rows": tally.as_json(),
         "credits": tally.credits_as_json(),
         "owner": found.owner,
+        "waiting": dict(found.waiting),
     }

@@ -18,7 +18,7 @@ from callsheet.deployments.terminal import plain, say_moment, table
 from callsheet.tasks.engine.owner import name_of
 from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import Tally
-from callsheet.tasks.values.amounts import as_text
+from callsheet.tasks.values.amounts import as_text, count
 
 # Lines in columns that fit any terminal: short columns first, then words, and paths uncut.
 #
@@ -190,6 +190,9 @@ def _show_campaigns(found: Sequence[CampaignStatus], console: Console) -> None:
         console.print("(a budget covers every run of its campaign)")
     console.print()
     for one in found:
+        for reason, number in one.waiting.items():
+            words = reason if number == 1 else reason.replace("waits", "wait", 1)
+            console.print(plain(f"{one.campaign.name}: {count(number, 'row')} {words}"))
         if one.owner and one.campaign.lease:
             since = say_moment(one.campaign.lease.since)
             who = name_of(one.owner)

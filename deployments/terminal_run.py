@@ -27,12 +27,12 @@ from callsheet.deployments.terminal import (
     say_moment,
 )
 from callsheet.flows.executor import PLAIN, noted, run_sheet
-from callsheet.tasks.campaign.canary import released
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
 from callsheet.tasks.campaign.report import say_outcome
 from callsheet.tasks.campaign.run import Door, Run, say_hidden
 from callsheet.tasks.campaign.values import Plan, RunOutcome
+from callsheet.tasks.campaign.waits import released
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
@@ -161,7 +161,7 @@ async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
 def _later(plan: Plan) -> str:
     """Say what a second round would cost, which is approved with the first."""
     whole = released(plan)
-    if plan.canary != "auto" or len(whole.spending) == len(plan.spending):
+    if not plan.is_released_by_checks or len(whole.spending) == len(plan.spending):
         return ""
     unpriced = whole.unpriced - plan.unpriced
     unknown = f" and {unpriced} at an unknown price" if unpriced else ""

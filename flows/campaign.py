@@ -51,6 +51,7 @@ async def run_campaign(
     first: int | None = None,
     canary: Canary | None = None,
     edits: Edits | None = None,
+    waves: str | None = None,
     run_budget: Credits | None = None,
     at_limit: AtLimit | None = None,
     max_wait: str | None = None,
@@ -84,6 +85,7 @@ async def run_campaign(
             checks pass (auto).
         edits: edit the video of a changed row where that is enough (cheapest), or always make a
             new one (retake).
+        waves: make parts of the rows first, as `10%,50%`; each after you keep the one before.
         run_budget: the most credits that this run may reserve, even if Prefect restarts it.
         at_limit: at the end of the budget start nothing more (stop), or what still fits (fit).
         max_wait: park the run after this long, as `2h`.

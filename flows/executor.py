@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from callsheet.tasks.campaign.canary import canaries_of, released, releasing, waiting_lines
 from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
@@ -31,6 +30,7 @@ from callsheet.tasks.campaign.steps import (
 )
 from callsheet.tasks.campaign.taken import Taken
 from callsheet.tasks.campaign.values import Plan, RunOutcome
+from callsheet.tasks.campaign.waits import next_round, released
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.values import State, rows_of
@@ -53,10 +53,10 @@ async def run_sheet(
     """Plan a sheet, ask for approval, make and deliver the videos; return how it ended.
 
     `sheet` is the sheet if it has already been read. If another process executes the run, this one
-    follows it to its end. With `canary="auto"` a second round makes the other rows once the first
-    videos have passed their checks, if the door approved them too. Both rounds share the run's
-    budget and `max_wait`. Raise SheetError, SpendRefused, Parked, or the error of the service,
-    ledger or store.
+    follows it to its end. With `canary="auto"` more rounds make the rows that wait, each once the
+    videos before have passed their checks, if the door approved them too. All rounds share the
+    run's budget and `max_wait`. Raise SheetError, SpendRefused, Parked, or the error of the
+    service, ledger or store.
     """
     charged = Decimal(0)
     if options.run_budget is not None and options.run_id is None:
@@ -74,7 +74,7 @@ async def run_sheet(
             options = options.but(max_wait=run.time_left)
             if shown is None or not await _goes_on(run, shown):
                 return replace(outcome, charged_this_run=charged)
-        door = _SecondRound(door, shown)
+        door = _LaterRound(door, shown)
 
 
 async def run_rows(
@@ -184,17 +184,22 @@ async def _report(run: Run, steps: Steps, campaign: str) -> RunOutcome:
 
 
 async def _goes_on(run: Run, plan: Plan) -> bool:
-    """Return whether a second round may start: a canary passed its checks in time."""
-    wanted = canaries_of(line.why for line in waiting_lines(plan))
-    if not wanted or not run.door.approves_later or run.is_stopped or run.time_left == 0:
+    """Return whether another round may start: the first videos passed their checks in time."""
+    if not plan.is_released_by_checks or not plan.spending:
+        return False
+    if not run.door.approves_later or run.is_stopped or run.time_left == 0:
         return False
     assert run.campaign is not None
     found = await run.at.ledger.read(partial(verdicts_of, campaign_id=run.campaign.id))
-    return any(found.get(row) in releasing(plan.canary) for row in wanted)
+    return bool(next_round(plan, found))
 
 
-class _SecondRound(Door):
-    """Approves the rows that waited for a canary, if they are as the first round showed them."""
+#: What stands in the history of rows that a later round approved.
+_PASSED = ", and the first videos passed their checks"
+
+
+class _LaterRound(Door):
+    """Approves rows that waited for first videos, if they are as the first round showed them."""
 
     approves_later = True
 
@@ -220,4 +225,4 @@ class _SecondRound(Door):
         tolerance = run.at.settings.quote_tolerance
         saved = plan_document(released(self._shown))
         check_holds(plan, saved, tolerance=tolerance, look=again_with())
-        return plan.approved(f"{self._shown.by}, and the first videos passed their checks")
+        return plan.approved(self._shown.by.removesuffix(_PASSED) + _PASSED)

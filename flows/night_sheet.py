@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 from callsheet.flows.sheet_run import SheetRun, Sweeping
-from callsheet.tasks.campaign.canary import canaries_of
 from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.campaign.waits import first_videos
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet
 from callsheet.tasks.ledger.values import NEEDS_PERSON, State
 from callsheet.tasks.nights.approval import keep_plan
@@ -245,10 +245,8 @@ class NightSheet:
         waiting = self._run.waiting
         needing = sum(outcome.tally.rows.get(state, 0) for state in NEEDS_PERSON)
         if waiting and needing == len(waiting):
-            first = ", ".join(canaries_of(line.why for line in waiting)[:5])
-            words = (
-                f"{first}: keep the video, and the next nightly run makes the others of its kind "
-            )
+            first = first_videos(line.why for line in waiting)
+            words = f"keep {first}, and the next nightly run makes what waits for it "
             words += f"({count(len(waiting), 'row waits', 'rows wait')})"
             return await self._report("not-approved", status=4, words=words, outcome=outcome)
         if outcome.exit_status == 3:

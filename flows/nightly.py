@@ -28,6 +28,7 @@ from callsheet.flows.flow_runs import AS_TASKS, NightWatch, is_made_up, set_up_p
 from callsheet.flows.interface import Credits, amount_of
 from callsheet.flows.nightly_run import hold_night
 from callsheet.flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.nightly_runs import skip_night
 from callsheet.tasks.nights.calendar import night_of
@@ -89,6 +90,7 @@ async def sweep_inbox(
     per_sheet: Credits | None = None,
     plan_only: bool = False,
     canary: bool = False,
+    waves: str | None = None,
     budget: Credits | None = None,
     max_wait: str | None = None,
     profile: str | None = None,
@@ -102,6 +104,7 @@ async def sweep_inbox(
         per_sheet: approve automatically, up to this many credits a night for one sheet.
         plan_only: approve nothing; ask a person.
         canary: make one video of each kind of row first, the others after you keep it.
+        waves: make parts of the rows first, as `10%,50%`; each after you keep the one before.
         budget: the most credits that a campaign may cost, over all nights.
         max_wait: park the nightly run after this long, as `2h`.
         profile: settings from a TOML profile.
@@ -114,6 +117,7 @@ async def sweep_inbox(
         per_night=amount_of(approve_up_to),
         per_sheet=amount_of(per_sheet),
         canary=canary or None,
+        waves=RunOptions.of({"waves": waves}).waves,
         budget=amount_of(budget),
         max_wait=None if max_wait is None else parse_duration(max_wait),
     )

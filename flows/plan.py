@@ -49,6 +49,7 @@ async def plan_campaign(
     first: int | None = None,
     canary: Canary | None = None,
     edits: Edits | None = None,
+    waves: str | None = None,
     map: list[str] | None = None,
     delimiter: str | None = None,
     worksheet: str | None = None,
@@ -71,6 +72,7 @@ async def plan_campaign(
             checks pass (auto).
         edits: edit the video of a changed row where that is enough (cheapest), or always make a
             new one (retake).
+        waves: make parts of the rows first, as `10%,50%`; each after you keep the one before.
         map: which column a header of the sheet means, each as `Headline=title`.
         delimiter: what separates the cells of a CSV.
         worksheet: which worksheet of an XLSX.

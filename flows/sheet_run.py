@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from callsheet.flows.executor import Steps, run_rows, run_sheet
-from callsheet.tasks.campaign.canary import waiting_lines
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.report import exit_status
 from callsheet.tasks.campaign.run import Door, Run
 from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
+from callsheet.tasks.campaign.waits import waiting_lines
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, states_of
 from callsheet.tasks.ledger.ledger import Ledger
@@ -48,7 +48,7 @@ class SheetRun:
     """Runs a sheet, or the rows in progress of its campaign.
 
     `known` is the ledger's record of the sheet, which gets the campaign's status before the run;
-    `plan` is set once it was refused, `waiting` are the rows that wait for a canary.
+    `plan` is set once it was refused, `waiting` are the rows that wait for first videos.
     """
 
     def __init__(self, at: Sweeping, entry: SheetFile, known: SweptSheet) -> None:
@@ -157,6 +157,7 @@ class SheetRun:
             max_wait=at.time_left,
             if_running="leave",
             canary="yes" if at.inbox.canary and at.inbox.approval != "plan-only" else None,
+            waves=at.inbox.waves if at.inbox.approval != "plan-only" else None,
             sandbox=at.sandbox,
             typed=("--sandbox",) if at.sandbox else (),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 
+from callsheet.deployments.arguments.sheet_commands import take_waves
 from callsheet.deployments.parser import add_verb
 
 # What the commands take that stay up, board, receiver and sandbox, and `doctor`.
@@ -197,6 +198,7 @@ def nightly(parser: ArgumentParser) -> None:
         action="store_true",
         help="make one video of each kind of row first; the others once you keep it",
     )
+    take_waves(parser)
     parser.add_argument(
         "--budget", metavar="N", help="most credits each campaign may cost, over every run"
     )

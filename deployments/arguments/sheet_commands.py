@@ -164,6 +164,7 @@ def _take_terms(parser: ArgumentParser) -> None:
         help="make one video of each kind first; the others wait until you keep it (auto: until "
         "its checks pass)",
     )
+    take_waves(parser)
     parser.add_argument(
         "--edits",
         choices=("cheapest", "retake"),
@@ -174,6 +175,16 @@ def _take_terms(parser: ArgumentParser) -> None:
         "--sandbox", action="store_true", help="use the local sandbox; nothing is charged"
     )
     parser.add_argument("--time-scale", metavar="X", help="with --sandbox: render X times faster")
+
+
+def take_waves(parser: ArgumentParser) -> None:
+    """Take in which parts the rows are made."""
+    parser.add_argument(
+        "--waves",
+        metavar="PARTS",
+        help="make parts of the rows first, like 10%%,50%%; each part waits until you keep the "
+        "videos of the one before (no: all at once)",
+    )
 
 
 # What the commands take that read a campaign in the ledger, prove it, or decide about its rows.

@@ -17,12 +17,12 @@ from callsheet.deployments.terminal_run import RowsAtTerminal
 from callsheet.flows.executor import PLAIN, run_rows
 from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
 from callsheet.tasks.aftercare.explain import run_line
-from callsheet.tasks.campaign.canary import canaries_of
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, quote_rows
 from callsheet.tasks.campaign.run import Run, open_run
 from callsheet.tasks.campaign.values import Plan, RunOutcome
+from callsheet.tasks.campaign.waits import first_videos
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.values.amounts import count, in_credits
 
@@ -77,8 +77,8 @@ async def _ask(args: Namespace, run: Run, campaign: Campaign, console: Console) 
     plan = waiting_plan(campaign, rows, budget_of(args))
     show_plan(plan, console)
     check_budget(plan)
-    first = canaries_of(row.reason for row in rows if row.state == "held")
-    kept = f", and keep {count(len(first), 'video')} ({', '.join(first[:5])})" if first else ""
+    first = first_videos(row.reason for row in rows if row.state == "held")
+    kept = f", and keep {first}" if first else ""
     credits = in_credits(plan.total)
     question = f"Approve {count(len(rows), 'video')} for {credits}{kept}?"
     return plan.approved(await consent(args, question, what=f"{credits} are"))

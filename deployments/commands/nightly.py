@@ -16,6 +16,7 @@ from callsheet.deployments.new_ledger import prepare_ledger
 from callsheet.deployments.process import STOPPED, on_signal, run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.flows.nightly_run import hold_night
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.nights.inboxes import Inbox, find_inboxes, with_terms
 from callsheet.tasks.nights.reports import BY_GRAVITY, NightReport, SheetReport, names_of
@@ -56,6 +57,7 @@ def _typed(args: Namespace, inbox: Inbox) -> Inbox:
         per_sheet=budget_of(args, "per_sheet"),
         budget=budget_of(args),
         canary=args.canary or None,
+        waves=RunOptions.of({"waves": args.waves}).waves,
         max_wait=None if args.max_wait is None else parse_duration(args.max_wait),
     ).check()
 

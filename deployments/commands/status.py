@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
 
@@ -16,6 +16,7 @@ from callsheet.deployments.process import run_command
 from callsheet.tasks.engine.owner import is_at_work
 from callsheet.tasks.ledger.accounts import Account, all_accounts, day_of, find_account
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, tally_of
+from callsheet.tasks.ledger.figures import waiting_of
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import as_number
@@ -67,7 +68,10 @@ async def _read_campaigns(ledger: Ledger, campaigns: Sequence[Campaign]) -> list
 async def _read_campaign(ledger: Ledger, campaign: Campaign) -> CampaignStatus:
     tally = await ledger.read(partial(tally_of, campaign=campaign))
     owner = campaign.lease.owner if campaign.lease else None
-    return CampaignStatus(campaign, tally, owner if is_at_work(owner) else None)
+    waiting: Mapping[str, int] = {}
+    if tally.rows.get("held"):
+        waiting = await ledger.read(partial(waiting_of, campaign_id=campaign.id))
+    return CampaignStatus(campaign, tally, owner if is_at_work(owner) else None, waiting)
 
 
 def _limits(settings: Settings, at: float) -> list[Account]:

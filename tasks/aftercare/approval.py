@@ -15,11 +15,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.retake import Offer, approve_once, approve_wanted
-from callsheet.tasks.campaign.canary import canaries_of
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import approve_shown, as_shown, check_wanted
 from callsheet.tasks.campaign.stored_plans import paid_lines, words_of_approval
 from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.campaign.waits import canaries_of, wave_of
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign, find_campaign
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
@@ -40,7 +40,7 @@ from callsheet.tasks.ledger.plans import (
 from callsheet.tasks.ledger.quotes import PricedRow, Quoted, changed_since, priced_rows
 from callsheet.tasks.ledger.reviews import Review, kept_rows, review
 from callsheet.tasks.ledger.runs import BoardRun, ask_run, end_run, find_run, run_for, unbegun_run
-from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_number, as_text, in_credits, parse_credits
@@ -277,36 +277,56 @@ def is_as_shown(row: CampaignRow, line: Mapping[str, Any]) -> bool:
 async def waiting_rows(ledger: Ledger, campaign: Campaign) -> list[CampaignRow]:
     """Return the rows of a campaign that wait for an approval, in sheet order.
 
-    Rows on hold for a canary are included if its video exists and is not rejected.
+    Rows on hold for first videos are included if these exist and none is rejected: rows that wait
+    for a canary, and those of the next wave.
     """
 
     def read(connection: Connection) -> list[CampaignRow]:
-        said = verdicts_of(connection, campaign.id)
-        there = {row for row, verdict in said.items() if verdict != "reject"}
-        found = (row for row in rows_of(connection, campaign.id) if row.enabled)
-        return [row for row in found if row.state == "quoted" or _canary(row) in there]
+        found = [row for row in rows_of(connection, campaign.id) if row.enabled]
+        released = first_videos_of(connection, campaign, found)
+        return [row for row in found if row.state == "quoted" or row.row in released]
 
     return await ledger.read(read)
 
 
-def _canary(row: CampaignRow) -> str | None:
-    """Return the canary that a row waits for."""
-    if row.state != "held" or (row.take is not None and row.take.stands):
-        return None
-    return next(iter(canaries_of([row.reason])), None)
+def first_videos_of(
+    connection: Connection, campaign: Campaign, rows: Sequence[CampaignRow]
+) -> dict[str, list[str]]:
+    """Return the rows on hold that a person may release, each with the videos that it waits for.
+
+    `rows` are all enabled rows of the campaign. Of several waves only the next one is released, and
+    none while a video is rejected or in progress.
+    """
+    said = verdicts_of(connection, campaign.id)
+    held = [row for row in rows if row.state == "held" and not (row.take and row.take.stands)]
+    good = {row for row, verdict in said.items() if verdict != "reject"}
+    canaries = {row.row: canaries_of([row.reason]) for row in held}
+    found = {row: first for row, first in canaries.items() if first and good.issuperset(first)}
+    videos = [row.row for row in rows if row.row in said and row.state != "retired"]
+    under_way = any(row.state in UNDER_WAY or row.state == "approved" for row in rows)
+    if videos and not under_way and good.issuperset(videos):
+        waves = {row.row: wave for row in held if (wave := wave_of(row.reason))}
+        following = min(waves.values(), default=None)
+        found |= {row: videos for row, wave in waves.items() if wave == following}
+    return found
 
 
 def _release(
     connection: Connection, campaign: Campaign, names: Sequence[str], *, by: str, at: float
 ) -> None:
-    """Take rows that wait for a canary off hold, at their stored price; keep its video."""
-    held = [row for row in rows_named(connection, campaign, names) if _canary(row)]
+    """Take rows that wait for first videos off hold, at their stored price; keep these videos."""
+    held = [row for row in rows_named(connection, campaign, names) if row.state == "held"]
+    if not held:
+        return
+    rows = [row for row in rows_of(connection, campaign.id) if row.enabled]
+    videos = first_videos_of(connection, campaign, rows)
     for row in held:
-        move(connection, row, "planned", at=at)
-        move(connection, replace(row, state="planned"), "quoted", at=at)
-    canaries = list(dict.fromkeys(name for row in held if (name := _canary(row))))
+        if row.row in videos:
+            move(connection, row, "planned", at=at)
+            move(connection, replace(row, state="planned"), "quoted", at=at)
+    first = dict.fromkeys(name for row in held for name in videos.get(row.row, ()))
     said = verdicts_of(connection, campaign.id)
-    for row in rows_named(connection, campaign, canaries):
+    for row in rows_named(connection, campaign, list(first)):
         if row.take is not None and said.get(row.row) not in ("keep", "reject"):
             review(connection, row.take.id, "keep", by=by, at=at)
 

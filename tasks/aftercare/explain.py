@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.canary import canaries_of
 from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.campaign.waits import first_videos
 from callsheet.tasks.engine.policy.decision import Lane, Rules, lane_of
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import Delivered, deliveries_of, videos_of
@@ -336,9 +336,10 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
                 looks,
                 cancel,
             ]
-        case "held" if canaries_of([row.reason]):
+        case "held" if first_videos([row.reason]):
             approve = suggest("approve", campaign.name, *service)
-            return [Command(approve, "keep the first video of its kind and approve it"), cancel]
+            words = f"keep {first_videos([row.reason])} and approve what waits for it"
+            return [Command(approve, words), cancel]
         case "held":
             return [Command(run, "try again once the cause is fixed"), cancel]
         case "stalled":

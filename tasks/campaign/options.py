@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo
 
 from callsheet.tasks.ledger.accounts import AtLimit
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.values.amounts import parse_credits, parse_duration
+from callsheet.tasks.values.amounts import parse_credits, parse_duration, parse_waves
 from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.values.edits import Edits
 
@@ -52,6 +52,17 @@ def _count(value: object, info: ValidationInfo) -> object:
     return number
 
 
+def _waves(value: object) -> object:
+    try:
+        return None if value is None else parse_waves(value)
+    except ValueError as fault:
+        raise BadInput(f'"{_shown(value)}" for waves {fault}; nothing was spent') from None
+
+
+def _shown(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def _several(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
@@ -85,6 +96,9 @@ class RunOptions(BaseModel):
     #: Whether a changed row is edited where that is enough, or always made again.
     #: None: as the sheet says.
     edits: Edits | None = None
+    #: Parts of the rows, as `10%`: one is made first, then a larger one, then all.
+    #: None: as the sheet says; empty: all at once.
+    waves: Annotated[tuple[str, ...] | None, BeforeValidator(_waves)] = None
     #: In seconds.
     max_wait: Annotated[float | None, BeforeValidator(_seconds)] = None
     #: Which column a header of the sheet means, each as `Headline=title`.

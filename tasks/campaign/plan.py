@@ -16,10 +16,10 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.canary import hold_back
 from callsheet.tasks.campaign.options import SAID, RunOptions, Said
 from callsheet.tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
 from callsheet.tasks.campaign.values import Canary, Plan, PlanLine
+from callsheet.tasks.campaign.waits import hold_back
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, paid_elsewhere
 from callsheet.tasks.ledger.deliveries import verdicts_of
@@ -63,7 +63,7 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
     if number is not None and not options.pay_again:
         refused = refused_rows(connection, number)
         plan = _without_refused(plan, refused) if refused else plan
-    if number is not None and plan.canary != "no":
+    if number is not None and (plan.canary != "no" or plan.waves):
         said = verdicts_of(connection, number)
         lines = (line._replace(verdict=said.get(line.row)) for line in plan.lines)
         plan = hold_back(replace(plan, lines=tuple(lines)), choose=False)
@@ -430,6 +430,7 @@ def _plan(
         said=tuple(word for word in SAID if getattr(options, word)),
         sandbox=options.sandbox,
         canary=canary,
+        waves=sheet.waves if options.waves is None else options.waves,
         unsynced=tuple(unsynced),
     )
 

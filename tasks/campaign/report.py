@@ -9,11 +9,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
+from callsheet.tasks.campaign.waits import waiting_lines, wave_of
 from callsheet.tasks.engine.progress import Snapshot, Speeds
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
 from callsheet.tasks.ledger.deliveries import RowVideo, videos_of
@@ -238,17 +240,25 @@ def _videos(plan: Plan) -> str:
         words += f"; {carried} already paid for and continued, 0 credits"
     if on_hold := sum(line.on_hold for line in plan.lines):
         words += f"; {count(on_hold, 'row is', 'rows are')} on hold, 0 credits"
-    if waiting := [line for line in plan.lines if line.action == "wait"]:
-        total = sum((line.priced or Decimal(0) for line in waiting), Decimal(0))
-        their = "its" if len(waiting) == 1 else "their"
-        first = f"the first video of {their} kind"
-        until = f"{first} passes its checks" if plan.canary == "auto" else f"you keep {first}"
-        words += f"; {count(len(waiting), 'row waits', 'rows wait')} until {until}"
-        words += f", then {in_credits(total)}"
-        if unpriced := sum(line.priced is None for line in waiting):
-            words += f" and {unpriced:,} at an unknown price"
+    for number, waiting in groupby(waiting_lines(plan), key=lambda line: wave_of(line.why) or 0):
+        words += f"; {_waiting(plan, number, list(waiting))}"
     if actions["nothing"]:
         words += f"; {actions['nothing']:,} delivered before, 0 credits"
+    return words
+
+
+def _waiting(plan: Plan, wave: int, lines: Sequence[PlanLine]) -> str:
+    """Say what rows wait for, and their price; `wave` is 0 for rows that wait for a canary."""
+    if wave:
+        first, checked = f"the videos of wave {wave}", "pass their checks"
+    else:
+        first = f"the first video of {'its' if len(lines) == 1 else 'their'} kind"
+        checked = "passes its checks"
+    until = f"{first} {checked}" if plan.is_released_by_checks else f"you keep {first}"
+    total = sum((line.priced or Decimal(0) for line in lines), Decimal(0))
+    words = f"{count(len(lines), 'row waits', 'rows wait')} until {until}, then {in_credits(total)}"
+    if unpriced := sum(line.priced is None for line in lines):
+        words += f" and {unpriced:,} at an unknown price"
     return words
 
 

@@ -56,7 +56,7 @@ class Door:
     #: Whether the run makes the other rows when some may have been paid for before: the plan was
     #: approved without those.
     leaves_refused = False
-    #: Whether who approves sees and approves the price of the rows that wait for a canary, too.
+    #: Whether who approves sees and approves the price of the rows that wait for first videos, too.
     approves_later = False
     #: Finds what starts the workers of a run; None for a run without workers. It is asked once the
     #: run has its campaign and something to do: until then another run may need the server.

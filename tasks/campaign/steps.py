@@ -11,7 +11,6 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.canary import hold_back, released, waiting_lines
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.lease import find_earlier, hold_campaign, is_settled
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
@@ -30,6 +29,7 @@ from callsheet.tasks.campaign.report import outcome_of, say_outcome, sums_of, un
 from callsheet.tasks.campaign.report_files import write_manifest, write_report
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.campaign.waits import hold_back, released, waiting_lines
 from callsheet.tasks.campaign.workers import Workers, WorkerStarter
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.free_calls import Price
@@ -238,8 +238,8 @@ def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
     if not (run.options.pay_again or run.door.leaves_refused):
         refuse_refused(plan.refused)
     check_prices(rows, run.before)
-    # A second round makes the waiting rows without another question.
-    whole = released(plan) if run.door.approves_later else plan
+    # Later rounds make the waiting rows without another question.
+    whole = released(plan) if run.door.approves_later and plan.is_released_by_checks else plan
     check_budget(whole, run.options.at_limit, part=again_with("--at-limit", "fit"))
     check_readable(rows, run.at.terms, now=run.at.clock())
 
@@ -264,7 +264,7 @@ def _approve(
 
 
 def _hold(connection: Connection, campaign: Campaign, plan: Plan, *, at: float) -> None:
-    """Put rows that wait for a canary on hold."""
+    """Put rows that wait for a canary or a wave on hold."""
     reasons = {line.row: line.why or "" for line in waiting_lines(plan)}
     for page in pages_of(list(reasons)):
         for row in rows_of(connection, campaign.id, named=page):

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.canary import hold_back
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
 from callsheet.tasks.campaign.options import RunOptions
@@ -27,6 +26,7 @@ from callsheet.tasks.campaign.plan import (
 )
 from callsheet.tasks.campaign.quotes import Tell, ask_balance, ask_prices
 from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.campaign.waits import hold_back
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.audit_log import note_act

@@ -18,8 +18,8 @@ from callsheet.tasks.values.amounts import as_number, count, in_credits
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import EditOf
 
-#: Whether a canary is made first, and what releases the other rows: nothing is held back (no), a
-#: person keeps the video (yes), or its checks pass (auto).
+#: Whether a canary is made first, and what releases the rows that wait: a person keeps the video
+#: (yes), or its checks pass (auto). Without a canary (no), a person releases the next wave.
 Canary = Literal["no", "yes", "auto"]
 
 
@@ -113,6 +113,8 @@ class Plan:
     refused: tuple[EarlierTake, ...] = ()
     #: Whether one row of each kind is made first.
     canary: Canary = "no"
+    #: The parts of the rows that are made first, as `10%`.
+    waves: tuple[str, ...] = ()
     #: Who approved it, in words for the history of its rows.
     by: str = ""
     #: The stored plan that it is, where that was approved before the run; else the approval of its
@@ -136,6 +138,11 @@ class Plan:
     def approved(self, by: str, *, plan_id: str | None = None) -> Plan:
         """Return the plan with who approved it, as a stored plan where it is one already."""
         return replace(self, by=by, id=plan_id)
+
+    @property
+    def is_released_by_checks(self) -> bool:
+        """Whether the checks of first videos release the rows that wait, and not a person."""
+        return self.canary == "auto"
 
     @property
     def synced(self) -> bool:

@@ -39,7 +39,7 @@ ACTIONS: dict[Action, str] = {
     "edit": "the row changed: its video is edited, which costs credits",
     "continue": "already paid for or started: continues, no new charge",
     "nothing": "delivered and unchanged",
-    "wait": "waits until the first video of its kind is kept",
+    "wait": "waits until the first videos are kept",
     "person": "waits for a person; no run spends on it",
     "off": "switched off in the sheet",
     "retire": "left the sheet: kept in the ledger, nothing is deleted",

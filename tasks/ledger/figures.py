@@ -256,6 +256,18 @@ def count_wanted(
     return sum(map(wanted, connection.scalars(select(rows.c.row).where(mine))))
 
 
+def waiting_of(connection: Connection, campaign_id: int) -> dict[str, int]:
+    """Return how many rows on hold wait for other videos, by reason."""
+    query = (
+        select(rows.c.reason, func.count())
+        .where(rows.c.campaign_id == campaign_id, rows.c.state == "held")
+        .where(rows.c.reason.like("waits for %"))
+        .group_by(rows.c.reason)
+        .order_by(rows.c.reason)
+    )
+    return dict(connection.execute(query).tuples().all())
+
+
 def pages_of(several: Iterable[T], size: int = PAGE) -> Iterator[Sequence[T]]:
     """Yield so many at a time."""
     rest = iter(several)

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from callsheet.tasks.nights.calendar import check_schedule, read_zone
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError, did_you_mean
 from callsheet.tasks.runtime.redact import unsigned
-from callsheet.tasks.values.amounts import parse_credits, parse_duration
+from callsheet.tasks.values.amounts import parse_credits, parse_duration, parse_waves
 from callsheet.tasks.values.locations import is_object, object_at
 
 # Inboxes of sheets: their location, schedule and approval limits.
@@ -43,8 +43,10 @@ class Inbox:
     per_night: Decimal | None = None
     per_sheet: Decimal | None = None
     budget: Decimal | None = None
-    #: Make one video of a new campaign and ask before the others.
+    #: Make one video of each kind of row and ask before the others.
     canary: bool = False
+    #: Parts of the rows that are made first, as `10%`; None: as the sheet says.
+    waves: tuple[str, ...] | None = None
     max_wait: float | None = None
     #: Notification addresses (apprise URLs); each may be `env:NAME` or `file:PATH`.
     notify: tuple[str, ...] = ()
@@ -276,6 +278,7 @@ _READERS: Mapping[str, Any] = {
     "per_sheet": _amount,
     "budget": _amount,
     "canary": _switch,
+    "waves": parse_waves,
     "quiet": _switch,
     "notify": _addresses,
     "notify_of": _addresses_of,

@@ -43,6 +43,7 @@ from callsheet.tasks.sheet.text import (
     ROW,
 )
 from callsheet.tasks.sheet.trees import read_object, read_script, read_speech
+from callsheet.tasks.values.amounts import parse_waves
 from callsheet.tasks.values.briefs import CREATE, CaptionFormat, Json
 from callsheet.tasks.values.requests import REQUESTS, AspectRatio
 
@@ -178,6 +179,14 @@ ROW_ID: Form = _name(ROW, EXPONENT, LONG_NUMBER)
 ROW_ID["anyOf"].append({"type": "boolean"})
 CANARY: Form = {"enum": ["yes", "no", "auto", True, False]}
 EDITS: Form = {"enum": ["cheapest", "retake"]}
+_PERCENT = r"(?!0+(?:\.0+)?%)(?:[0-9]{1,2}(?:\.[0-9]{1,6})?|100)%"
+WAVES: Form = {
+    "anyOf": [
+        {"enum": ["no", False]},
+        _text(rf"{_PERCENT}(?:\s*,\s*{_PERCENT})*"),
+        {"type": "array", "items": _text(_PERCENT)},
+    ]
+}
 CAMPAIGN: Form = _name(_CAMPAIGN)
 OBJECT: Form = {"anyOf": [{"type": "object"}, _text(r"\{[\s\S]*\}")]}
 SCRIPT: Form = {"anyOf": [{"type": "string", "maxLength": MAX_CELL_CHARACTERS}, {"type": "object"}]}
@@ -401,6 +410,11 @@ class Document(BaseModel):
         None,
         description="What a changed row gets: an edit of its video where that is enough "
         "(cheapest), or always a new video (retake).",
+    )
+    waves: Annotated[tuple[str, ...] | None, Reads(parse_waves, WAVES)] = Field(
+        None,
+        description="Parts of the rows, like [10%, 50%]: each part waits until you keep the videos "
+        "of the one before.",
     )
     defaults: dict[str, Json] | None = Field(
         None, description="Columns for every row that does not say them itself."

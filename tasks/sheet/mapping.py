@@ -63,6 +63,7 @@ class Mapped:
             budget=self._one(top, "budget"),
             canary=self._one(top, "canary"),
             edits=self._one(top, "edits"),
+            waves=self._one(top, "waves"),
             matrix=None if is_blank(top.get("matrix")) else top["matrix"],
             matrix_line=top.lines.get("matrix"),
             complete=not self.refused,

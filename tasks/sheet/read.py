@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path, PurePath
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from callsheet.tasks.runtime.errors import Problem, SheetError
 from callsheet.tasks.runtime.process import no_search
@@ -19,8 +19,10 @@ from callsheet.tasks.sheet.formats import SUFFIXES, read_table
 from callsheet.tasks.sheet.synonyms import Names, proposed
 from callsheet.tasks.sheet.table import Cell, Findings, Sheet, SheetOptions, Table
 from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify, template_problem
-from callsheet.tasks.values.amounts import say_bytes
+from callsheet.tasks.values.amounts import parse_waves, say_bytes
 from callsheet.tasks.values.briefs import Json, origin_of
+
+T = TypeVar("T")
 
 # The two ways in: from an address, and from bytes.
 
@@ -111,8 +113,9 @@ def sheet_of(
         findings.refuse("has no rows")
     campaign = _campaign(table, options, findings)
     budget = _budget(table, options, findings)
-    canary = _word(table.canary, "canary", cells_of.canary, findings)
-    edits = _word(table.edits, "edits", cells_of.edits, findings)
+    canary = _member(table.canary, cells_of.canary, findings)
+    waves = _member(table.waves, parse_waves, findings)
+    edits = _member(table.edits, cells_of.edits, findings)
     if fault := template_problem(options.name_template, rows=len(briefs)):
         findings.refuse(fault, cell="the name template", value=options.name_template)
     findings.raise_if_any()
@@ -125,6 +128,7 @@ def sheet_of(
         budget=budget,
         canary=canary,
         edits=edits,
+        waves=waves or (),
         briefs=briefs,
         columns=table.columns,
         advice=findings.advice,
@@ -176,16 +180,15 @@ def _budget(table: Table, options: SheetOptions, findings: Findings) -> Decimal 
     return budget
 
 
-def _word(
-    cell: Cell | None, name: str, read: Callable[[Json], str], findings: Findings
-) -> str | None:
-    """Return what a part of the sheet says in one of a few words."""
+def _member(cell: Cell | None, read: Callable[[Json], T], findings: Findings) -> T | None:
+    """Return what a member of a YAML or JSON sheet says, None where there is none or a problem."""
     if cell is None:
         return None
     try:
         return read(cell.value)
     except ValueError as fault:
-        findings.refuse(str(fault), line=cell.line, cell=name, value=str(cell.value))
+        value = ", ".join(map(str, cell.value if isinstance(cell.value, list) else [cell.value]))
+        findings.refuse(str(fault), line=cell.line, cell=cell.column, value=value)
         return None
 
 

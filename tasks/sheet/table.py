@@ -97,6 +97,7 @@ class Table:
     budget: Cell | None = None
     canary: Cell | None = None
     edits: Cell | None = None
+    waves: Cell | None = None
     #: What a YAML or JSON sheet says under `matrix`, and in which line.
     matrix: Json = None
     matrix_line: int | None = None
@@ -223,6 +224,8 @@ class Sheet:
     canary: str | None = None
     #: Whether changed rows are edited (cheapest) or made again (retake), where it says so.
     edits: str | None = None
+    #: The parts of the rows that are made first, as `10%`.
+    waves: tuple[str, ...] = ()
     #: Where it comes from; None for standard input.
     origin: SheetOrigin | None = None
     #: Whether its campaign was named after the file, for want of anything better.

@@ -148,6 +148,34 @@ def say_duration(seconds: float) -> str:
     return " ".join(said) or "0s"
 
 
+# Parts of a campaign in percent, as `10%,50%`.
+
+
+def parse_waves(value: object) -> tuple[str, ...]:
+    """Read `10%,50%`, or a list of such parts; return each as `10%`. `no` means no waves.
+
+    Raises ValueError unless the parts are between 0% and 100% and rise. 100% is left out.
+    """
+    parts = value if isinstance(value, list | tuple) else str(value).split(",")
+    texts = [str(part).strip() for part in parts]
+    if len(texts) == 1 and texts[0].casefold() in ("no", "false"):
+        return ()
+    waves = [percent(text) for text in texts if _PERCENT.fullmatch(text)]
+    if len(waves) < len(texts) or not all(0 < part <= 100 for part in waves):
+        raise ValueError("is not a list of parts between 0% and 100%; write it like 10%,50%")
+    if sorted(set(waves)) != waves:
+        raise ValueError("does not rise: each wave includes the one before; write it like 10%,50%")
+    return tuple(f"{part.normalize():f}%" for part in waves if part < 100)
+
+
+def percent(text: str) -> Decimal:
+    """Return the number of `12.5%`."""
+    return Decimal(text.removesuffix("%"))
+
+
+_PERCENT = re.compile(r"\d{1,3}(?:\.\d{1,6})?%", re.ASCII)
+
+
 # How many of what, for people: `1 row`, `2 rows`, `20 MiB`.
 
 

@@ -61,10 +61,11 @@ async def keys(board: OpenBoard, campaign: str) -> list[str]:
     return [take.key for _, take in takes if take.key]
 
 
+@pytest.mark.parametrize("asked", [{"canary": "yes"}, {"waves": ["30%"]}])
 async def test_the_others_are_planned_once_the_first_video_is_kept(
-    board: OpenBoard, service: Sandbox, name: str
+    board: OpenBoard, service: Sandbox, name: str, asked: dict[str, Any]
 ) -> None:
-    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3), canary="yes")
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3), **asked)
     assert (plan["counts"], plan["total"]) == ({"make": 1, "wait": 2}, 15)
     assert (await ended(board.viewer, await approved(board.approver, plan)))["exit"] == 3
     assert await states(board, name) == {"r001": "delivered", "r002": "held", "r003": "held"}

@@ -780,14 +780,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a kind has one canary until somebody keeps its video",
-        "tasks/campaign/canary.py",
-        "    if started:\n",
-        "    if started and choose:\n",
+        "tasks/campaign/waits.py",
+        "        if started:\n",
+        "        if started and choose:\n",
         ("tests/unit/campaign/test_canary.py",),
     ),
     Mutation(
         "a canary that nobody has kept lets no row go",
-        "tasks/campaign/canary.py",
+        "tasks/campaign/waits.py",
         'if canary == "auto" else ("keep",)',
         'if canary == "auto" else ("keep", "passed")',
         ("tests/unit/campaign/test_canary.py",),
@@ -802,8 +802,8 @@ MUTATIONS = (
     Mutation(
         "who was not shown a second round approves none",
         "flows/executor.py",
-        "if not wanted or not run.door.approves_later or",
-        "if not wanted or",
+        "if not run.door.approves_later or",
+        "if",
         ("tests/pipeline/test_canary.py",),
     ),
     Mutation(
@@ -816,8 +816,8 @@ MUTATIONS = (
     Mutation(
         "the budget covers the second round before the first is paid",
         "tasks/campaign/steps.py",
-        "whole = released(plan) if run.door.approves_later else plan",
-        "whole = plan",
+        "whole = released(plan) if",
+        "whole = plan if",
         ("tests/pipeline/test_canary.py",),
     ),
     Mutation(
@@ -864,10 +864,24 @@ MUTATIONS = (
     ),
     Mutation(
         "an approved row never waits for a canary",
-        "tasks/campaign/canary.py",
-        'line.action in ("make", "remake") and line.state != "approved"]',
-        'line.action in ("make", "remake")]',
+        "tasks/campaign/waits.py",
+        'line.action in ("make", "remake") and line.state != "approved"',
+        'line.action in ("make", "remake")',
         ("tests/unit/campaign/test_canary.py",),
+    ),
+    Mutation(
+        "no row starts beyond a wave whose videos are not kept",
+        "tasks/campaign/waits.py",
+        "next((end for end in ends if good < end), None)",
+        "next((end for end in ends if len(started) < end), None)",
+        ("tests/unit/campaign/test_waves.py",),
+    ),
+    Mutation(
+        "a wave with a rejected video is not approved without its sheet",
+        "tasks/aftercare/approval.py",
+        " and good.issuperset(videos):",
+        ":",
+        ("tests/pipeline/test_waves.py",),
     ),
     Mutation(
         "the rows of a rejected canary are not approved",

@@ -35,7 +35,8 @@ class PlanAsked(BaseModel):
     `new_campaign` and `same_campaign` say what a person says of a sheet that looks like another
     campaign's; `hidden_rows` what becomes of rows that a workbook hides. `first` leaves out all but
     the first rows; with `canary` one row of each kind is made, and the others wait until its video
-    is kept. With `edits` of `retake` a changed row gets a new video instead of an edit.
+    is kept. With `waves` parts of the rows are made first, as `["10%", "50%"]`. With `edits` of
+    `retake` a changed row gets a new video instead of an edit.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -48,6 +49,7 @@ class PlanAsked(BaseModel):
     first: int | None = Field(default=None, ge=1, le=10**6)
     canary: Literal["no", "yes"] | None = None
     edits: Literal["cheapest", "retake"] | None = None
+    waves: list[str] | None = Field(default=None, max_length=20)
     new_campaign: bool = False
     same_campaign: bool = False
 

@@ -275,13 +275,14 @@ class _Filled:
     select: str = ""
     hidden_rows: Any = None
     first: str = ""
+    waves: str = ""
     canary: Literal["yes"] | None = None
     edits: Literal["retake"] | None = None
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> _Filled:
         found = cls()
-        for name in ("name", "text", "url", "campaign", "budget", "select", "first"):
+        for name in ("name", "text", "url", "campaign", "budget", "select", "first", "waves"):
             setattr(found, name, fields.get(name, "").strip())
         if fields.get("hidden_rows") in ("skip", "read"):
             found.hidden_rows = fields.get("hidden_rows")
@@ -295,7 +296,8 @@ class _Filled:
         if self.budget and budget is None:
             raise BadInput(f'"{self.budget[:40]}" is no amount of credits', remedy="write 120")
         asked = {"campaign": self.campaign or None, "select": self.select or None}
-        asked |= {"first": self.first or None, "canary": self.canary, "edits": self.edits}
+        asked |= {"first": self.first or None, "waves": self.waves or None, "canary": self.canary}
+        asked["edits"] = self.edits
         return RunOptions.of(asked, budget=budget, hidden_rows=self.hidden_rows)
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callsheet.tasks.campaign.canary import canaries_of, hold_back, released, waiting_lines
 from callsheet.tasks.campaign.values import Canary, Plan, PlanLine
+from callsheet.tasks.campaign.waits import canaries_of, hold_back, released, waiting_lines
 
 
 def line(row: str, price: int | None = 10, *, kind: str = "k", **own: Any) -> PlanLine:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from callsheet.tasks.campaign.canary import waiting_lines
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import plan_sheet
+from callsheet.tasks.campaign.waits import waiting_lines
 from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet.read import parse_sheet
 
