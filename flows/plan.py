@@ -50,6 +50,7 @@ async def plan_campaign(
     canary: Canary | None = None,
     edits: Edits | None = None,
     waves: str | None = None,
+    retry_failed: int | None = None,
     map: list[str] | None = None,
     delimiter: str | None = None,
     worksheet: str | None = None,
@@ -73,6 +74,8 @@ async def plan_campaign(
         edits: edit the video of a changed row where that is enough (cheapest), or always make a
             new one (retake).
         waves: make parts of the rows first, as `10%,50%`; each after you keep the one before.
+        retry_failed: new attempts of each row whose render fails, within its max_credits and the
+            budget.
         map: which column a header of the sheet means, each as `Headline=title`.
         delimiter: what separates the cells of a CSV.
         worksheet: which worksheet of an XLSX.

@@ -122,6 +122,7 @@ class SheetRun:
             sheet=self._entry.name,
             again=self.by_hand(sheet.campaign),
             tolerance=at.settings.quote_tolerance,
+            retries=sheet.retry_failed or 0,
         )
         door = _SheetDoor(at, self, beforehand, approved)
         try:

@@ -172,6 +172,12 @@ def _take_terms(parser: ArgumentParser) -> None:
         "always a new video",
     )
     parser.add_argument(
+        "--retry-failed",
+        metavar="N",
+        help="make up to N new attempts of each row whose render fails, within its max_credits "
+        "and the budget",
+    )
+    parser.add_argument(
         "--sandbox", action="store_true", help="use the local sandbox; nothing is charged"
     )
     parser.add_argument("--time-scale", metavar="X", help="with --sandbox: render X times faster")

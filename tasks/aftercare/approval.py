@@ -295,7 +295,7 @@ def first_videos_of(
     """Return the rows on hold that a person may release, each with the videos that it waits for.
 
     `rows` are all enabled rows of the campaign. Of several waves only the next one is released, and
-    none while a video is rejected or in progress.
+    none while a row waits for a canary or a video is rejected or in progress.
     """
     said = verdicts_of(connection, campaign.id)
     held = [row for row in rows if row.state == "held" and not (row.take and row.take.stands)]
@@ -304,7 +304,8 @@ def first_videos_of(
     found = {row: first for row, first in canaries.items() if first and good.issuperset(first)}
     videos = [row.row for row in rows if row.row in said and row.state != "retired"]
     under_way = any(row.state in UNDER_WAY or row.state == "approved" for row in rows)
-    if videos and not under_way and good.issuperset(videos):
+    resting = not under_way and not any(canaries.values())
+    if videos and resting and good.issuperset(videos):
         waves = {row.row: wave for row in held if (wave := wave_of(row.reason))}
         following = min(waves.values(), default=None)
         found |= {row: videos for row, wave in waves.items() if wave == following}

@@ -5,15 +5,21 @@ Whoever adds an option adds a field here; a door passes on what it was given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo
 
 from callsheet.tasks.ledger.accounts import AtLimit
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.values.amounts import parse_credits, parse_duration, parse_waves
+from callsheet.tasks.values.amounts import (
+    parse_credits,
+    parse_duration,
+    parse_retries,
+    parse_waves,
+)
 from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.values.edits import Edits
 
@@ -52,15 +58,13 @@ def _count(value: object, info: ValidationInfo) -> object:
     return number
 
 
-def _waves(value: object) -> object:
+def _read(parse: Callable[[object], object], value: object, info: ValidationInfo) -> object:
     try:
-        return None if value is None else parse_waves(value)
+        return None if value is None else parse(value)
     except ValueError as fault:
-        raise BadInput(f'"{_shown(value)}" for waves {fault}; nothing was spent') from None
-
-
-def _shown(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        said = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        named = (info.field_name or "").replace("_", " ")
+        raise BadInput(f'"{said}" for {named} {fault}; nothing was spent') from None
 
 
 def _several(value: object) -> object:
@@ -98,7 +102,10 @@ class RunOptions(BaseModel):
     edits: Edits | None = None
     #: Parts of the rows, as `10%`: one is made first, then a larger one, then all.
     #: None: as the sheet says; empty: all at once.
-    waves: Annotated[tuple[str, ...] | None, BeforeValidator(_waves)] = None
+    waves: Annotated[tuple[str, ...] | None, BeforeValidator(partial(_read, parse_waves))] = None
+    #: New takes of each row whose render fails, within the budget and its max_credits.
+    #: None: as the sheet says.
+    retry_failed: Annotated[int | None, BeforeValidator(partial(_read, parse_retries))] = None
     #: In seconds.
     max_wait: Annotated[float | None, BeforeValidator(_seconds)] = None
     #: Which column a header of the sheet means, each as `Headline=title`.

@@ -147,6 +147,7 @@ def _head_document(plan: Plan) -> dict[str, object]:
         "sheet": {"address": plan.sheet, "sha256": plan.sheet_digest},
         "credits": {
             "total": as_number(plan.total),
+            "most": as_number(plan.most),
             "unpriced": plan.unpriced,
             "committed": as_number(plan.committed),
             "budget": as_number(plan.budget),
@@ -160,6 +161,7 @@ def _head_document(plan: Plan) -> dict[str, object]:
         "retiring": list(plan.retiring),
         "said": list(plan.said),
         "sandbox": plan.sandbox,
+        "retry_failed": plan.retry_failed,
     }
 
 
@@ -201,7 +203,7 @@ def store_approved(
         kind=kind,
         campaign=plan.campaign,
         document=document,
-        total=plan.total,
+        total=plan.most,
         by=plan.by,
         at=at,
     )
@@ -273,6 +275,9 @@ def moved_since(
     after = {line.row: line for line in now.spending}
     for row, line in after.items():
         moved += _moved(line, before.get(row), tolerance)
+    retries = document.get("retry_failed", 0)
+    if now.retry_failed > retries:
+        moved.append(f"{now.retry_failed} new attempts of a failed row now, {retries} then")
     left, shown = set(now.retiring), set(document.get("retiring", ()))
     gone = left - shown if now.needs_word or not costlier else set()
     if not costlier:
@@ -431,6 +436,7 @@ def _plan(
         sandbox=options.sandbox,
         canary=canary,
         waves=sheet.waves if options.waves is None else options.waves,
+        retry_failed=(sheet if options.retry_failed is None else options).retry_failed or 0,
         unsynced=tuple(unsynced),
     )
 

@@ -167,7 +167,7 @@ def shortage(plan: Plan, at_limit: AtLimit | None = None) -> SpendRefused | None
 
 def is_within(plan: Plan, at_most: Decimal | None) -> bool:
     """Whether all of a plan may be paid for: at most so many credits, and no price is unknown."""
-    return at_most is not None and not plan.unpriced and plan.total <= at_most
+    return at_most is not None and not plan.unpriced and plan.most <= at_most
 
 
 def _without(plan: Plan) -> str:
@@ -207,7 +207,7 @@ def approve_shown(
     # A budget counts from the approval on: one that was refused leaves nothing behind.
     if plan.budget is not None:
         set_budget(connection, campaign, budget=plan.budget, at=at)
-    return approve(connection, found, by=plan.by, at=at)
+    return approve(connection, found, by=plan.by, at=at, retries=plan.retry_failed)
 
 
 def check_wanted(connection: Connection, campaign: Campaign) -> None:

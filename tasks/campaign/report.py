@@ -217,7 +217,7 @@ def warnings_of(plan: Plan) -> list[str]:
 
 def sums_of(plan: Plan) -> list[str]:
     """Return what a plan comes to, a sentence each: videos, lengths, account and budget."""
-    words = [_videos(plan), _lengths(plan), _account(plan), _budget(plan)]
+    words = [_videos(plan), _retries(plan), _lengths(plan), _account(plan), _budget(plan)]
     return [one for one in words if one]
 
 
@@ -259,6 +259,17 @@ def _waiting(plan: Plan, wave: int, lines: Sequence[PlanLine]) -> str:
     words = f"{count(len(lines), 'row waits', 'rows wait')} until {until}, then {in_credits(total)}"
     if unpriced := sum(line.priced is None for line in lines):
         words += f" and {unpriced:,} at an unknown price"
+    return words
+
+
+def _retries(plan: Plan) -> str:
+    """Say how many new takes of failed rows are approved with the plan, and their price at most."""
+    if not plan.retry_failed or not plan.spending:
+        return ""
+    words = f"up to {count(plan.retry_failed, 'new attempt')} of each row whose render fails, "
+    words += "within its max_credits and the budget"
+    if plan.budget is None:
+        return f"{words}: at most {in_credits(plan.most - plan.total)} more"
     return words
 
 

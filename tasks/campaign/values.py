@@ -115,6 +115,8 @@ class Plan:
     canary: Canary = "no"
     #: The parts of the rows that are made first, as `10%`.
     waves: tuple[str, ...] = ()
+    #: How many more takes it has approved of each row, for renders that fail at the service.
+    retry_failed: int = 0
     #: Who approved it, in words for the history of its rows.
     by: str = ""
     #: The stored plan that it is, where that was approved before the run; else the approval of its
@@ -167,6 +169,11 @@ class Plan:
         things = [count(made, "video")] if made or not edits else []
         things += [count(edits, "edit")] if edits else []
         return f"{' and '.join(things)} for {'at most ' if edits else ''}{in_credits(self.total)}"
+
+    @property
+    def most(self) -> Decimal:
+        """The total if every row used up the new takes that it is allowed."""
+        return self.total * (1 + self.retry_failed)
 
     @property
     def unpriced(self) -> int:

@@ -69,10 +69,11 @@ def _behind_canaries(plan: Plan, *, choose: bool) -> tuple[dict[str, str], set[s
 def _behind_waves(
     plan: Plan, held: Mapping[str, str], canaries: Collection[str], *, choose: bool
 ) -> dict[str, str]:
-    """Return the rows that wait for a wave with their reasons; `held` rows wait already.
+    """Return the rows that wait for a wave with their reasons; `held` rows wait for a canary.
 
     A wave ends at a number of videos. No row beyond it starts until so many videos are good, so
-    neither sorting the sheet nor adding rows releases anything.
+    neither sorting the sheet nor adding rows releases anything. Canaries go first, and rows that
+    wait for one leave their places to others.
     """
     wanted = [line for line in plan.lines if line.action not in ("off", "retire")]
     ends = ends_of_waves(plan.waves, len(wanted))
@@ -81,8 +82,8 @@ def _behind_waves(
     end = next((end for end in ends if good < end), None)
     if end is None:
         return {}
-    new = [line for line in wanted if _is_new(line) and line.row not in held]
-    new.sort(key=lambda line: line.row not in canaries)
+    new = [line for line in wanted if _is_new(line)]
+    new.sort(key=lambda line: (line.row not in canaries, line.row in held))
     waits: dict[str, str] = {}
     for place, line in enumerate(new, start=len(started)):
         # Rows that waited before have a price: they are not quoted again while they wait.

@@ -31,6 +31,7 @@ from callsheet.tasks.engine.pages import PAGE, Batch, Shard
 from callsheet.tasks.engine.policy.decide import decide
 from callsheet.tasks.engine.policy.decision import (
     Lane,
+    Memory,
     Observation,
     Resumed,
     Rules,
@@ -324,16 +325,21 @@ class Engine:
         self._defers = self._defers or decision.defers
         if decision.pauses is not None:
             self._stop.pause(decision.pauses)
-        if decision.lane is None:
+        lane = lane_of(row, now, self._rules) if decision.retakes else decision.lane
+        if lane is None:
             self._settle(carried)
             return
+        if decision.retakes:
+            # Another take of a failed row: nothing is known of it yet.
+            self._poll_plan.leave(row)
+            carried.memory = Memory()
         carried.row = lean(carried.row)
         if self._cancellations.is_touched(carried.row):
             await self._touch(carried)
-        elif decision.lane == "poll" and self._poll_plan.is_named(carried.row):
+        elif lane == "poll" and self._poll_plan.is_named(carried.row):
             self._polls.now(carried)
         else:
-            self._scheduler.put(decision.lane, self._spaced(decision.after), carried)
+            self._scheduler.put(lane, self._spaced(decision.after), carried)
 
     def _spaced(self, after: float) -> float:
         """Add up to a tenth, never less than told, so that rows do not wake together."""

@@ -28,6 +28,7 @@ from callsheet.tasks.ledger.campaigns import Tally
 from callsheet.tasks.ledger.deliveries import Delivered, deliver
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.moves import move, remark
+from callsheet.tasks.ledger.retries import retake_failed
 from callsheet.tasks.ledger.service_state import close_call
 from callsheet.tasks.ledger.takes import accept, refuse, settle
 from callsheet.tasks.ledger.values import STATES, CampaignRow, State, Take
@@ -207,7 +208,8 @@ class Progress:
 # or a plain move) and the row as that change leaves it. Money never moves anywhere else.
 
 
-Change = Callable[[Connection], bool]
+#: Whether it was made; the row, where that is not what the decision says.
+Change = Callable[[Connection], "bool | CampaignRow"]
 NOTHING = Decimal(0)
 
 
@@ -224,7 +226,16 @@ async def record(
     else:
         change, take = _moved(row, to, observation, decision, now)
         after = replace(row, state=to, since=now, reason=reason, take=take)
-    return after if await ledger.write(change) else None
+    if decision.retakes:
+        change = partial(_retaken, settlement=change, row=after)
+    made = await ledger.write(change)
+    return made if isinstance(made, CampaignRow) else after if made else None
+
+
+def _retaken(connection: Connection, *, settlement: Change, row: CampaignRow) -> bool | CampaignRow:
+    """Settle a failed take, and approve another one where that may be."""
+    made = settlement(connection)
+    return made and (retake_failed(connection, row, at=row.since) or made)
 
 
 def _moved(
@@ -262,7 +273,9 @@ def _moved(
     return change, take
 
 
-def _given_up(connection: Connection, *, take_id: int, at: float, change: Change) -> bool:
+def _given_up(
+    connection: Connection, *, take_id: int, at: float, change: Change
+) -> bool | CampaignRow:
     close_call(connection, take_id=take_id, outcome="unknown", at=at)
     return change(connection)
 

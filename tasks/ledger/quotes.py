@@ -39,7 +39,13 @@ _APPROVE = (
         rows.c.state == "quoted",
         rows.c.quoted.is_not_distinct_from(bindparam("price", type_=BigInteger)),
     )
-    .values(state="approved", since=bindparam("moment"), reason=None, approved=rows.c.quoted)
+    .values(
+        state="approved",
+        since=bindparam("moment"),
+        reason=None,
+        approved=rows.c.quoted,
+        retries=bindparam("retries"),
+    )
     .returning(rows.c.id, rows.c.digest)
 )
 _NOW = select(
@@ -149,9 +155,12 @@ class Approvable(Protocol):
     def quoted(self) -> Decimal | None: ...
 
 
-def approve(connection: Connection, found: Iterable[Approvable], *, by: str, at: float) -> int:
+def approve(
+    connection: Connection, found: Iterable[Approvable], *, by: str, at: float, retries: int = 0
+) -> int:
     """Approve quoted rows with the brief and the price they were shown with; return how many.
 
+    `retries` more takes of each are approved with it, for renders that fail at the service.
     All of them in one transaction, a few statements for each page of rows at the same price. A row
     that is already approved as shown stays as it is. Raises MovedOn, which takes back everything
     in the transaction, when any other row is not as it was shown.
@@ -163,6 +172,7 @@ def approve(connection: Connection, found: Iterable[Approvable], *, by: str, at:
     for (campaign_id, price), shown in alike.items():
         for page in pages_of(shown):
             values = {"the_rows": page, "price": to_micro(price), "moment": at}
+            values["retries"] = retries
             moved = dict(connection.execute(_APPROVE, values).tuples().all())
             those = [number for number in page if moved.get(number) == shown[number]]
             note_approvals(connection, campaign_id, those, by=by, at=at)

@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 #: The newest migration. An older ledger is upgraded; a newer one is worked with where it says that
 #: this can be done (`database`), else refused.
-REVISION = "0023"
+REVISION = "0024"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
 FIRST = "0021"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
@@ -126,6 +126,8 @@ rows = Table(
     Column("quoted_at", Float),
     # The price that somebody agreed to: a newer quote above it is agreed to anew.
     Column("approved", BigInteger),
+    # How many more takes were approved with it, for renders that fail at the service.
+    Column("retries", Integer),
     Column("take_id", Id),
     # The batch of a worker that has it, or had it last: a number that grows, so that of two who
     # think

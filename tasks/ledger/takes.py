@@ -313,8 +313,9 @@ _RENEW = (
         nth=bindparam("attempt"),
         operation=bindparam("made_by"),
         quoted=bindparam("price"),
-        quoted_at=bindparam("moment"),
+        quoted_at=bindparam("asked_at"),
         approved=bindparam("price"),
+        retries=bindparam("more"),
     )
 )
 
@@ -390,21 +391,25 @@ def approve_retakes(
         if not _unmoved(connection, one.row) or (not even_kept and _is_kept(connection, one.row)):
             late.append(one.row)
             continue
-        attempt = _attempt(connection, one.row)
+        attempt = next_attempt(connection, one.row)
         _leave(connection, one.row, because, at)
-        price = to_micro(one.amount)
-        renewed = {
-            "the_row": one.row.id,
-            "attempt": attempt,
-            "made_by": made_by(one.row.operation),
-            "price": price,
-            "moment": at,
-        }
-        connection.execute(_RENEW, renewed)
-        planned, quoted = replace(one.row, state="planned"), replace(one.row, state="quoted")
-        move(connection, planned, "quoted", at=at, words=f"{in_credits(one.amount)}")
-        move(connection, quoted, "approved", at=at, words=by)
+        row = replace(one.row, quoted=one.amount, quoted_at=at, retries=None)
+        renew(connection, row, attempt=attempt, by=by, at=at)
     return late
+
+
+def renew(connection: Connection, row: CampaignRow, *, attempt: int, by: str, at: float) -> None:
+    """Move a row that is planned again to `approved`, at its price, for the next attempt at it."""
+    values: dict[str, Any] = {
+        "price": to_micro(row.quoted),
+        "asked_at": row.quoted_at,
+        "more": row.retries,
+    }
+    values |= {"the_row": row.id, "attempt": attempt, "made_by": made_by(row.operation)}
+    connection.execute(_RENEW, values)
+    planned, quoted = replace(row, state="planned"), replace(row, state="quoted")
+    move(connection, planned, "quoted", at=at, words=f"{in_credits(row.quoted)}")
+    move(connection, quoted, "approved", at=at, words=by)
 
 
 def _unmoved(connection: Connection, row: CampaignRow) -> bool:
@@ -421,7 +426,7 @@ def _is_kept(connection: Connection, row: CampaignRow) -> bool:
     return row.take is not None and is_kept(connection, row.take.id)
 
 
-def _attempt(connection: Connection, row: CampaignRow) -> int:
+def next_attempt(connection: Connection, row: CampaignRow) -> int:
     """Return the number in the next key: the first that was not used up for this very brief.
 
     A create that was refused for lack of credits has used nothing up: its key goes out again. One

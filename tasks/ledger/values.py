@@ -111,6 +111,8 @@ class CampaignRow:
     take: Take | None
     #: The price that was agreed to, while the row is approved.
     approved: Decimal | None = None
+    #: How many more takes were approved with it, for renders that fail at the service.
+    retries: int | None = None
 
     def asked(self) -> dict[str, Json]:
         """Return what the row asks of the service, as the body without key and start."""

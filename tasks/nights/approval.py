@@ -61,6 +61,8 @@ class NightApproval:
     #: The command with which a person runs the sheet and approves it.
     again: str
     tolerance: Decimal
+    #: New takes of each row that may fail; they count, too.
+    retries: int = 0
 
     async def approve(self, plan: Plan) -> str:
         """Return who approves a plan; raise SpendRefused if the limits do not cover it."""
@@ -102,7 +104,7 @@ class NightApproval:
                 since=self.since,
                 place=self.place,
                 sheet=self.sheet,
-                credits=total * (1 + self.tolerance),
+                credits=total * (1 + self.tolerance) * (1 + self.retries),
                 per_night=self.inbox.per_night,
                 per_sheet=self.inbox.per_sheet,
             )
@@ -148,9 +150,11 @@ async def keep_plan(
         budget=options.budget,
         hidden_rows=settings.hidden_rows,
         sandbox=options.sandbox,
+        canary=options.canary,
+        waves=options.waves,
     )
     document = run_document(PricedPlan(sheet, plan, Match()))
-    new = _NewPlan(kept, terms.kept(), document, plan.total, plan.campaign)
+    new = _NewPlan(kept, terms.kept(), document, plan.most, plan.campaign)
     return await ledger.write(partial(_keep, new=new, by=by, at=at))
 
 

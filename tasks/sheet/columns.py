@@ -43,7 +43,7 @@ from callsheet.tasks.sheet.text import (
     ROW,
 )
 from callsheet.tasks.sheet.trees import read_object, read_script, read_speech
-from callsheet.tasks.values.amounts import parse_waves
+from callsheet.tasks.values.amounts import MOST_RETRIES, parse_retries, parse_waves
 from callsheet.tasks.values.briefs import CREATE, CaptionFormat, Json
 from callsheet.tasks.values.requests import REQUESTS, AspectRatio
 
@@ -187,6 +187,7 @@ WAVES: Form = {
         {"type": "array", "items": _text(_PERCENT)},
     ]
 }
+RETRIES: Form = {"enum": [*range(MOST_RETRIES + 1), "no", False]}
 CAMPAIGN: Form = _name(_CAMPAIGN)
 OBJECT: Form = {"anyOf": [{"type": "object"}, _text(r"\{[\s\S]*\}")]}
 SCRIPT: Form = {"anyOf": [{"type": "string", "maxLength": MAX_CELL_CHARACTERS}, {"type": "object"}]}
@@ -415,6 +416,11 @@ class Document(BaseModel):
         None,
         description="Parts of the rows, like [10%, 50%]: each part waits until you keep the videos "
         "of the one before.",
+    )
+    retry_failed: Annotated[int | None, Reads(parse_retries, RETRIES)] = Field(
+        None,
+        description="How many new attempts a row gets whose render fails, within its max_credits "
+        "and the budget.",
     )
     defaults: dict[str, Json] | None = Field(
         None, description="Columns for every row that does not say them itself."

@@ -38,7 +38,8 @@ _MARKS = (
 _CELL = re.compile(r"[^,;|\t\r\n]*[^\x00-\x7f][^,;|\t\r\n]*")
 _ZIP = b"PK\x03\x04"
 _YAML_START = re.compile(
-    r"(?:\s*(?:#.*)?\n)*(?:---|(?:campaign|budget|canary|waves|edits|defaults|matrix|rows)\s*:|- )"
+    r"(?:\s*(?:#.*)?\n)*"
+    r"(?:---|(?:campaign|budget|canary|waves|retry_failed|edits|defaults|matrix|rows)\s*:|- )"
 )
 
 

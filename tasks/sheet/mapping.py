@@ -64,6 +64,7 @@ class Mapped:
             canary=self._one(top, "canary"),
             edits=self._one(top, "edits"),
             waves=self._one(top, "waves"),
+            retry_failed=self._one(top, "retry_failed"),
             matrix=None if is_blank(top.get("matrix")) else top["matrix"],
             matrix_line=top.lines.get("matrix"),
             complete=not self.refused,

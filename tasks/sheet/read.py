@@ -19,7 +19,7 @@ from callsheet.tasks.sheet.formats import SUFFIXES, read_table
 from callsheet.tasks.sheet.synonyms import Names, proposed
 from callsheet.tasks.sheet.table import Cell, Findings, Sheet, SheetOptions, Table
 from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify, template_problem
-from callsheet.tasks.values.amounts import parse_waves, say_bytes
+from callsheet.tasks.values.amounts import parse_retries, parse_waves, say_bytes
 from callsheet.tasks.values.briefs import Json, origin_of
 
 T = TypeVar("T")
@@ -116,6 +116,7 @@ def sheet_of(
     canary = _member(table.canary, cells_of.canary, findings)
     waves = _member(table.waves, parse_waves, findings)
     edits = _member(table.edits, cells_of.edits, findings)
+    retry_failed = _member(table.retry_failed, parse_retries, findings)
     if fault := template_problem(options.name_template, rows=len(briefs)):
         findings.refuse(fault, cell="the name template", value=options.name_template)
     findings.raise_if_any()
@@ -129,6 +130,7 @@ def sheet_of(
         canary=canary,
         edits=edits,
         waves=waves or (),
+        retry_failed=retry_failed,
         briefs=briefs,
         columns=table.columns,
         advice=findings.advice,

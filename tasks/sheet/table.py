@@ -98,6 +98,7 @@ class Table:
     canary: Cell | None = None
     edits: Cell | None = None
     waves: Cell | None = None
+    retry_failed: Cell | None = None
     #: What a YAML or JSON sheet says under `matrix`, and in which line.
     matrix: Json = None
     matrix_line: int | None = None
@@ -226,6 +227,8 @@ class Sheet:
     edits: str | None = None
     #: The parts of the rows that are made first, as `10%`.
     waves: tuple[str, ...] = ()
+    #: How many new takes of each row are made whose render fails, where it says so.
+    retry_failed: int | None = None
     #: Where it comes from; None for standard input.
     origin: SheetOrigin | None = None
     #: Whether its campaign was named after the file, for want of anything better.

@@ -176,6 +176,19 @@ def percent(text: str) -> Decimal:
 _PERCENT = re.compile(r"\d{1,3}(?:\.\d{1,6})?%", re.ASCII)
 
 
+#: New takes of one failed row at most.
+MOST_RETRIES = 10
+
+
+def parse_retries(value: object) -> int:
+    """Read how many new takes a failed row may have; raise ValueError unless from 0 to 10."""
+    text = str(value).strip().casefold()
+    known = {str(number): number for number in range(MOST_RETRIES + 1)} | {"no": 0, "false": 0}
+    if text not in known:
+        raise ValueError(f"is not a number of new attempts from 0 to {MOST_RETRIES}")
+    return known[text]
+
+
 # How many of what, for people: `1 row`, `2 rows`, `20 MiB`.
 
 

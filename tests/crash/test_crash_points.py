@@ -12,14 +12,16 @@ import pytest
 
 from tests.named_tests import missing
 from tests.stores import moto_s3
+from tests.torture.campaign import Scenario
 from tests.torture.crashes import carry, plans_of
 from tests.torture.points import ELSEWHERE, unvisited, visited
-from tests.torture.scenario import FOLDER, LIMITS, MOTO, SECOND
+from tests.torture.scenario import FIRST, FOLDER, LIMITS, MOTO, RETRIED, SECOND
 from tests.torture.stand import Stand
 from tests.torture.trial import Kill, Trial, attempt
 
 pytestmark = pytest.mark.xdist_group("crash points")
 
+CREATED = "service: after the answer (create)"
 #: One visit in so many is tried.
 EVERY, SECONDS = 64, 1
 #: What is recorded on the way of a video and of a clip; each is a commit of its own.
@@ -79,6 +81,30 @@ def test_a_kill_while_a_second_process_stores_a_video_costs_nothing_but_time(her
     assert {"store: the video is on the disk", "store: the names are on the disk"} <= stored
     assert [trial.kills for trial in trials] == [1] * len(trials)
     assert not found.findings + [finding for trial in trials for finding in trial.findings]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "points"),
+    [
+        (
+            RETRIED,
+            ["ledger: after the commit (progress._retaken)", CREATED],
+        ),
+        (FIRST, ["ledger: after the commit (approval.approve_waiting)"]),
+    ],
+    ids=["retried", "first"],
+)
+def test_rows_that_are_approved_beforehand_or_later_are_paid_for_once(
+    here: Stand, scenario: Scenario, points: list[str]
+) -> None:
+    there = replace(here, scenario=scenario)
+    found = attempt(there)
+    assert not found.findings, found.findings
+    seen = [visit.point for runs in found.traces for run in runs for visit in run]
+    for point in points:
+        # The last of them: that of the take that was approved beforehand, or later.
+        trial = attempt(there, kill=Kill(scenario.steps - 1, point, max(1, seen.count(point))))
+        assert (trial.kills, trial.findings) == (1, []), point
 
 
 def test_a_clip_killed_before_it_was_sent_asks_a_person_and_is_paid_once(here: Stand) -> None:

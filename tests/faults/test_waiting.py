@@ -64,6 +64,21 @@ def test_a_render_that_never_ends_is_never_paid_again(production: Production) ->
     assert production.count("charge") == 0
 
 
+def test_a_failed_render_is_made_again_as_often_as_was_approved(production: Production) -> None:
+    production.asks_for(3)
+    production.service.plan_fault(on="render", nth="1-3", do="fail")
+
+    ended = production.run("--retry-failed", "1", "--budget", "45")
+    again = production.run("--retry-failed", "1")
+
+    assert ended.status == again.status == 0
+    assert "up to 1 new attempt of each row whose render fails" in ended.err
+    assert production.states() == {"delivered": 3}
+    assert production.count("reserve") == 6
+    assert production.count("charge") == production.count("release") == 3
+    assert again.json["credits"]["charged_this_run"] == 0
+
+
 def test_a_render_that_fails_is_told_and_costs_nothing(production: Production) -> None:
     production.asks_for(2)
     production.service.plan_fault(on="render", nth=1, do="fail")

@@ -25,6 +25,7 @@ FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
 NIGHTS = ("tests/unit/ledger/test_nights.py",)
 NOTICES = ("tests/unit/ledger/test_notices.py",)
+RETRIES = ("tests/unit/ledger/test_retries.py",)
 WAITING = ("tests/unit/nights/test_waiting_plan.py",)
 TELLING = ("tests/unit/notices/test_telling.py",)
 BEFOREHAND = ("tests/unit/nights/test_night_approval.py",)
@@ -868,6 +869,48 @@ MUTATIONS = (
         'line.action in ("make", "remake") and line.state != "approved"',
         'line.action in ("make", "remake")',
         ("tests/unit/campaign/test_canary.py",),
+    ),
+    Mutation(
+        "a failed row gets no more takes than were approved",
+        "tasks/ledger/retries.py",
+        "left = row.retries - 1",
+        "left = row.retries",
+        RETRIES,
+    ),
+    Mutation(
+        "all takes of a failed row stay within its max_credits",
+        "tasks/ledger/retries.py",
+        "if limit is not None and now.spent + price > limit:",
+        "if limit is not None and price > limit:",
+        RETRIES,
+    ),
+    Mutation(
+        "a failed row that somebody cancels is not made again",
+        "tasks/ledger/retries.py",
+        "if now.cancelled or now.known_elsewhere:",
+        "if now.known_elsewhere:",
+        RETRIES,
+    ),
+    Mutation(
+        "rows that are approved come before new takes of failed ones",
+        "tasks/ledger/retries.py",
+        "elif now.left is not None and price > now.left:",
+        "elif False:",
+        RETRIES,
+    ),
+    Mutation(
+        "a failed row is not made again when its key may be forgotten",
+        "tasks/engine/policy/renders.py",
+        "    return is_young(take, now, rules)\n",
+        "    return True\n",
+        RETRIES,
+    ),
+    Mutation(
+        "a plan that allows more takes of failed rows is approved anew",
+        "tasks/campaign/plan.py",
+        "    if now.retry_failed > retries:\n",
+        "    if False:\n",
+        ("tests/unit/campaign/test_plan.py",),
     ),
     Mutation(
         "no row starts beyond a wave whose videos are not kept",

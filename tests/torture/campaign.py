@@ -54,6 +54,8 @@ class Scenario:
     #: How the sandbox renders; `instant` videos are all as short as can be.
     render: Literal["instant", "real"] = "instant"
     only: tuple[str, ...] = ("",)
+    #: Options of the runs of its sheets.
+    options: str = ""
     #: A command after the last run, as one more step; a run of the last sheet takes it up again.
     command: str | None = None
     #: That command takes itself up again, and a run of the last sheet is one more step. The two

@@ -199,7 +199,7 @@ def _history(seen: Evidence) -> Iterator[str]:
     """The events of a row are one unbroken way along the diagram, and end where the row is."""
     moves: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for event in seen.books.events:
-        if event["new"]:
+        if event["kind"] == "state":
             moves[event["row_id"]].append((event["old"], event["new"]))
     for line in seen.books.rows:
         at: str | None = None

@@ -39,6 +39,8 @@ def every_point(options: Options) -> Iterator[Result]:
         ("limits", 10),
         ("waiting", 3),
         ("retake", 5),
+        ("retried", 3),
+        ("first", 3),
         ("long", 0),
         ("rclone", 3),
         ("moto", 3),

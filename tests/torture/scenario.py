@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.torture.campaign import Row, Scenario
-from tests.torture.rows import CLIP, DEAR, EDITED, REFUSED, SCRIPT, TOOL, VTT, WRONG
+from tests.torture.rows import CLIP, DEAR, EDITED, LATE, REFUSED, SCRIPT, TOOL, VTT, WRONG
 from tests.torture.typed import BY_HAND
 from tests.torture.verbs import VERBS
 
@@ -40,6 +42,22 @@ RETAKE = Scenario(
     command="retake {name} script vtt --run --yes --json",
     only=("ledger", "service"),
 )
+#: A render fails, and another take of it was approved beforehand.
+RETRIED = Scenario(
+    name="retried",
+    sheets=((SCRIPT, VTT),),
+    options="--retry-failed 1",
+    faults=({"on": "render", "nth": 1, "do": "fail"},),
+    only=("ledger", "service"),
+)
+#: The first row of each kind, then those behind it; the last one waits for its wave.
+FIRST = Scenario(
+    name="first",
+    sheets=((SCRIPT, TOOL, replace(VTT, or_else="held"), replace(LATE, state="held")),),
+    options="--canary --waves 75%",
+    command="approve {name} --yes --run --json",
+    only=("ledger", "service"),
+)
 #: A video of which a killed download leaves enough to be worth going on with.
 LONG = Scenario(
     name="long",
@@ -71,6 +89,8 @@ _ALL = (
     LIMITS,
     WAITING,
     RETAKE,
+    RETRIED,
+    FIRST,
     LONG,
     RCLONE,
     MOTO,

@@ -129,6 +129,7 @@ class Attempt:
         name = self.place.name
         file = self.place.desk.sheet(f"{name}.csv", self.scenario.sheet(sheet, name))
         words = ["run", file, "--yes", "--json", "--budget", str(self.scenario.budget)]
+        words += self.scenario.options.split()
         return words if self.scenario.prefect else [*words, "--without-prefect"]
 
     def _call(self, words: list[str], step: int, kill: Kill | None) -> Finished:

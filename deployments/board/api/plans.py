@@ -35,7 +35,8 @@ class PlanAsked(BaseModel):
     `new_campaign` and `same_campaign` say what a person says of a sheet that looks like another
     campaign's; `hidden_rows` what becomes of rows that a workbook hides. `first` leaves out all but
     the first rows; with `canary` one row of each kind is made, and the others wait until its video
-    is kept. With `waves` parts of the rows are made first, as `["10%", "50%"]`. With `edits` of
+    is kept. With `waves` parts of the rows are made first, as `["10%", "50%"]`;
+    `retry_failed` allows so many new attempts of each row whose render fails. With `edits` of
     `retake` a changed row gets a new video instead of an edit.
     """
 
@@ -50,6 +51,7 @@ class PlanAsked(BaseModel):
     canary: Literal["no", "yes"] | None = None
     edits: Literal["cheapest", "retake"] | None = None
     waves: list[str] | None = Field(default=None, max_length=20)
+    retry_failed: int | None = Field(default=None, ge=0, le=10)
     new_campaign: bool = False
     same_campaign: bool = False
 

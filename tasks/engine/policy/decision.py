@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Literal
 
 from callsheet.tasks.ledger.deliveries import Delivered, VideoFindings
-from callsheet.tasks.ledger.values import CampaignRow, State
+from callsheet.tasks.ledger.values import CampaignRow, State, Take
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.edits import is_keyed
 
@@ -113,7 +113,8 @@ class Decision:
     """What to do: move the row (`to`), then visit `lane` after `after` seconds.
 
     Without a lane the row is settled for this run. `defers` stops all further creates of the run
-    for that reason; `pauses` is a moment before which no request may be made.
+    for that reason; `pauses` is a moment before which no request may be made. With `retakes`
+    another take of a failed row may be made.
     """
 
     memory: Memory = field(default=Memory())
@@ -123,6 +124,7 @@ class Decision:
     after: float = 0.0
     defers: str | None = None
     pauses: float | None = None
+    retakes: bool = False
 
 
 def unwanted(row: CampaignRow) -> bool:
@@ -140,15 +142,19 @@ def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
             return "search"
         case "submitting" if row.take is not None:
             # Inside the horizon the same key yields the same video; past it, look first.
-            last = rules.horizon - min(LAST_CREATE, SHORT * rules.horizon)
-            young = -SKEW <= now - row.take.intended_at < last
-            return "submit" if young else "search"
+            return "submit" if is_young(row.take, now, rules) else "search"
         case "rendering":
             return "cancel" if unwanted(row) else "poll"
         case "ready":
             return "deliver"
         case _:
             return None
+
+
+def is_young(take: Take, now: float, rules: Rules) -> bool:
+    """Whether the service is known to remember the key of a take, also at the end of a create."""
+    last = rules.horizon - min(LAST_CREATE, SHORT * rules.horizon)
+    return -SKEW <= now - take.intended_at < last
 
 
 def backoff(failures: int) -> float:

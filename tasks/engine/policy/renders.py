@@ -14,6 +14,7 @@ from callsheet.tasks.engine.policy.decision import (
     Memory,
     Polled,
     Rules,
+    is_young,
     unwanted,
 )
 from callsheet.tasks.ledger.values import CampaignRow, State
@@ -82,7 +83,8 @@ def polled(
         )
     verdict = _verdict(row, memory, observation, now, rules)
     if verdict is not None:
-        return Decision(memory, to=verdict[0], reason=verdict[1])
+        retakes = verdict[0] == "failed" and may_be_retaken(row, now, rules)
+        return Decision(memory, to=verdict[0], reason=verdict[1], retakes=retakes)
     accepted = row.take.accepted_at if row.take else None
     if memory.longest is not None and accepted is not None:
         overlong = now - accepted >= LOST * memory.longest - POLL_MIN
@@ -121,6 +123,18 @@ def _verdict(
     since = memory.odd_since
     odd = memory.odd_polls >= ODD_POLLS and since is not None and now - since >= ODD_SPAN
     return ("stalled", f'the service says "{observation.status}" and has no video') if odd else None
+
+
+def may_be_retaken(row: CampaignRow, now: float, rules: Rules) -> bool:
+    """Whether another take of a row whose render failed may be made without asking again.
+
+    As many as a person approved, of a video with a price and a key. Past the horizon no: another
+    ledger may have made one, and the service may not remember its key any more.
+    """
+    take = row.take
+    if not row.retries or row.quoted is None or take is None or not take.keyed or unwanted(row):
+        return False
+    return is_young(take, now, rules)
 
 
 def overdue(row: CampaignRow, now: float, rules: Rules) -> bool:

@@ -256,6 +256,16 @@ def test_a_plan_for_the_board_is_compared_both_ways():
     assert moved_since(shown, now, costlier=True) == []
 
 
+def test_more_new_takes_of_failed_rows_are_approved_anew():
+    once = replace(a_plan(line("a")), retry_failed=1)
+    shown = plan_document(once)
+    assert moved_since(shown, replace(once, retry_failed=2), costlier=True) == [
+        "2 new attempts of a failed row now, 1 then"
+    ]
+    assert moved_since(shown, a_plan(line("a")), costlier=True) == []
+    assert (once.total, once.most) == (12, 24)
+
+
 def test_all_that_moved_is_named_at_once(file: Path):
     save_plan(replace(a_plan(line("a"), line("b")), campaign="autumn"), file)
     with pytest.raises(SpendRefused) as caught:

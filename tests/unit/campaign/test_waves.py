@@ -119,6 +119,13 @@ def test_canaries_are_made_before_the_first_wave() -> None:
     lines = [*rows(9), line("z", 1, kind="other")]
     found = hold_back(plan(*lines, canary="yes"), choose=True)
     assert [one.row for one in found.spending] == ["r0", "z"]
+    three = hold_back(plan(*lines, waves=("30%",), canary="yes"), choose=True)
+    assert waves_of(three) == {"r1": None} | dict.fromkeys((f"r{n}" for n in range(2, 9)), 1)
+    others = [made("b", "keep", kind="other"), *rows(9, kind="other")[2:8]]
+    found = hold_back(
+        plan(made("a", "reject"), *rows(2), *others, waves=("30%",), canary="yes"), choose=True
+    )
+    assert [one.row for one in found.spending] == ["r2"]
     kept = [made("r0", "keep"), *rows(9)[1:], made("z", "keep", kind="other")]
     after = hold_back(plan(*kept, canary="yes"), choose=True)
     assert [one.row for one in after.spending] == ["r1", "r2", "r3"]

@@ -1,0 +1,145 @@
+"""New takes of rows whose renders fail: as many as were approved, and never past a limit."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, insert, update
+
+from callsheet.tasks.engine.policy.decide import decide
+from callsheet.tasks.engine.policy.decision import Memory, Polled, Rules
+from callsheet.tasks.engine.progress import record
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.quotes import approve
+from callsheet.tasks.ledger.schema import campaigns, earlier_takes, takes
+from callsheet.tasks.ledger.takes import accept
+from callsheet.tasks.ledger.values import CampaignRow, takes_of
+from tests.campaigns import NOW, Stage, brief, key_of, sums
+
+FAILED = Polled("failed", downloadable=False)
+
+
+async def rendering(stage: Stage, *, retries: int, price: int = 12) -> CampaignRow:
+    quoted = await stage.quote(amount=price)
+    await stage.write(approve, [quoted], by="Alice", at=NOW, retries=retries)
+    await stage.open(await stage.row())
+    return await accepted(stage)
+
+
+async def accepted(stage: Stage) -> CampaignRow:
+    sent = await stage.row()
+    assert sent.take is not None
+    await stage.write(accept, sent, sent.take, video_id=f"vid_{sent.nth}", at=NOW)
+    return await stage.row()
+
+
+async def polled(
+    stage: Stage, row: CampaignRow, seen: Polled = FAILED, now: float = NOW + 60
+) -> CampaignRow:
+    """Observe a row twice: one word alone is not the end."""
+    memory = decide(row, Memory(), seen, now, Rules()).memory
+    decision = decide(row, memory, seen, now, Rules())
+    assert await record(stage.ledger, row, seen, decision, now=now) is not None
+    return await stage.row()
+
+
+async def test_a_failed_row_gets_as_many_takes_as_were_approved(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(), budget=100)
+    row = await rendering(stage, retries=2)
+    keys = [key_of(row)]
+    for left in (1, 0):
+        row = await polled(stage, row)
+        assert (row.state, row.nth, row.retries, row.approved) == ("approved", 3 - left, left, 12)
+        keys.append(key_of(row))
+        await stage.open(row)
+        row = await accepted(stage)
+    row = await polled(stage, row)
+    assert (row.state, row.retries) == ("failed", 0)
+    assert len({*keys}) == 3
+    found = await ledger.read(partial(takes_of, campaign_id=stage.campaign.id))
+    assert [take.key for _, take in found] == keys
+    totals = await ledger.read(partial(sums, campaign_id=stage.campaign.id))
+    assert totals[:2] == totals[2:]
+    words = [event.words or "" for event in await stage.events()]
+    assert sum("another take, since the render failed" in one for one in words) == 2
+    assert any("approved beforehand with the plan (--retry-failed), 1 more" in w for w in words)
+
+
+def _no_room(connection: Connection, stage: Stage) -> None:
+    connection.execute(update(campaigns).values(budget=23_000_000))
+
+
+def _cancelled(connection: Connection, stage: Stage) -> None:
+    connection.execute(update(takes).values(cancel_requested_at=NOW))
+
+
+def _cancelled_whole(connection: Connection, stage: Stage) -> None:
+    connection.execute(update(campaigns).values(cancel_requested_at=NOW))
+
+
+def _paid_elsewhere(connection: Connection, stage: Stage) -> None:
+    own = {"campaign_id": stage.campaign.id, "row": "a", "digest": "d", "nth": 2, "noted_at": NOW}
+    connection.execute(insert(earlier_takes).values(own))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (_no_room, "the campaign's budget has no room"),
+        (_cancelled, None),
+        (_cancelled_whole, None),
+        (_paid_elsewhere, None),
+    ],
+)
+async def test_none_is_made_where_something_forbids_it(
+    ledger: Ledger, change: Any, why: str | None
+) -> None:
+    stage = await Stage.set(ledger, brief(), budget=100)
+    row = await rendering(stage, retries=1)
+    await stage.write(change, stage)
+    row = await polled(stage, row)
+    assert row.state == "failed"
+    assert why is None or why in (row.reason or "")
+
+
+@pytest.mark.parametrize(("limit", "state"), [(23, "failed"), (24, "approved")])
+async def test_all_takes_of_a_row_stay_within_its_max_credits(
+    ledger: Ledger, limit: int, state: str
+) -> None:
+    stage = await Stage.set(ledger, brief(max_credits=Decimal(limit)), budget=100)
+    row = await polled(stage, await rendering(stage, retries=1))
+    assert row.state == state
+    if state == "failed":
+        assert "24 credits together, and max_credits is 23" in (row.reason or "")
+
+
+async def test_rows_that_are_approved_come_before_new_takes_of_failed_ones(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(), brief("b", "Pot"), budget=24)
+    row = await rendering(stage, retries=1)
+    await stage.approve("b")
+    assert (await polled(stage, row)).state == "failed"
+
+
+NOT_FAILED: dict[str, Any] = {
+    "cancelled at the service": {"seen": Polled("cancelled", downloadable=False)},
+    "stalled": {"seen": Polled("odd", downloadable=False), "now": NOW + 99_999},
+    "past the horizon": {"now": NOW + 86_400},
+}
+
+
+@pytest.mark.parametrize("case", NOT_FAILED)
+async def test_only_a_render_that_is_known_to_have_failed_is_made_again(
+    ledger: Ledger, case: str
+) -> None:
+    stage = await Stage.set(ledger, brief(), budget=100)
+    row = await polled(stage, await rendering(stage, retries=1), **NOT_FAILED[case])
+    assert row.state in ("cancelled", "stalled", "failed")
+    assert (row.nth, row.retries) == (1, 1)
+
+
+async def test_without_an_approval_no_take_is_made(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(), budget=100)
+    assert (await polled(stage, await rendering(stage, retries=0))).state == "failed"
