@@ -345,8 +345,8 @@ MUTATIONS = (
     Mutation(
         "past the horizon nothing is sent again",
         "tasks/engine/policy/decision.py",
-        "young = -SKEW <= now - row.take.intended_at < last",
-        "young = True",
+        "return -SKEW <= now - take.intended_at < last",
+        "return True",
         DECIDE,
     ),
     Mutation(
@@ -605,8 +605,8 @@ MUTATIONS = (
     Mutation(
         "what a price may rise by counts for the night",
         "tasks/nights/approval.py",
-        "credits=total * (1 + self.tolerance),",
-        "credits=total,",
+        "credits=total * (1 + self.tolerance) *",
+        "credits=total *",
         BEFOREHAND,
     ),
     Mutation(
@@ -1338,8 +1338,8 @@ MUTATIONS = (
     Mutation(
         "a request of the future is not young",
         "tasks/engine/policy/decision.py",
-        "young = -SKEW <= now - row",
-        "young = now - row",
+        "return -SKEW <= now - take",
+        "return now - take",
         ("tests/unit/engine/test_decide.py",),
     ),
     Mutation(
