@@ -27,6 +27,7 @@ COMMANDS = {
     "check": ("list every problem in a sheet; makes no network calls", "sheet"),
     "plan": ("show what would happen to each row and its price; spends nothing", "sheet"),
     "run": ("plan, ask for approval once, make the videos, report", "sheet"),
+    "adopt": ("take over videos that were made elsewhere, at no charge", "sheet"),
     "tools": ("list the service's tools, their fields, and a sample row", "sheet"),
     "schema": ("print the JSON Schema of YAML and JSON sheets, for your editor", "sheet"),
     "status": ("show campaigns, or one campaign: rows by state, credits", "sheet"),

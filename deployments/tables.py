@@ -117,7 +117,7 @@ def _chosen(value: str | None, line: PlanLine) -> str:
 
 
 def _credits(line: PlanLine) -> str:
-    return as_text(line.priced) if line.spends else "-"
+    return as_text(line.priced) if line.spends or line.action == "adopt" else "-"
 
 
 _COLUMNS: dict[str, Callable[[PlanLine], str]] = {

@@ -142,6 +142,11 @@ async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
     again = sum((one.credits for one in plan.elsewhere), Decimal(0))
     named = " and ".join(one.campaign for one in plan.elsewhere)
     more = f", though {named} has paid {as_text(again)} for videos of it" if plan.elsewhere else ""
+    if plan.adopting:
+        videos = f"take over {count(len(plan.adopting), 'video')} for 0 credits"
+        more += f", and {videos}"
+        if not plan.spending and not plan.needs_word:
+            return await consent(args, f"{videos.capitalize()}?", what=f"to {videos} is")
     if not plan.needs_word:
         verb = "is" if plan.total == 1 else "are"
         return await consent(args, f"Spend {credits}{more}?", what=f"{credits} {verb}")

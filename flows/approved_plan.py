@@ -288,7 +288,9 @@ class _Carrier(Door):
         found = await self._ledger.read(partial(find_campaign, name=self._plan.campaign))
         if found is None:
             return []
-        paid = frozenset(self._paid_for())
+        assert self._plan.document is not None
+        adopted = (one["row"] for one in self._plan.document["rows"] if one["action"] == "adopt")
+        paid = frozenset((*self._paid_for(), *adopted))
         rows = await self._ledger.read(partial(rows_of, campaign_id=found.id))
         states = UNDER_WAY | {"approved"}
         return [row.row for row in rows if row.row in paid and row.state in states]

@@ -53,6 +53,7 @@ async def run_campaign(
     edits: Edits | None = None,
     waves: str | None = None,
     retry_failed: int | None = None,
+    adopt: bool = False,
     run_budget: Credits | None = None,
     at_limit: AtLimit | None = None,
     max_wait: str | None = None,
@@ -89,6 +90,7 @@ async def run_campaign(
         waves: make parts of the rows first, as `10%,50%`; each after you keep the one before.
         retry_failed: new attempts of each row whose render fails, within its max_credits and the
             budget.
+        adopt: take over videos that exist at the service, and make none.
         run_budget: the most credits that this run may reserve, even if Prefect restarts it.
         at_limit: at the end of the budget start nothing more (stop), or what still fits (fit).
         max_wait: park the run after this long, as `2h`.

@@ -71,7 +71,7 @@ class Consent(ShownDoor):
 
         Raise NotApproved. If the budget is too small, the approver may enter another one.
         """
-        if plan.spending or plan.needs_word:
+        if plan.spending or plan.adopting or plan.needs_word:
             await publish_plan(plan, _WAYS.get(self._approve))
         short = shortage(plan, run.options.at_limit)
         if not plan.unapproved:
@@ -171,7 +171,15 @@ def digest_of(plan: Plan) -> str:
     asked = [
         plan.campaign,
         as_text(plan.budget),
-        [(line.row, line.action, line.digest, as_text(line.priced)) for line in plan.spending],
+        [
+            (
+                line.row,
+                line.action,
+                line.digest,
+                line.found[0] if line.found else as_text(line.priced),
+            )
+            for line in (*plan.spending, *plan.adopting)
+        ],
         list(plan.retiring) if plan.needs_word else [],
         [(one.campaign, sorted(one.costs)) for one in plan.elsewhere],
         *(["sandbox"] if plan.sandbox else []),
@@ -185,6 +193,8 @@ def _price_of(plan: Plan) -> str:
     words = f"{in_credits(plan.total)} for {videos}" if plan.spending else ""
     if plan.unpriced:
         words += f" ({plan.unpriced:,} without a readable price)"
+    if plan.adopting:
+        words += (" and " if words else "") + f"{count(len(plan.adopting), 'video')} to take over"
     if plan.needs_word:
         words += (" and " if words else "") + f"{count(len(plan.retiring), 'row')} to be retired"
     return f"{words} {'is' if words.startswith('1 credit for') else 'are'}"

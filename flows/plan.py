@@ -51,6 +51,7 @@ async def plan_campaign(
     edits: Edits | None = None,
     waves: str | None = None,
     retry_failed: int | None = None,
+    adopt: bool = False,
     map: list[str] | None = None,
     delimiter: str | None = None,
     worksheet: str | None = None,
@@ -76,6 +77,7 @@ async def plan_campaign(
         waves: make parts of the rows first, as `10%,50%`; each after you keep the one before.
         retry_failed: new attempts of each row whose render fails, within its max_credits and the
             budget.
+        adopt: take over videos that exist at the service, and make none.
         map: which column a header of the sheet means, each as `Headline=title`.
         delimiter: what separates the cells of a CSV.
         worksheet: which worksheet of an XLSX.

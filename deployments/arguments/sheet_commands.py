@@ -82,6 +82,19 @@ def run(parser: ArgumentParser) -> None:
     )
 
 
+def adopt(parser: ArgumentParser) -> None:
+    """Give `callsheet adopt` its arguments."""
+    _take_sheet(parser)
+    parser.add_argument("--select", metavar="EXPR", help=SELECT)
+    parser.add_argument("--yes", action="store_true", help="take over what was found, do not ask")
+    parser.add_argument(
+        "--max-wait",
+        metavar="2h",
+        help="stop waiting after this long and exit 5; run again to continue",
+    )
+    _take_service(parser)
+
+
 def tools(parser: ArgumentParser) -> None:
     """Give `callsheet tools` its arguments."""
     parser.add_argument(
@@ -177,6 +190,10 @@ def _take_terms(parser: ArgumentParser) -> None:
         help="make up to N new attempts of each row whose render fails, within its max_credits "
         "and the budget",
     )
+    _take_service(parser)
+
+
+def _take_service(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--sandbox", action="store_true", help="use the local sandbox; nothing is charged"
     )

@@ -227,6 +227,8 @@ def _charge(
     told = None if video.charged is None else video.charged - before
     if told is None or take.charged is None or told == take.charged or video.status in RUNNING:
         return None
+    if take.adopted:
+        return None
     words = f"the service charged {in_credits(told)}, the ledger {as_text(take.charged)}"
     if video.id in by_hand:
         words += "; it was changed by hand since, and those calls are not part of the campaign"

@@ -106,6 +106,8 @@ class RunOptions(BaseModel):
     #: New takes of each row whose render fails, within the budget and its max_credits.
     #: None: as the sheet says.
     retry_failed: Annotated[int | None, BeforeValidator(partial(_read, parse_retries))] = None
+    #: Take over videos that exist at the service, and make none.
+    adopt: bool = False
     #: In seconds.
     max_wait: Annotated[float | None, BeforeValidator(_seconds)] = None
     #: Which column a header of the sheet means, each as `Headline=title`.

@@ -177,6 +177,7 @@ def _line_document(line: PlanLine) -> dict[str, object]:
         "quoted": as_number(line.priced),
         "quoted_seconds": line.priced_for,
         "charged": as_number(line.charged),
+        "adopts": line.found._asdict() if line.found else None,
         "operation": line.operation,
         "tool": line.tool,
         "duration_seconds": line.length,
@@ -211,12 +212,13 @@ def store_approved(
 
 
 def _compact_document(plan: Plan) -> str:
-    """Return a plan as JSON text, with the rows that it pays for.
+    """Return a plan as JSON text, with the rows that it pays for or takes over.
 
     A line at a time: ten thousand dicts take ten megabytes.
     """
     head = json.dumps(_head_document(plan), ensure_ascii=False)
-    lines = (json.dumps(_line_document(one), ensure_ascii=False) for one in plan.spending)
+    approved = (*plan.spending, *plan.adopting)
+    lines = (json.dumps(_line_document(one), ensure_ascii=False) for one in approved)
     rows = ",".join(lines)
     return f'{head[:-1]}, "rows": [{rows}]}}'
 
@@ -272,7 +274,7 @@ def moved_since(
     same = campaign == now.campaign
     moved = [] if same else [f"the plan is for campaign {campaign}, not {now.campaign}"]
     before = {line["row"]: line for line in document["rows"]}
-    after = {line.row: line for line in now.spending}
+    after = {line.row: line for line in (*now.spending, *now.adopting)}
     for row, line in after.items():
         moved += _moved(line, before.get(row), tolerance)
     retries = document.get("retry_failed", 0)
@@ -339,6 +341,10 @@ def _read_saved(path: Path) -> dict[str, Any]:
 def _moved(line: PlanLine, saved: dict[str, object] | None, tolerance: Decimal) -> list[str]:
     if saved is None:
         return [f"{line.row}: not in the plan"]
+    if line.action == "adopt":
+        shown: Any = saved.get("adopts") or {}
+        same = line.found is not None and line.found.video_id == shown.get("video_id")
+        return [] if same else [f"{line.row}: the plan was not to take over this video"]
     if saved.get("action") not in PAID:
         return [f"{line.row}: the plan was not to make it"]
     if saved.get("digest") != line.digest:
@@ -413,7 +419,8 @@ def _plan(
         if one.outline is not None:
             live += one.outline.state != "retired"
             paid = paid or one.outline.take_id is not None
-            if one.diff.action == "retire":
+            # Taking over videos is no word on rows that are missing.
+            if one.diff.action == "retire" and not options.adopt:
                 retiring.append(named.row)
     if unknown or (not lines and chosen is not None):
         check_selection(options.select, _all(diff()))
@@ -434,6 +441,7 @@ def _plan(
         needs_word=many and paid and not options.retire,
         said=tuple(word for word in SAID if getattr(options, word)),
         sandbox=options.sandbox,
+        adopt=options.adopt,
         canary=canary,
         waves=sheet.waves if options.waves is None else options.waves,
         retry_failed=(sheet if options.retry_failed is None else options).retry_failed or 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -32,7 +32,7 @@ from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.ledger.webhook_events import tracked_videos
 from callsheet.tasks.runtime.errors import CallsheetError, NotFound, SpendRefused
 from callsheet.tasks.runtime.suggest import again_with
-from callsheet.tasks.service import Video
+from callsheet.tasks.service import Video, VideoService
 from callsheet.tasks.values.amounts import count, in_credits, say_duration
 from callsheet.tasks.values.briefs import CREATE, Json, idempotency_key
 from callsheet.tasks.values.edits import made_by
@@ -257,7 +257,7 @@ def _say_sent(at: Context, operation: str, one: EarlierTake) -> str:
 #: How many attempts beyond a row's own are looked for: retakes that another ledger paid for.
 AHEAD = 2
 #: A video that was never finished is nothing to bring home.
-_ENDED = FAILED | {"cancelled", "canceled", "deleted"}
+ENDED = FAILED | {"cancelled", "canceled", "deleted"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,6 +285,8 @@ class ServiceList:
 
     made: dict[str, Made] = field(default_factory=dict)
     alike: dict[str, Alike] = field(default_factory=dict)
+    #: Other videos, those that the reader asked to keep.
+    kept: list[Video] = field(default_factory=list)
     unread: str | None = None
 
 
@@ -293,26 +295,37 @@ async def find_listed(at: Context, campaign: Campaign, wanted: Sequence[UnpaidRo
 
     In memory are the videos that may be one of theirs, and no others.
     """
+    found = await read_list(at.service, campaign.name, wanted, keep=lambda one: not _key_of(one))
+    if found.kept:
+        rest = [row for row in wanted if row.row not in found.made]
+        found.alike = await _alike(at, campaign, rest, found.kept)
+    return found
+
+
+async def read_list(
+    service: VideoService,
+    campaign: str,
+    wanted: Sequence[UnpaidRow],
+    *,
+    keep: Callable[[Video], bool],
+) -> ServiceList:
+    """Read the service's list once: videos under keys of these rows, and others to `keep`."""
     found = ServiceList()
     keys: dict[str, tuple[UnpaidRow, int]] = {}
-    keyless: list[Video] = []
     try:
-        async for video in at.service.list_videos():
+        async for video in service.list_videos():
             if not keys:
                 # Only once there is a video at all: many rows have many keys.
-                keys = _keys(campaign.name, wanted)
+                keys = _keys(campaign, wanted)
             key = _key_of(video)
-            if not key:
-                keyless.append(video)
-            elif key in keys:
+            if key in keys:
                 _note(found.made, video, key, *keys[key])
+            elif keep(video):
+                found.kept.append(video)
     except NotFound:
         found.unread = "the service has no list of videos"
     except CallsheetError as error:
         found.unread = f"the service's list of videos could not be read ({error})"
-    if keyless:
-        rest = [row for row in wanted if row.row not in found.made]
-        found.alike = await _alike(at, campaign, rest, keyless)
     return found
 
 
@@ -330,7 +343,7 @@ def _keys(campaign: str, wanted: Iterable[UnpaidRow]) -> dict[str, tuple[UnpaidR
 def _note(made: dict[str, Made], video: Video, key: str, row: UnpaidRow, nth: int) -> None:
     """Keep the latest attempt at a row that has come to something."""
     known = made.get(row.row)
-    if video.status not in _ENDED and (known is None or known.nth < nth):
+    if video.status not in ENDED and (known is None or known.nth < nth):
         made[row.row] = Made(row=row, nth=nth, key=key, video=video)
 
 
@@ -351,7 +364,7 @@ async def _alike(
     }
     by_title: dict[str | None, list[Video]] = defaultdict(list)
     for video in keyless:
-        if video.id not in ours and video.status not in _ENDED:
+        if video.id not in ours and video.status not in ENDED:
             by_title[_title(video.raw)].append(video)
     found: dict[str, Alike] = {}
     if not by_title:

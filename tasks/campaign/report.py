@@ -232,7 +232,14 @@ def _videos(plan: Plan) -> str:
     actions = dict.fromkeys(ACTIONS, 0)
     for line in plan.lines:
         actions[line.action] += 1
-    words = plan.price_in_words if plan.moves_anything else "nothing to do, 0 credits"
+    if not plan.moves_anything:
+        words = "nothing to do, 0 credits"
+    elif plan.adopting and not plan.spending:
+        words = f"{count(actions['adopt'], 'video')} to take over, 0 credits"
+    else:
+        words = plan.price_in_words
+        if plan.adopting:
+            words += f"; {count(actions['adopt'], 'video')} to take over, 0 credits"
     if plan.unpriced:
         words += f" and {plan.unpriced:,} at an unknown price"
     if actions["continue"]:

@@ -183,8 +183,10 @@ class Run:
     def go_by(self, plan: Plan) -> None:
         """Take a plan for what is to be done; a selection is of the rows that it names."""
         self.plan = plan
-        if self.options.select or self.options.first is not None:
-            self.picked = frozenset(line.row for line in plan.lines)
+        if self.options.select or self.options.first is not None or plan.adopt:
+            # Of a plan that makes nothing, rows that wait for a person are left alone.
+            lines = (line for line in plan.lines if not (plan.adopt and line.action == "person"))
+            self.picked = frozenset(line.row for line in lines)
 
     def show(self, plan: Plan) -> None:
         """Show a plan to whoever wants to see it: once."""

@@ -11,6 +11,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.adoption import adopt, hold_videos, needs_search, with_videos
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.lease import find_earlier, hold_campaign, is_settled
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
@@ -102,7 +103,7 @@ async def plan_step(run: Run, campaign: str) -> None:
     if plan.moves_anything:
         await run.meet_starter()
     # After the recovery: what was made before is made, whatever the service offers by now.
-    rows = {line.row for line in plan.spending}
+    rows = set() if plan.adopt else {line.row for line in plan.spending}
     run.sheet = await compared(
         sheet, rows, at.settings, ledger=at.ledger, service=at.service, clock=at.clock
     )
@@ -156,6 +157,7 @@ async def _sync(run: Run, plan: Plan) -> None:
 async def quote_step(run: Run, campaign: str) -> None:
     """Ask for the price of every chosen row that would be made."""
     assert run.plan is not None, "the rows are planned first"
+    await _look_for_videos(run, run.plan)
     prices: dict[str, Price] = {}
     resting: dict[str, CampaignRow] = {}
     for page in pages_of([line.row for line in run.plan.spending], QUOTED):
@@ -175,6 +177,16 @@ async def quote_step(run: Run, campaign: str) -> None:
     )
     # The canary is the cheapest row of its kind, which takes prices.
     run.plan = hold_back(replace(run.plan, lines=lines), choose=True)
+
+
+async def _look_for_videos(run: Run, plan: Plan) -> None:
+    """Find the videos that rows take over, so that those rows are not priced."""
+    if needs_search(plan):
+        assert run.sheet is not None
+        find = partial(with_videos, service=run.at.service, ledger=run.at.ledger)
+        at_once, clock = run.at.settings.polls_at_once, run.at.clock
+        run.sheet, plan = await find(run.sheet, plan, at_once=at_once, clock=clock)
+        run.go_by(plan)
 
 
 @spanned("approve")
@@ -201,10 +213,10 @@ async def approve_step(run: Run) -> int:
         await run.at.store.check()
     left = run.plan.retiring if run.plan.needs_word else ()
     gone = frozenset(left)
-    gone |= {line.row for line in waiting_lines(run.plan)}
+    gone |= {line.row for line in (*waiting_lines(run.plan), *run.plan.adopting)}
     waiting = [row for row in found if row.state == "quoted" and row.enabled]
     waiting = as_shown((row for row in waiting if row.row not in gone), run.plan)
-    if waiting or left:
+    if waiting or left or run.plan.adopting:
         run.plan = await run.door.approve(run, run.plan)
     # One that was stopped, or has lost its campaign, leaves what it would approve to another run.
     if not run.settled and run.lost is None:
@@ -250,10 +262,13 @@ def _approve(
     """Write what was approved, with the rows that leave the sheet: all of it, or nothing."""
     assert run.campaign is not None
     now = run.at.clock()
+    if plan.adopting:
+        hold_videos(connection)
     also = run.door.also_approves if waiting or left else None
     wanted = partial(approve_shown, pay_again=run.options.pay_again, also=also)
     owner = run.at.terms.owner
     approved = wanted(connection, run.campaign, plan, waiting, owner=owner, at=now)
+    adopt(connection, run.campaign, plan, at=now)
     _hold(connection, run.campaign, plan, at=now)
     if left:
         assert run.sheet is not None
@@ -264,11 +279,12 @@ def _approve(
 
 
 def _hold(connection: Connection, campaign: Campaign, plan: Plan, *, at: float) -> None:
-    """Put rows that wait for a canary or a wave on hold."""
-    reasons = {line.row: line.why or "" for line in waiting_lines(plan)}
+    """Put rows on hold that wait for a canary or a wave, or whose video cannot be taken over."""
+    waiting = (*waiting_lines(plan), *(one for one in plan.lines if one.found and one.on_hold))
+    reasons = {line.row: line.why or "" for line in waiting}
     for page in pages_of(list(reasons)):
         for row in rows_of(connection, campaign.id, named=page):
-            if row.state in ("planned", "quoted", "held"):
+            if row.state in ("planned", "quoted", "approved", "held"):
                 hold_unpaid(connection, row, reasons[row.row], at=at)
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.adoption import as_found, needs_search, with_videos
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
 from callsheet.tasks.campaign.options import RunOptions
@@ -58,7 +59,10 @@ def run_document(found: PricedPlan) -> dict[str, Any]:
 
 
 def with_known_prices(document: Mapping[str, Any], now: Plan, asked: Mapping[str, Price]) -> Plan:
-    """Return a plan at the prices just asked for, else at those of the document."""
+    """Return a plan at the prices just asked for, else at those of the document.
+
+    What takes over a video in the document does so again.
+    """
     known = {line["row"]: parse_credits(line["quoted"]) for line in document["rows"]}
 
     def put_in(line: PlanLine) -> PlanLine:
@@ -66,6 +70,7 @@ def with_known_prices(document: Mapping[str, Any], now: Plan, asked: Mapping[str
             return line
         return at_price(line, asked.get(line.row) or Price(known.get(line.row)))
 
+    now = as_found(document, now)
     return hold_back(replace(now, lines=tuple(map(put_in, now.lines))), choose=True)
 
 
@@ -132,9 +137,14 @@ async def plan_with_prices(
     Parked when the service cannot be asked.
     """
     sheet, plan, match = await plan_unpriced(ledger, sheet, options, settings)
-    if not plan.spending:
+    if not plan.spending and not needs_search(plan):
         return PricedPlan(sheet, plan, match)
     async with await open_service(settings, ledger, clock) as service:
+        if needs_search(plan):
+            find = partial(with_videos, service=service, ledger=ledger, clock=clock)
+            sheet, plan = await find(sheet, plan, at_once=settings.polls_at_once)
+        if not plan.spending:
+            return PricedPlan(sheet, plan, match)
         wanted = {line.row for line in plan.spending}
         sheet = await compared(sheet, wanted, settings, ledger=ledger, service=service, clock=clock)
         briefs = as_planned(sheet.briefs, plan.spending)

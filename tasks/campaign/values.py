@@ -23,6 +23,18 @@ from callsheet.tasks.values.edits import EditOf
 Canary = Literal["no", "yes", "auto"]
 
 
+class FoundVideo(NamedTuple):
+    """A video that a row takes over: its id, title and length, and how it was found.
+
+    `by` is the row's cell (id), its key, or its title and length (title).
+    """
+
+    video_id: str
+    by: Literal["id", "key", "title"]
+    title: str | None = None
+    seconds: float | None = None
+
+
 class PlanLine(NamedTuple):
     """What would happen to one row now, and its price (None: not priced, or not readable).
 
@@ -55,6 +67,8 @@ class PlanLine(NamedTuple):
     verdict: str | None = None
     #: What of its video is edited, where that is enough.
     edit_of: EditOf | None = None
+    #: The video that it takes over, or would if that were possible.
+    found: FoundVideo | None = None
 
     @property
     def leaves_length(self) -> bool:
@@ -111,6 +125,8 @@ class Plan:
     sandbox: bool = False
     #: Takes of its rows that another ledger may have paid for: no run pays for those rows.
     refused: tuple[EarlierTake, ...] = ()
+    #: Whether rows take over videos that exist, and nothing is made.
+    adopt: bool = False
     #: Whether one row of each kind is made first.
     canary: Canary = "no"
     #: The parts of the rows that are made first, as `10%`.
@@ -157,6 +173,11 @@ class Plan:
         return [line for line in self.lines if line.spends]
 
     @property
+    def adopting(self) -> list[PlanLine]:
+        """The lines that take over a video, at no charge."""
+        return [line for line in self.lines if line.action == "adopt"]
+
+    @property
     def total(self) -> Decimal:
         """The sum of all readable prices of lines that spend."""
         return sum((line.priced or Decimal(0) for line in self.spending), Decimal(0))
@@ -183,12 +204,13 @@ class Plan:
     @property
     def unapproved(self) -> bool:
         """Whether something of it waits for an approval."""
-        return self.needs_word or any(line.state != "approved" for line in self.spending)
+        waiting = any(line.state != "approved" for line in self.spending)
+        return self.needs_word or waiting or bool(self.adopting)
 
     @property
     def moves_anything(self) -> bool:
         """Whether a run would do anything at all."""
-        return any(line.spends or line.action == "continue" for line in self.lines)
+        return any(line.spends or line.action in ("adopt", "continue") for line in self.lines)
 
 
 @dataclass(frozen=True, kw_only=True)

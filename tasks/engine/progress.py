@@ -282,7 +282,11 @@ def _given_up(
 
 def _settled(take: Take, charged: Decimal | None, *, ready_at: float | None = None) -> Take:
     """Return a take as `settle` leaves it: what was set aside is the charge, unless one is said."""
-    charged = take.reserved if charged is None else charged
+    if take.charged is not None:
+        # It is paid for already: the ledger keeps that figure.
+        charged = take.charged
+    elif charged is None:
+        charged = take.reserved
     return replace(take, charged=charged, reserved=NOTHING, ready_at=ready_at or take.ready_at)
 
 

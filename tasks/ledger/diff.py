@@ -30,13 +30,16 @@ from callsheet.tasks.values.amounts import is_above
 from callsheet.tasks.values.briefs import CREATE, Brief, Json, canonical_json
 from callsheet.tasks.values.edits import OPERATIONS, Edit, EditOf, Edits, edit_between, edit_of
 
-Action = Literal["make", "remake", "edit", "continue", "nothing", "wait", "person", "off", "retire"]
+Action = Literal[
+    "make", "remake", "edit", "adopt", "continue", "nothing", "wait", "person", "off", "retire"
+]
 
 #: What each action means to a person.
 ACTIONS: dict[Action, str] = {
     "make": "a first video is made and paid for",
     "remake": "the row changed: a new video is made and paid for",
     "edit": "the row changed: its video is edited, which costs credits",
+    "adopt": "made elsewhere: taken over and delivered, no charge",
     "continue": "already paid for or started: continues, no new charge",
     "nothing": "delivered and unchanged",
     "wait": "waits until the first videos are kept",
@@ -183,7 +186,8 @@ def _diff_page(
     for outline, brief in pairs:
         row = found.get(outline.id) if outline else None
         if outline is None:
-            yield RowDiff(None, brief, _NEW if brief and brief.enabled else diff_row(None, brief))
+            plain = brief is not None and brief.enabled and brief.video_id is None
+            yield RowDiff(None, brief, _NEW if plain else diff_row(None, brief))
         elif row is None:
             yield RowDiff(outline, brief, _SETTLED)
         else:
@@ -216,7 +220,7 @@ def diff_row(
     if brief is None:
         return _left(row)
     if row is None:
-        return Diff("make", "planned") if brief.enabled else _off("planned")
+        return _first(brief, "planned") if brief.enabled else _off("planned")
     if row.state in UNDER_WAY or row.state == "uncertain":
         return _under_way(row, brief)
     if row.digest != brief.digest:
@@ -299,9 +303,16 @@ def _wanted(row: CampaignRow, brief: Brief, state: State, edit: Edit | None) -> 
         return Diff("edit", state, edit.words, edit=edit.of)
     take = row.take
     if take is None or not take.stands:
-        return Diff("make", state)
+        return _first(brief, state)
     fields = ", ".join(changed_fields(take.asked(), brief.request))
     return Diff("remake", state, f"changed: {fields}" if fields else "another take")
+
+
+def _first(brief: Brief, state: State) -> Diff:
+    """Say that a row without a video is made, or takes over the video that the sheet names."""
+    if brief.video_id is None:
+        return Diff("make", state)
+    return Diff("adopt", state, f"takes over {brief.video_id}")
 
 
 def resting_state(take: Take) -> State:

@@ -53,6 +53,8 @@ class Take:
     delivered_at: float | None = None
     abandoned_at: float | None = None
     cancel_requested_at: float | None = None
+    #: When it was found: another ledger paid for it, or it was made elsewhere.
+    found_at: float | None = None
     #: Whether the body holds the key, where the body itself is not in memory.
     key_in_body: bool | None = None
     #: The length asked for, in seconds, where the body itself is not in memory.
@@ -62,6 +64,11 @@ class Take:
     def stands(self) -> bool:
         """Whether a video may come of it: it was sent, or may have been, and not refused since."""
         return self.refused_at is None and self.abandoned_at is None
+
+    @property
+    def adopted(self) -> bool:
+        """Whether its video was made elsewhere: what that cost is no cost of its campaign."""
+        return self.found_at is not None and self.quoted == self.charged == 0
 
     @property
     def keyed(self) -> bool:

@@ -40,6 +40,7 @@ TRUTH = dict.fromkeys(
     ("false", "no", "n", "0", "off", "nein", "falsch", "non", "faux", "falso", "não", "nao", "☐"),
     False,
 )  # fmt: skip
+VIDEO_ID = r"vid_[A-Za-z0-9_-]{1,100}"
 WHOLE = r"([+-]?[0-9]{1,15})(?:\.0+)?"
 AMOUNT = r"(?![1-9][0-9]{0,2}\.[0-9]{3}$)[0-9]{1,12}(?:\.[0-9]{1,6}0*)?"
 SHAPES = {
@@ -93,6 +94,14 @@ def row_id(value: Json) -> str:
 def name(value: Json) -> str:
     """Return a name that the service gave, like a voice's id."""
     return bare(text(value))
+
+
+def video_id(value: Json) -> str:
+    """Return the id of a video at the service."""
+    said = bare(text(value))
+    if not re.fullmatch(VIDEO_ID, said):
+        raise ValueError("is not the id of a video at the service, such as vid_1a2b3c")
+    return said
 
 
 def language(value: Json) -> str:

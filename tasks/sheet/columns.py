@@ -177,6 +177,7 @@ LANGUAGE: Form = _text(_language())
 TRUTH: Form = {"anyOf": [{"type": "boolean"}, {"enum": [0, 1]}, _text(_any(map(_loosely, _TRUTH)))]}
 ROW_ID: Form = _name(ROW, EXPONENT, LONG_NUMBER)
 ROW_ID["anyOf"].append({"type": "boolean"})
+VIDEO_ID: Form = _text(cells.VIDEO_ID)
 CANARY: Form = {"enum": ["yes", "no", "auto", True, False]}
 EDITS: Form = {"enum": ["cheapest", "retake"]}
 _PERCENT = r"(?!0+(?:\.0+)?%)(?:[0-9]{1,2}(?:\.[0-9]{1,6})?|100)%"
@@ -363,6 +364,11 @@ class OwnColumns(BaseModel):
     )
     notes: Annotated[str | None, _TEXT] = Field(
         None, description="For people; nothing is made of it."
+    )
+    video_id: Annotated[str | None, Reads(cells.video_id, VIDEO_ID)] = Field(
+        None,
+        description="The id of a video that was made elsewhere: the row takes it over at no "
+        "charge, and nothing is made.",
     )
 
 

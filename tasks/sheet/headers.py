@@ -202,6 +202,9 @@ def canonical_header(header: str) -> str:
         return f"{FIELDS}.{name}"
     if dot and head.casefold() == BODY:
         return f"{BODY}.{name}"
+    # People call their own number of a video so: only the column's exact name is the service's id.
+    if underscored.casefold() == "video_id" and "_" not in header:
+        return "video id"
     return underscored.casefold()
 
 

@@ -119,7 +119,7 @@ class Mapped:
             self.tagged[tag] = cells
 
     def _refuse_ids(self, cells: dict[str, Cell]) -> None:
-        for name in ("id", "uses"):
+        for name in ("id", "uses", "video_id"):
             if own := cells.pop(name, None):
                 self.findings.refuse(
                     "cannot be a default: every row has its own",

@@ -14,7 +14,9 @@ TRANSLATED = tuple(
     name for name in ("title", "topic", "script", "narration", "voice_id") if name in ASKED
 )
 _AXES = tuple(
-    name for name in (*OwnColumns.model_fields, *ASKED) if name not in (*SETTINGS, "uses")
+    name
+    for name in (*OwnColumns.model_fields, *ASKED)
+    if name not in (*SETTINGS, "uses", "video_id")
 )
 MATRIX_PATTERN = rf"^matrix\.(?:{'|'.join((*SETTINGS, *_AXES))}|fields\..+)$"
 TRANSLATION_PATTERN = rf"^(?:{'|'.join(TRANSLATED)})\.[a-zA-Z]{{2,3}}(?:[-_][a-zA-Z0-9]{{2,4}})?$"

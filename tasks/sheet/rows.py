@@ -185,6 +185,7 @@ class _Reading:
             tags=said.tags,
             cost_center=said.cost_center,
             notes=said.notes,
+            video_id=said.video_id,
             line=row.line,
             cells=row.texts,
         )
@@ -208,6 +209,7 @@ class _Reading:
             priority=said.priority,
             max_credits=said.max_credits,
             tags=said.tags,
+            video_id=said.video_id,
             line=row.line,
             cells=row.texts,
             **words,
@@ -323,10 +325,20 @@ def _salvaged(cell: Cell | None, parse: Callable[[Json], Json]) -> Json:
 
 
 def _refuse_twins(candidates: list[Candidate], findings: Findings) -> None:
-    """Refuse two rows that some file system, or their content, makes one."""
+    """Refuse two rows that some file system, their content, or their video makes one."""
     first: dict[str, Candidate] = {}
+    videos: dict[str, int] = {}
     for candidate in candidates:
         brief, place = candidate.brief, candidate.place
+        if brief.video_id and (line := videos.setdefault(brief.video_id, brief.line)) != brief.line:
+            findings.refuse(
+                f"is the video of line {line} too: a video belongs to one row",
+                line=brief.line,
+                cell="video_id",
+                value=brief.video_id,
+                column="video_id",
+                row=brief.row,
+            )
         twin = first.setdefault(fold(brief.row), candidate)
         if twin is candidate:
             continue

@@ -15,6 +15,8 @@ from callsheet.tasks.sheet.text import plain
 _CALLED: Mapping[str, str] = {
     "id": "video id, row, row id, key, no, nr, nummer, number, clip id, referenz, ref, reference, "
     "référence, referencia, numéro, número, kennung",
+    "video_id": "service video id, existing video, existing video id, adopt, bestehendes video, "
+    "vorhandenes video, vidéo existante, video existente",
     "title": "name, headline, heading, video title, titel, überschrift, schlagzeile, titre, "
     "título, titular, encabezado",
     "topic": "subject, theme, brief, idea, thema, idee, sujet, thème, tema, idea del video",

@@ -48,6 +48,8 @@ class Brief:
     tags: tuple[str, ...] = ()
     cost_center: str | None = None
     notes: str | None = None
+    #: A video that was made elsewhere, which the row takes over.
+    video_id: str | None = None
     line: int = 0
     cells: Sequence[tuple[str, str]] = field(default=(), repr=False)
     _digest: str | None = field(default=None, init=False, repr=False, compare=False)

@@ -422,3 +422,28 @@ async def test_an_approval_without_a_budget_does_not_raise_the_campaigns(
     assert (await approve(2), await budget()) == (202, 40)
     assert (await approve(3), await budget()) == (422, 40)
     assert (await approve(3, budget=45), await budget()) == (202, 45)
+
+
+async def test_videos_that_exist_are_adopted_and_nothing_is_paid(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    asked: dict[str, Any] = {
+        "tool": "product-launch",
+        "fields": {"product": "Kettle"},
+        "title": f"{name} 1",
+    }
+    asked |= {"duration_seconds": 5, "start_generation": True}
+    video = service.post("videos", asked)["id"]
+    sheet = simple_sheet(2, title=name)
+
+    plan = await plan_for(board.reviewer, f"{name}.csv", sheet, adopt=True)
+    browser = await board.form("approver")
+    page = await browser.get(f"/plans/{plan['plan']}")
+
+    assert (plan["counts"], plan["total"]) == ({"adopt": 1}, 0)
+    assert plan["rows"][0]["adopts"]["video_id"] == video
+    assert "1 row without a video to take over (r002)" in plan["notes"][0]
+    assert "Adopt 1 video for 0 credits" in page.text
+    assert (await ended(board.viewer, await approved(board.approver, plan)))["exit"] == 0
+    assert await states(board, name) == {"r001": "delivered", "r002": "planned"}
+    assert charged(service, await keys(board, name)) == 0

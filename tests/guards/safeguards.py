@@ -1294,6 +1294,27 @@ MUTATIONS = (
         ("tests/pipeline/test_restored_ledger.py",),
     ),
     Mutation(
+        "a video that another row has is never adopted",
+        "tasks/campaign/adoption.py",
+        "        if video.video_id in taken\n",
+        "        if video.video_id is taken\n",
+        ("tests/unit/campaign/test_adoption.py",),
+    ),
+    Mutation(
+        "two transactions do not adopt one video at the same moment",
+        "tasks/campaign/adoption.py",
+        'dialect_of(connection).hold_table(connection, "takes")',
+        "pass",
+        ("tests/unit/campaign/test_adoption.py",),
+    ),
+    Mutation(
+        "a plan that adopts pays for no row",
+        "tasks/campaign/adoption.py",
+        "    lines = tuple(line for line in plan.lines if not _is_made(line))\n",
+        "    lines = plan.lines\n",
+        ("tests/pipeline/test_adopt.py",),
+    ),
+    Mutation(
         "a refusal to pay again stands until a person decides",
         "tasks/ledger/earlier_takes.py",
         "_REFUSED = and_(earlier_takes.c.refused_at.is_not(None), ",

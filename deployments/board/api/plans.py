@@ -37,7 +37,8 @@ class PlanAsked(BaseModel):
     the first rows; with `canary` one row of each kind is made, and the others wait until its video
     is kept. With `waves` parts of the rows are made first, as `["10%", "50%"]`;
     `retry_failed` allows so many new attempts of each row whose render fails. With `edits` of
-    `retake` a changed row gets a new video instead of an edit.
+    `retake` a changed row gets a new video instead of an edit. With `adopt` rows take over videos
+    that exist at the service, and none is made.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -52,6 +53,7 @@ class PlanAsked(BaseModel):
     edits: Literal["cheapest", "retake"] | None = None
     waves: list[str] | None = Field(default=None, max_length=20)
     retry_failed: int | None = Field(default=None, ge=0, le=10)
+    adopt: bool = False
     new_campaign: bool = False
     same_campaign: bool = False
 

@@ -50,6 +50,7 @@ ACTIONS: Mapping[str, str] = {
     "remake": "make again",
     "edit": "edit",
     "retake": "retake",
+    "adopt": "take over",
     "continue": "carry on",
     "wait": "waits",
     "nothing": "unchanged",
@@ -278,6 +279,7 @@ class _Filled:
     waves: str = ""
     canary: Literal["yes"] | None = None
     edits: Literal["retake"] | None = None
+    adopt: bool = False
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> _Filled:
@@ -288,6 +290,7 @@ class _Filled:
             found.hidden_rows = fields.get("hidden_rows")
         found.canary = "yes" if fields.get("canary") == "yes" else None
         found.edits = "retake" if fields.get("edits") == "retake" else None
+        found.adopt = fields.get("adopt") == "yes"
         return found
 
     def options(self) -> RunOptions:
@@ -295,9 +298,9 @@ class _Filled:
         budget = parse_credits(self.budget) if self.budget else None
         if self.budget and budget is None:
             raise BadInput(f'"{self.budget[:40]}" is no amount of credits', remedy="write 120")
-        asked = {"campaign": self.campaign or None, "select": self.select or None}
+        asked: dict[str, Any] = {"campaign": self.campaign or None, "select": self.select or None}
         asked |= {"first": self.first or None, "waves": self.waves or None, "canary": self.canary}
-        asked["edits"] = self.edits
+        asked |= {"edits": self.edits, "adopt": self.adopt}
         return RunOptions.of(asked, budget=budget, hidden_rows=self.hidden_rows)
 
 

@@ -167,7 +167,7 @@ async def _check_run(board: Board, person: Person, plan: KeptPlan, options: RunO
     sheet = await parsed(board, kept, options, person)
     run = options.of_sheet(kept.place)
     found = await plan_unpriced(board.ledger, sheet, run, board.settings)
-    wanted = {line.row for line in found.plan.spending}
+    wanted = {line["row"] for line in paid_lines(plan.document)}
     asked = await _prices_now(board, [b for b in found.sheet.briefs if b.row in wanted])
     now = with_known_prices(plan.document, found.plan, asked)
     moved = moved_since(plan.document, now)

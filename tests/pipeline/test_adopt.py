@@ -1,0 +1,180 @@
+"""`callsheet adopt`: videos that were made elsewhere are taken over, and never paid for again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.databases import PostgresServer, postgres_server
+from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+
+HEAD = "id,tool,fields.product,title,duration_seconds,aspect_ratio,video_id\n"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, studio: Sandbox) -> Desk:
+    return Desk(tmp_path, dict(studio.environ))
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def either(request: pytest.FixtureRequest, desk: Desk) -> Desk:
+    if request.param == "postgres":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        desk.environ["CALLSHEET_LEDGER"] = server.new_database()
+        assert desk.call("ledger", "upgrade", "--make").status == 0
+    return desk
+
+
+def made(studio: Sandbox, title: str, seconds: int = 5) -> str:
+    """Make a video as the service's app does; return its id."""
+    body = {"tool": "product-launch", "fields": {"product": "Kettle"}, "aspect_ratio": "9:16"}
+    body |= {"title": title, "duration_seconds": seconds, "start_generation": True}
+    return str(studio.post("videos", body)["id"])
+
+
+def sheet_of(desk: Desk, name: str, *rows: tuple[str, str, str]) -> str:
+    lines = (f"{row},product-launch,Kettle,{title},5,9:16,{video}" for row, title, video in rows)
+    return desk.sheet(f"{name}.csv", HEAD + "\n".join(lines) + "\n")
+
+
+def adopted(ended: Any) -> dict[str, tuple[str, str]]:
+    return {one["row"]: (one["video_id"], one["by"]) for one in ended.json["adopted"]}
+
+
+def test_what_is_certain_is_taken_over_and_the_rest_is_listed(
+    either: Desk, studio: Sandbox, name: str
+) -> None:
+    desk = either
+    by_id, by_title = made(studio, "App"), made(studio, f"Spring {name}")
+    several = [made(studio, f"Three {name}") for _ in range(2)]
+    twin = made(studio, f"Twin {name}")
+    sheet = sheet_of(
+        desk, name, ("r1", "Other words", by_id), ("r2", f"spring {name}", ""),
+        ("r3", f"Three {name}", ""), ("r4", f"Twin {name}", ""), ("r5", f"Twin {name}", ""),
+        ("r6", f"Not there {name}", ""), ("r7", "Wrong", "vid_nope"),
+    )  # fmt: skip
+    bought = len(studio.bought())
+
+    asked = desk.call("adopt", sheet, "--json")
+    assert (asked.status, "to take over are not approved" in asked.err) == (4, True), asked.err
+    assert desk.call("rows", name).status == 2
+    ended = desk.call("adopt", sheet, "--yes", "--json")
+
+    assert ended.status == 3, ended.err
+    assert adopted(ended) == {"r1": (by_id, "id"), "r2": (by_title, "title")}
+    why = {one["row"]: one["why"] for one in ended.json["needs_attention"]}
+    assert all(one in why["r3"] for one in several)
+    assert twin in why["r4"] == why["r5"]
+    assert "the service has no video vid_nope" in why["r7"]
+    assert "1 row without a video to take over (r6)" in ended.json["notes"][0]
+    rows = desk.rows(name)
+    assert [rows[one]["state"] for one in ("r1", "r2")] == ["delivered", "delivered"]
+    assert [len(rows[one]["deliveries"]) for one in ("r1", "r2")] == [3, 3]
+    assert [rows[one]["charged"] for one in ("r1", "r2")] == [0, 0]
+    assert {rows[one]["state"] for one in ("r3", "r4", "r5", "r6")} == {"planned"}
+    assert len(studio.bought()) == bought
+    assert desk.call("reconcile", name, "--json").json["differences"] == []
+
+    events = desk.call("export", name, "--what", "events").out
+    again = desk.call("adopt", sheet, "--yes", "--json")
+    assert (again.status, adopted(again)) == (3, {})
+    assert desk.call("export", name, "--what", "events").out == events
+
+    rest = desk.run(sheet)
+    assert rest.json["rows"] == {"total": 7, "delivered": 6, "held": 1}
+    assert rest.json["credits"]["charged"] == 4 * 15
+
+
+def test_a_run_takes_over_the_videos_that_its_sheet_names(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    video = made(studio, "App")
+    rows = [("a", "Anything", video), ("b", "Wrong", "vid_nope"), ("c", "Made", "")]
+    sheet = sheet_of(desk, name, *rows)
+
+    planned = desk.call("plan", sheet, "-o", "plan.json", "--json").json
+    assert [one["action"] for one in planned["rows"]] == ["adopt", "person", "make"]
+    assert planned["rows"][0]["adopts"]["video_id"] == video
+    assert planned["credits"]["total"] == 15
+    first = desk.call("run", sheet, "--plan", "plan.json", "--json", "--without-prefect")
+    assert first.json["rows"] == {"total": 3, "delivered": 2, "held": 1}, first.err
+    assert (first.status, first.json["credits"]["charged"]) == (3, 15)
+    assert "vid_nope" in desk.rows(name)["b"]["reason"]
+
+    # The cell is corrected, or emptied: then the row is made.
+    other = made(studio, "Late")
+    corrected = sheet_of(desk, name, rows[0], ("b", "Wrong", other), rows[2])
+    assert desk.run(corrected).json["rows"] == {"total": 3, "delivered": 3}
+    assert desk.rows(name)["b"]["video_id"] == other
+    assert desk.run(corrected).json["credits"]["charged_this_run"] == 0
+
+
+def test_a_video_that_another_row_has_is_left_to_it(desk: Desk, studio: Sandbox, name: str) -> None:
+    desk.run(desk.sheet(f"{name}.csv", simple_sheet(1, title=f"Mine {name}")))
+    video = desk.rows(name)["r001"]["video_id"]
+    rows = [("a", f"Mine {name} 1", ""), ("b", "Named", video)]
+    sheet = sheet_of(desk, f"{name}-second", *rows)
+
+    ended = desk.call("adopt", sheet, "--yes", "--json")
+
+    assert (ended.status, adopted(ended)) == (3, {})
+    (left,) = ended.json["needs_attention"]
+    assert left["why"] == f"{video} is the video of row r001 of {name}"
+
+
+def test_a_video_that_is_found_by_its_key_keeps_its_cost(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    desk.run(sheet)
+    videos = {row: one["video_id"] for row, one in desk.rows(name).items()}
+    for file in (desk.folder / ".callsheet").glob("ledger.db*"):
+        file.unlink()
+    (desk.folder / "deliveries" / name / "manifest.json").unlink()
+
+    ended = desk.call("adopt", sheet, "--yes", "--json")
+
+    assert ended.status == 0, ended.err
+    assert adopted(ended) == {row: (video, "key") for row, video in videos.items()}
+    assert ended.json["credits"]["charged"] == 30
+    assert {row: one["video_id"] for row, one in desk.rows(name).items()} == videos
+
+
+def test_a_video_that_is_still_made_is_adopted_as_rendering(
+    tmp_path: Path, name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    options = ("--render", "real", "--time-scale", "1")
+    with sandbox(tmp_path_factory.mktemp("slow"), *options) as slow:
+        desk = Desk(tmp_path, dict(slow.environ))
+        sheet = sheet_of(desk, name, ("a", "Anything", made(slow, "Under way")))
+
+        ended = desk.call("adopt", sheet, "--yes", "--json", "--max-wait", "1s")
+
+        assert (ended.status, ended.json["rows"]) == (5, {"total": 1, "rendering": 1}), ended.err
+        assert desk.rows(name)["a"]["charged"] == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("a", "x", "17")], "is not the id of a video at the service, such as vid_1a2b3c"),
+        ([("a", "x", "vid_1"), ("b", "y", "vid_1")], "is the video of line 2 too"),
+    ],
+)
+def test_a_cell_that_cannot_be_meant_is_a_line_of_its_own(
+    desk: Desk, name: str, rows: list[tuple[str, str, str]], said: str
+) -> None:
+    ended = desk.call("adopt", sheet_of(desk, name, *rows))
+
+    assert ended.status == 2
+    assert said in ended.err
+    assert "video_id" in ended.err
