@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from callsheet.deployments.listing import ListedLine, show_lines
-from callsheet.deployments.terminal import COLOURS, plain
+from callsheet.deployments.terminal import COLOURS, plain, table
 from callsheet.tasks.campaign.report import row_documents, sums_of, warnings_of, why_of
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.values import CampaignRow
@@ -24,6 +24,7 @@ from callsheet.tasks.values.briefs import CREATE
 
 if TYPE_CHECKING:
     # Whoever shows rows need not pay for what a run is made of.
+    from callsheet.tasks.aftercare.drift import Refreshed
     from callsheet.tasks.campaign.run import Run
 
 # A plan for people: who is needed, what would be made of each row and for how much, and the sums.
@@ -51,6 +52,25 @@ def show_plan(plan: Plan, console: Console) -> None:
         console.print(f"[yellow]warning[/] {plain(words)}")
     for words in sums_of(plan):
         console.print(plain(words))
+
+
+def show_drift(found: Refreshed, console: Console) -> None:
+    """Show what changed outside since delivery, and what you can do about it."""
+    drift = found.drift
+    if not drift:
+        console.print("nothing changed outside since delivery")
+        return
+    made = table("Changed outside since delivery", _DRIFT, numbers=("credits",))
+    for one in drift[:SHOWN]:
+        done = one.repaired or one.remedy or "nothing to do"
+        cost = "-" if one.remedy is None else as_text(one.cost)
+        made.add_row(*map(plain, (one.row or "-", one.where, one.what, done, cost)))
+    console.print(made)
+    if len(drift) > SHOWN:
+        console.print(f"... and {len(drift) - SHOWN:,} more (--json lists all)")
+
+
+_DRIFT = ("row", "where", "what", "what to do", "credits")
 
 
 def _people(person: int, plan: Plan) -> str:

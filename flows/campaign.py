@@ -54,6 +54,7 @@ async def run_campaign(
     waves: str | None = None,
     retry_failed: int | None = None,
     adopt: bool = False,
+    repair: bool = False,
     run_budget: Credits | None = None,
     at_limit: AtLimit | None = None,
     max_wait: str | None = None,
@@ -91,6 +92,7 @@ async def run_campaign(
         retry_failed: new attempts of each row whose render fails, within its max_credits and the
             budget.
         adopt: take over videos that exist at the service, and make none.
+        repair: fix what changed outside since delivery, where that is free.
         run_budget: the most credits that this run may reserve, even if Prefect restarts it.
         at_limit: at the end of the budget start nothing more (stop), or what still fits (fit).
         max_wait: park the run after this long, as `2h`.

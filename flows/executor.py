@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+from callsheet.tasks.aftercare.drift import refresh, repair_drift
 from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
@@ -38,6 +39,8 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.sheet import Sheet
 
+#: Changes from outside that a run names.
+SHOWN = 20
 #: Selects the row ids of a run once it is open, and approves them if needed.
 Choose = Callable[[Run], Awaitable[Collection[str]]]
 
@@ -140,6 +143,17 @@ async def prepare(run: Run, steps: Steps) -> str:
     return campaign
 
 
+async def _repair(run: Run, campaign: str) -> None:
+    """Fix what changed outside since delivery where that is free, and say what was done."""
+    at = run.at
+    look = partial(refresh, campaign, at.settings, ledger=at.ledger, service=at.service)
+    found = await look(select=run.options.select, clock=at.clock)
+    if found is not None and found.drift:
+        found = await repair_drift(found, at)
+        for one in found.drift[:SHOWN]:
+            run.say(str(one))
+
+
 async def carry(run: Run, steps: Steps, campaign: str) -> RunOutcome:
     """Process approved rows and rows in progress, report, and return how it ended.
 
@@ -166,6 +180,9 @@ async def follow(run: Run, steps: Steps) -> RunOutcome:
 
 async def _quote(run: Run, steps: Steps) -> str:
     campaign = await steps.read_sheet(run, run.options.sheet)
+    if run.options.repair and run.followed is None:
+        # Before the run has the lease of its campaign: a repair takes that itself.
+        await _repair(run, campaign)
     await steps.plan_rows(run, campaign)
     await steps.quote_rows(run, campaign)
     return campaign

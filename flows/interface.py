@@ -1,7 +1,7 @@
 """What flows take and return: types that Prefect shows as forms and stores as results."""
 
 from decimal import Decimal
-from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -84,7 +84,8 @@ class CampaignResult(TypedDict):
 class PlanResult(TypedDict):
     """What a run would do and cost: `actions` counts the rows by action.
 
-    Amounts are in credits. `fits` says whether the plan fits in the rest of the budget.
+    Amounts are in credits. `fits` says whether the plan fits in the rest of the budget; `drift` is
+    what changed outside, if that was asked for, as in `callsheet plan --json`.
     """
 
     campaign: str
@@ -96,3 +97,4 @@ class PlanResult(TypedDict):
     budget: float | None
     balance: float | None
     fits: bool
+    drift: NotRequired[list[dict[str, Any]]]

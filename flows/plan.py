@@ -16,6 +16,7 @@ from callsheet.flows.flow_runs import run_name, set_up_prefect_logs
 from callsheet.flows.interface import CampaignResult, Credits, PlanResult, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
+from callsheet.tasks.aftercare.drift import refresh_for_plan
 from callsheet.tasks.aftercare.retake import begun_rows, has_approved
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
@@ -52,6 +53,8 @@ async def plan_campaign(
     waves: str | None = None,
     retry_failed: int | None = None,
     adopt: bool = False,
+    refresh: bool = False,
+    repair: bool = False,
     map: list[str] | None = None,
     delimiter: str | None = None,
     worksheet: str | None = None,
@@ -78,6 +81,8 @@ async def plan_campaign(
         retry_failed: new attempts of each row whose render fails, within its max_credits and the
             budget.
         adopt: take over videos that exist at the service, and make none.
+        refresh: also look for what changed outside since delivery.
+        repair: fix of that what is free to fix.
         map: which column a header of the sheet means, each as `Headline=title`.
         delimiter: what separates the cells of a CSV.
         worksheet: which worksheet of an XLSX.
@@ -101,9 +106,15 @@ async def _plan(options: RunOptions, profile: str | None) -> State[Any]:
     options = options.but(sandbox=settings.sandbox)
     _, plan, match = await plan_from(options, settings)
     await publish_plan(plan)
+    refreshed = await refresh_for_plan(plan.campaign, options, settings)
     if match.refusal is not None:
         raise match.refusal
-    return Completed(message=_words(plan), data=_result(plan))
+    result = _result(plan)
+    if refreshed is None:
+        return Completed(message=_words(plan), data=result)
+    result["drift"] = [one.as_json() for one in refreshed.drift]
+    changed = count(len(refreshed.drift), "change") + " outside since delivery"
+    return Completed(message=f"{_words(plan)}; {changed}", data=result)
 
 
 def _result(plan: Plan) -> PlanResult:

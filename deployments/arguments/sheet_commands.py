@@ -26,6 +26,12 @@ def plan(parser: ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", help="save the plan to FILE for `run --plan FILE`"
     )
     parser.add_argument(
+        "--refresh",
+        action="store_true",
+        help="also look for videos and files that changed outside since they were delivered",
+    )
+    _take_repair(parser)
+    parser.add_argument(
         "--detailed-exitcode",
         action="store_true",
         help="exit 0: nothing to do, 1: error, 2: changes",
@@ -65,6 +71,7 @@ def run(parser: ArgumentParser) -> None:
         default="wait",
         help="if the campaign is already running: wait for the other run, or exit with status 5",
     )
+    _take_repair(parser)
     parser.add_argument(
         "--pay-again",
         action="store_true",
@@ -191,6 +198,15 @@ def _take_terms(parser: ArgumentParser) -> None:
         "and the budget",
     )
     _take_service(parser)
+
+
+def _take_repair(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="fix what changed outside where that is free: download files again, correct charges, "
+        "write the status sheet again",
+    )
 
 
 def _take_service(parser: ArgumentParser) -> None:

@@ -119,8 +119,8 @@ def typed_in(args: Namespace) -> list[str]:
 
 _REPEATED = (
     "budget", "run_budget", "at_limit", "select", "first", "waves", "retry_failed", "edits",
-    "delimiter", "worksheet", "profile", "sandbox", "time_scale", "max_wait", "yes_many", "yes",
-    "json", "without_prefect",
+    "delimiter", "worksheet", "profile", "sandbox", "time_scale", "max_wait", "yes_many",
+    "repair", "yes", "json", "without_prefect",
 )  # fmt: skip
 
 

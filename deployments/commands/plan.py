@@ -10,8 +10,9 @@ from callsheet.deployments.commands.check import show_findings
 from callsheet.deployments.commands.options import ledger_note, options_of, settings_for, typed_in
 from callsheet.deployments.process import run_command
 from callsheet.deployments.progress import ProgressView
-from callsheet.deployments.tables import show_plan
+from callsheet.deployments.tables import show_drift, show_plan
 from callsheet.deployments.terminal import console_for, print_json
+from callsheet.tasks.aftercare.drift import Refreshed, refresh_for_plan
 from callsheet.tasks.campaign.plan import plan_document, save_plan
 from callsheet.tasks.campaign.quotes import Tell, check_budget
 from callsheet.tasks.campaign.stored_plans import PricedPlan, plan_from
@@ -38,12 +39,16 @@ def _main(args: Namespace) -> int:
         if note := ledger_note(settings, args.sheet):
             say(str(note))
         with ProgressView(console) as view:
-            sheet, plan, match = run_command(_plan(args, settings, view.quoting))
+            (sheet, plan, match), seen = run_command(_plan(args, settings, view.quoting))
     show_findings(sheet, console)
     # A refusal says more of the same.
     show_plan(replace(plan, elsewhere=()) if match.refusal else plan, console)
+    if seen is not None:
+        show_drift(seen, console)
     advice, notes = ([str(one) for one in found] for found in (sheet.advice, sheet.notes))
     document = {**plan_document(plan), "advice": advice, "notes": notes, "exit": 0}
+    if seen is not None:
+        document["drift"] = [one.as_json() for one in seen.drift]
     try:
         if match.refusal is not None:
             raise match.refusal
@@ -57,7 +62,8 @@ def _main(args: Namespace) -> int:
         raise
     if args.json:
         print_json(document)
-    return 2 if args.detailed_exitcode and plan.moves_anything else 0
+    changes = plan.moves_anything or (seen is not None and seen.needs_action)
+    return 2 if args.detailed_exitcode and changes else 0
 
 
 def _run_of(args: Namespace, plan: Plan, *words: str) -> str:
@@ -65,6 +71,11 @@ def _run_of(args: Namespace, plan: Plan, *words: str) -> str:
     return suggest_run(unsigned(args.sheet), plan.campaign, *typed_in(args), *words)
 
 
-async def _plan(args: Namespace, settings: Settings, tell: Tell) -> PricedPlan:
+async def _plan(
+    args: Namespace, settings: Settings, tell: Tell
+) -> tuple[PricedPlan, Refreshed | None]:
     options = options_of(args).but(sandbox=settings.sandbox)
-    return await plan_from(options, settings, tell=tell)
+    found = await plan_from(options, settings, tell=tell)
+    if found.match.refusal is not None:
+        return found, None
+    return found, await refresh_for_plan(found.plan.campaign, options, settings)

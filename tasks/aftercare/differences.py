@@ -40,8 +40,11 @@ from callsheet.tasks.values.edits import edit_of
 #: `gone`: the service no longer has the video. `undelivered`: the service has the video and the
 #: store does not. `rendering`: it still renders although the ledger has ended. `ended`: it failed
 #: or was cancelled there. `charge`: it has another cost. `differences`: it has a key of Callsheet
-#: that is not in the ledger. `match`: a call with an unknown outcome made it.
-Kind = Literal["gone", "undelivered", "rendering", "ended", "charge", "unrecorded", "match"]
+#: that is not in the ledger. `match`: a call with an unknown outcome made it. `changed`: it was
+#: delivered, and has another title or state there since.
+Kind = Literal[
+    "gone", "undelivered", "rendering", "ended", "charge", "unrecorded", "match", "changed"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +152,21 @@ def compare(
     *,
     failed: frozenset[str] = FAILED,
     by_hand: frozenset[str] = frozenset(),
-    before: Decimal = Decimal(0),
+    before: Decimal | None = Decimal(0),
+    since_delivery: bool = False,
 ) -> list[Difference]:
     """Return the difference for the last take of a video.
 
-    `by_hand` are videos that were changed with paid commands, `before` is what the earlier takes of
-    the video cost.
+    `by_hand` are videos that were changed with paid commands, `before` is what the video had cost
+    before the take. With `since_delivery` also what changed of a delivered video, whose file is in
+    the store as it was.
     """
     if seen.video is None:
         return [_gone(row, take)]
     found = [
         _state(campaign, row, take, seen, failed),
         _charge(row, take, seen.video, by_hand, before),
+        _changed(row, take, seen.video, failed) if since_delivery else None,
     ]
     return [one for one in found if one is not None]
 
@@ -220,12 +226,33 @@ def _resting(
     return about(row, take, kind, words, remedy=suggest("video show", str(take.video_id)))
 
 
+def _changed(
+    row: CampaignRow, take: Take, video: Video, failed: frozenset[str]
+) -> Difference | None:
+    """Compare what a delivered video shows of itself with what it was delivered as."""
+    if take.delivered_at is None or row.take is None or row.take.id != take.id:
+        return None
+    shown = video.raw.get("title") if isinstance(video.raw, dict) else None
+    # A video that was made elsewhere may have had another title from the start.
+    asked = None if take.adopted else take.asked().get("title")
+    words = None
+    if video.status in RUNNING or video.status in failed | CANCELLED:
+        words = f'it was delivered, and the service says "{video.status}" now'
+    elif isinstance(shown, str) and isinstance(asked, str) and shown.split() != asked.split():
+        words = f'it was delivered as "{asked}", and its title at the service is "{shown}" now'
+    if words is None:
+        return None
+    return about(row, take, "changed", words, remedy=suggest("video show", video.id))
+
+
 def _charge(
-    row: CampaignRow, take: Take, video: Video, by_hand: frozenset[str], before: Decimal
+    row: CampaignRow, take: Take, video: Video, by_hand: frozenset[str], before: Decimal | None
 ) -> Difference | None:
     # The service says what a video has cost in all: an edited one also costs its edits.
-    told = None if video.charged is None else video.charged - before
-    if told is None or take.charged is None or told == take.charged or video.status in RUNNING:
+    if video.charged is None or before is None or take.charged is None:
+        return None
+    told = video.charged - before
+    if told == take.charged or video.status in RUNNING:
         return None
     if take.adopted:
         return None

@@ -33,16 +33,23 @@ from callsheet.tasks.aftercare.differences import (
 )
 from callsheet.tasks.campaign.lease import leased
 from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.engine.evidence import Before
 from callsheet.tasks.engine.policy.decision import FAILED, RUNNING
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.moves import move
-from callsheet.tasks.ledger.service_state import changed_by_hand, resolve_call, videos_ours
+from callsheet.tasks.ledger.service_state import (
+    calls_about,
+    changed_by_hand,
+    resolve_call,
+    videos_ours,
+)
 from callsheet.tasks.ledger.takes import adopt_video, correct_charge
 from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 from callsheet.tasks.runtime.errors import Conflict, NotFound
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.service import Video, VideoService
+from callsheet.tasks.values.amounts import parse_credits
 from callsheet.tasks.values.briefs import Brief
 
 
@@ -55,8 +62,8 @@ class Known:
     keys: frozenset[str]
     ours: frozenset[str]
     by_hand: frozenset[str]
-    #: What earlier takes of the same video cost, by take.
-    before: Mapping[int, Decimal]
+    #: What a video had cost before it was edited, by take.
+    before: Mapping[int, Decimal | None]
     #: key -> campaign and row, for every key that a row of the ledger has or may have had.
     derived: Mapping[str, tuple[str, str]]
 
@@ -70,20 +77,21 @@ async def reconcile(
     briefs: Mapping[str, Sequence[Brief]] | None = None,
     at_once: int = 8,
     failed: frozenset[str] = FAILED,
+    since_delivery: bool = False,
 ) -> Comparison:
     """Return every difference of one campaign, or of all; raise ServiceError on failure.
 
     `briefs` are the briefs of sheets by campaign: keys are derived from them too, to identify
-    videos of a lost ledger.
+    videos of a lost ledger. `since_delivery` as in `compare`.
     """
     known = await ledger.read(partial(_known, campaign=campaign))
     listed = await _listed(service)
     seen = await _statuses(service, known.takes, listed or {}, at_once)
     found: list[Difference] = []
     for (of, row, take), status in zip(known.takes, seen, strict=True):
-        by_hand = known.by_hand
-        before = known.before[take.id]
-        found += compare(of, row, take, status, failed=failed, by_hand=by_hand, before=before)
+        before = known.before.get(take.id, Decimal(0))
+        look = partial(compare, failed=failed, by_hand=known.by_hand, before=before)
+        found += look(of, row, take, status, since_delivery=since_delivery)
     matched = await find_matches(
         ledger, service, organisation, known.rows, listed or {}, by_hand=campaign is None
     )
@@ -113,21 +121,26 @@ def _known(connection: Connection, campaign: Campaign | None) -> Known:
         if campaign is None or campaign.id == one.id:
             rows += [(one, row) for row in mine.values()]
             taken += [(one, row, take) for row, take in takes if take.video_id]
-    before, last = dict[int, Decimal](), dict[str | None, tuple[Campaign, CampaignRow, Take]]()
-    for entry in sorted(taken, key=lambda found: found[2].id):
-        earlier = last.get(entry[2].video_id)
-        paid = before[earlier[2].id] + (earlier[2].charged or 0) if earlier else Decimal(0)
-        before[entry[2].id] = paid
-        last[entry[2].video_id] = entry
+    # An edited video has several takes: what it is now, the last of them says.
+    last = {take.video_id: (one, row, take) for one, row, take in sorted(taken, key=_by_take)}
+    edits = calls_about(connection, take_ids=[take.id for _, _, take in last.values()])
     return Known(
         rows=rows,
         takes=[*last.values()],
-        before=before,
+        before={
+            call.take_id: parse_credits(Before.read(call.before).charged)
+            for call in edits
+            if call.before and call.take_id
+        },
         keys=frozenset(keys),
         ours=frozenset(videos_ours(connection)),
         by_hand=frozenset(changed_by_hand(connection)),
         derived=derived,
     )
+
+
+def _by_take(one: tuple[Campaign, CampaignRow, Take]) -> int:
+    return one[2].id
 
 
 async def _listed(service: VideoService) -> dict[str, Video] | None:

@@ -101,7 +101,7 @@ async def _bring_back(one: AuditedFile, at: Context, places: Places) -> str:
             )
         words = "fetched again"
         if one.file is not None and one.verdict in ("changed", "unplayable"):
-            words += f"; the damaged file is now {await _set_aside(one, one.file, places)} now"
+            words += f"; the damaged file is now {await _set_aside(one, one.file, places)}"
         kind = cast("FileKind", one.kind)
         file = File(kind=kind, name=name, source=source, sha256=sha256)
         metadata = {"callsheet-row": one.row.row, "callsheet-video": one.take.video_id or ""}

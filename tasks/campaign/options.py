@@ -108,6 +108,9 @@ class RunOptions(BaseModel):
     retry_failed: Annotated[int | None, BeforeValidator(partial(_read, parse_retries))] = None
     #: Take over videos that exist at the service, and make none.
     adopt: bool = False
+    #: Look for what changed outside since delivery; and fix of it what is free to fix.
+    refresh: bool = False
+    repair: bool = False
     #: In seconds.
     max_wait: Annotated[float | None, BeforeValidator(_seconds)] = None
     #: Which column a header of the sheet means, each as `Headline=title`.

@@ -1294,6 +1294,13 @@ MUTATIONS = (
         ("tests/pipeline/test_restored_ledger.py",),
     ),
     Mutation(
+        "a plan that looks for changes repairs nothing unasked",
+        "tasks/aftercare/drift.py",
+        "    if found is None or not options.repair or not found.drift:",
+        "    if found is None or not found.drift:",
+        ("tests/pipeline/test_drift.py",),
+    ),
+    Mutation(
         "a video that another row has is never adopted",
         "tasks/campaign/adoption.py",
         "        if video.video_id in taken\n",

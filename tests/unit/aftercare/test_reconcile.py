@@ -90,6 +90,26 @@ def test_a_video_that_is_gone_is_never_set_right_by_itself() -> None:
         assert found(row, VideoStatus(video=None)) == [("gone", type(None))]
 
 
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (video("completed", title="Tea", topic="Tea"), None),
+        (video("generating"), 'the service says "generating" now'),
+        (video("failed"), 'the service says "failed" now'),
+        (video("completed", title="Coffee"), 'its title at the service is "Coffee" now'),
+    ],
+)
+def test_what_changed_since_delivery_is_told_where_that_is_asked_for(
+    seen: Video, said: str | None
+) -> None:
+    row = with_take(a_row("delivered"), delivered_at=NOW, body=b'{"title": " Tea"}')
+    assert row.take is not None
+    told = compare(CAMPAIGN, row, row.take, VideoStatus(video=seen), since_delivery=True)
+    assert [one.kind for one in told] == ["changed"] * (said is not None)
+    assert said is None or said in told[0].words
+    assert compare(CAMPAIGN, row, row.take, VideoStatus(video=seen)) == []
+
+
 def test_a_charge_is_compared_once_both_have_told_one() -> None:
     row = with_take(a_row("delivered"), delivered_at=NOW, charged=Decimal(12))
     assert found(row, VideoStatus(video=video(charged=15))) == [("charge", Book)]
