@@ -218,7 +218,7 @@ class NightSheet:
         """Return the sheet from exactly the bytes that were complete."""
         settings = self._at.settings
         entry = self._entry
-        options = SheetOptions(hidden_rows=settings.hidden_rows, name_template=settings.names)
+        options = SheetOptions(hidden_rows=settings.hidden_rows, names=settings.names)
         with no_search():
             return parse_sheet(
                 self._content,

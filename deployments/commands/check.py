@@ -20,6 +20,7 @@ from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.sheet.column_names import keep_names, parse_map
 from callsheet.tasks.sheet.read import FoundSheet, find_sheet
 from callsheet.tasks.values.amounts import count
+from callsheet.tasks.values.names import object_name
 
 
 def main(args: Namespace) -> int:
@@ -75,6 +76,9 @@ def show_sheet(sheet: Sheet, console: Console) -> None:
     said = f"{plain(sheet.name)}: {count(enabled, 'row')}"
     said += f", {off:,} switched off" if off else ""
     console.print(f"{said}, no problems (campaign {sheet.campaign})")
+    if first := next((brief for brief in sheet.briefs if brief.name), None):
+        name = object_name(first.name, campaign=sheet.campaign, row=first.row, take=1, kind="mp4")
+        console.print(f"the first video is called {plain(name)}")
 
 
 def show_findings(sheet: Sheet, console: Console) -> None:

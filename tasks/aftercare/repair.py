@@ -13,6 +13,7 @@ from typing import cast
 
 from callsheet.tasks.aftercare.verify import Audit, AuditedFile, BareVideo, Places
 from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.deliver import file_name
 from callsheet.tasks.ledger.deliveries import (
     Delivered,
     PictureKind,
@@ -32,7 +33,7 @@ from callsheet.tasks.runtime.errors import (
     StoreUnusable,
     VideoError,
 )
-from callsheet.tasks.store import File, FileKind, check_captions, inspect_apart, object_name
+from callsheet.tasks.store import File, FileKind, check_captions, inspect_apart
 from callsheet.tasks.store.checks import judge_length
 from callsheet.tasks.store.inspection import (
     ENDINGS,
@@ -92,7 +93,7 @@ class _Another(CallsheetError):
 
 async def _bring_back(one: AuditedFile, at: Context, places: Places) -> str:
     """Download a file, verify that it is the delivered one, store it; return what was done."""
-    name = _name(one, at)
+    name = await _name(one, at)
     async with _fetched(one, at) as (source, sha256):
         if one.file is not None and sha256 != one.file.sha256:
             raise _Another(
@@ -111,16 +112,10 @@ async def _bring_back(one: AuditedFile, at: Context, places: Places) -> str:
     return words
 
 
-def _name(one: AuditedFile, at: Context) -> str:
+async def _name(one: AuditedFile, at: Context) -> str:
     """Return the name of a file in this store; raise StoreError if it is in another."""
     if one.file is None:
-        return object_name(
-            at.settings.names,
-            campaign=one.row.campaign,
-            row=one.row.row,
-            take=one.take.number,
-            kind=cast("FileKind", one.kind),
-        )
+        return await file_name(one.row, one.take.number, one.kind, at)
     name = name_below(at.store.address, one.file.uri)
     if name is None:
         message = f"it was delivered to another store than {at.store.address}"

@@ -34,9 +34,10 @@ from callsheet.tasks.ledger.sync import Reported
 from callsheet.tasks.ledger.values import CampaignRow, rows_of, takes_of
 from callsheet.tasks.runtime.errors import SpendRefused, StoreError
 from callsheet.tasks.runtime.suggest import again_with
-from callsheet.tasks.store import object_name
+from callsheet.tasks.store.store import name_below
 from callsheet.tasks.values.amounts import parse_credits
 from callsheet.tasks.values.briefs import CREATE
+from callsheet.tasks.values.names import object_name
 
 # `manifest.json`: what the store knows of a campaign, and its form.
 #
@@ -351,12 +352,9 @@ async def _files(at: Context, row: CampaignRow, line: ManifestRow, number: int) 
 
 
 async def _file(at: Context, row: CampaignRow, file: ManifestFile, number: int) -> Delivered | None:
-    name = object_name(
-        at.settings.names,
-        campaign=row.campaign,
-        row=row.row,
-        take=number,
-        kind=file.kind,  # type: ignore[arg-type]
+    # Its files keep the names that they were given; where the store moved, the row says them.
+    name = name_below(at.store.address, file.uri) or object_name(
+        row.name, campaign=row.campaign, row=row.row, take=number, kind=file.kind
     )
     try:
         there = await at.store.head(name)

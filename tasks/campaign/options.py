@@ -186,5 +186,5 @@ class RunOptions(BaseModel):
             hidden_rows=self.hidden_rows or settings.hidden_rows,
             columns=parse_map(self.map or ()),
             yes_many=self.yes_many,
-            name_template=settings.names,
+            names=settings.names,
         )

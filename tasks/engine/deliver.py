@@ -21,6 +21,7 @@ from callsheet.tasks.ledger.deliveries import (
     PictureKind,
     StoredPicture,
     VideoFindings,
+    find_take_video,
     is_of_another,
 )
 from callsheet.tasks.ledger.values import CampaignRow
@@ -34,11 +35,13 @@ from callsheet.tasks.runtime.errors import (
     StoreUnusable,
     VideoError,
 )
-from callsheet.tasks.store import File, FileKind, check_captions, object_name
+from callsheet.tasks.store import File, FileKind, check_captions
 from callsheet.tasks.store.checks import judge_captions, judge_length
 from callsheet.tasks.store.inspection import Inspection, inspect_closely_apart, keep_pictures
+from callsheet.tasks.store.store import name_below, name_beside
 from callsheet.tasks.values.briefs import OK, CaptionFormat
 from callsheet.tasks.values.edits import edit_of
+from callsheet.tasks.values.names import object_name
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ async def _video(
         # Somebody who was thought to be gone has delivered it meanwhile, out of the same spool.
         raise StoreError("another process has taken the download away; it is made again") from None
     crashpoint("delivery: the video is verified")
-    return _Found(_file(row, "mp4", fetched.path, fetched.sha256, at), seen)
+    return _Found(await _file(row, "mp4", fetched.path, fetched.sha256, at), seen)
 
 
 async def _is_old(row: CampaignRow, sha256: str, at: Context) -> bool:
@@ -168,19 +171,32 @@ async def _captions(row: CampaignRow, format: CaptionFormat, at: Context) -> Fet
         check_captions(data, format)
     except (BadRequest, VideoError):
         return None
-    return _Found(_file(row, format, data, hashlib.sha256(data).hexdigest(), at))
+    return _Found(await _file(row, format, data, hashlib.sha256(data).hexdigest(), at))
 
 
-def _file(row: CampaignRow, kind: FileKind, source: Path | bytes, sha256: str, at: Context) -> File:
+async def _file(
+    row: CampaignRow, kind: FileKind, source: Path | bytes, sha256: str, at: Context
+) -> File:
     assert row.take is not None
-    name = object_name(
-        at.settings.names,
-        campaign=row.campaign,
-        row=row.row,
-        take=row.take.number,
-        kind=kind,
-    )
+    take = row.take.number
+    # Only files that a sheet names can have had other names before.
+    name = name_of(row, take, kind) if row.name is None else await file_name(row, take, kind, at)
     return File(kind=kind, name=name, source=source, sha256=sha256)
+
+
+async def file_name(row: CampaignRow, take: int, kind: str, at: Context) -> str:
+    """Return the name of a file of a take: next to those it has, whatever the sheet says now."""
+    query = partial(find_take_video, campaign=row.campaign, row=row.row, take=take)
+    known = await at.ledger.read(query)
+    for file in known.files.values() if known is not None else ():
+        if (name := name_below(at.store.address, file.uri)) is not None:
+            return name_beside(name, f".{kind}")
+    return name_of(row, take, kind)
+
+
+def name_of(row: CampaignRow, take: int, kind: str) -> str:
+    """Return what a new file of a take is called in the store."""
+    return object_name(row.name, campaign=row.campaign, row=row.row, take=take, kind=kind)
 
 
 async def _store(row: CampaignRow, found: Sequence[_Found], at: Context) -> list[Delivered]:

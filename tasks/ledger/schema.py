@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 #: The newest migration. An older ledger is upgraded; a newer one is worked with where it says that
 #: this can be done (`database`), else refused.
-REVISION = "0024"
+REVISION = "0025"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
 FIRST = "0021"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
@@ -119,6 +119,8 @@ rows = Table(
     Column("tags", Text, nullable=False),
     Column("cost_center", Text),
     Column("notes", Text),
+    # What its files are called, with the campaign and the take left open; null: as by default.
+    Column("name", Text),
     Column("cells", Text, nullable=False),
     # A digest of captions to cells; unknown for rows of before this was kept.
     Column("wishes", String(32)),

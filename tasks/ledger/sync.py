@@ -31,7 +31,7 @@ from callsheet.tasks.values.edits import Edits
 
 _INSERT = insert(rows)
 _WISHES = ("position", "line", "captions", "enabled", "priority", "max_credits", "tags",
-           "cost_center", "notes", "cells", "wishes")  # fmt: skip
+           "cost_center", "notes", "name", "cells", "wishes")  # fmt: skip
 _BRIEF = ("operation", "request", "digest", "nth", "take_id", "quoted")
 _ROW = update(rows).where(rows.c.id == bindparam("the_row"))
 _SET_PLACE = _ROW.values(position=bindparam("new_position"), line=bindparam("new_line"))
@@ -185,6 +185,7 @@ def _wishes(brief: Brief, position: int) -> dict[str, Any]:
         "tags": json.dumps(brief.tags, ensure_ascii=False),
         "cost_center": brief.cost_center,
         "notes": brief.notes,
+        "name": brief.name,
         "cells": json.dumps([*brief.cells], ensure_ascii=False),
         "wishes": brief.wishes,
     }

@@ -113,6 +113,8 @@ class CampaignRow:
     tags: tuple[str, ...]
     cost_center: str | None
     notes: str | None
+    #: What its files are called (`values.names`); None: as by default.
+    name: str | None = None
     quoted: Decimal | None
     quoted_at: float | None
     take: Take | None

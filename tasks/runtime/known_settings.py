@@ -187,7 +187,7 @@ class Settings(BaseModel):
     )
     receiver: str = _setting("127.0.0.1:8790", "host:port the receiver binds to")
     names: str = _setting(
-        "{campaign}/{row}/{row}-take{take}.mp4", "template of a video's name in the store"
+        "{campaign}/{row}/{row}-take{take}.mp4", "what videos are called, with columns in braces"
     )
     horizon: Seconds = _setting("24h", "how long the service is trusted to know an idempotency key")
     deadline: Seconds = _setting("3h", "how long a render may take before its row is stalled")

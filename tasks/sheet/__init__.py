@@ -2,4 +2,3 @@
 
 from callsheet.tasks.sheet.read import parse_sheet, read_sheet
 from callsheet.tasks.sheet.table import Sheet, SheetOptions
-from callsheet.tasks.sheet.text import template_problem

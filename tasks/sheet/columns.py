@@ -428,6 +428,11 @@ class Document(BaseModel):
         description="How many new attempts a row gets whose render fails, within its max_credits "
         "and the budget.",
     )
+    names: Annotated[str | None, Reads(cells.text, TEXT)] = Field(
+        None,
+        description="What the files are called, with columns in braces, like "
+        "{id}_{language}_v{take}.",
+    )
     defaults: dict[str, Json] | None = Field(
         None, description="Columns for every row that does not say them itself."
     )

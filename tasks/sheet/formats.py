@@ -39,7 +39,7 @@ _CELL = re.compile(r"[^,;|\t\r\n]*[^\x00-\x7f][^,;|\t\r\n]*")
 _ZIP = b"PK\x03\x04"
 _YAML_START = re.compile(
     r"(?:\s*(?:#.*)?\n)*"
-    r"(?:---|(?:campaign|budget|canary|waves|retry_failed|edits|defaults|matrix|rows)\s*:|- )"
+    r"(?:---|(?:campaign|budget|canary|waves|retry_failed|edits|names|defaults|matrix|rows)\s*:|- )"
 )
 
 

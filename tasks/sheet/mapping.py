@@ -65,6 +65,7 @@ class Mapped:
             edits=self._one(top, "edits"),
             waves=self._one(top, "waves"),
             retry_failed=self._one(top, "retry_failed"),
+            names=self._one(top, "names"),
             matrix=None if is_blank(top.get("matrix")) else top["matrix"],
             matrix_line=top.lines.get("matrix"),
             complete=not self.refused,

@@ -1,4 +1,4 @@
-"""Fills the `{placeholders}` in a row's texts from its own `x_` columns.
+"""Fills `{placeholders}`: in a row's texts from `x_` columns, in names of its files from any.
 
 A name is replaced once by the text of its column. Nothing is evaluated or formatted.
 """
@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from callsheet.tasks.runtime.errors import did_you_mean
 from callsheet.tasks.sheet.columns import FIELDS
-from callsheet.tasks.sheet.headers import canonical_header, is_kept_only
+from callsheet.tasks.sheet.headers import KNOWN_COLUMNS, canonical_header, is_kept_only, is_known
 from callsheet.tasks.sheet.table import Cell, Findings, Row
-from callsheet.tasks.sheet.text import as_text
+from callsheet.tasks.sheet.text import as_text, fold
 from callsheet.tasks.sheet.trees import parse_json
-from callsheet.tasks.values.briefs import Json
+from callsheet.tasks.values.briefs import Brief, Json
+from callsheet.tasks.values.names import LATER, name_fault, name_part, object_name, parts_of
 
 _WORDS = frozenset(("title", "topic", "script", "narration", "notes", "cost_center", FIELDS))
 #: Columns in which text that begins with a brace is an object.
@@ -111,8 +113,165 @@ class _Filling:
 
 
 def _has_brace(value: Json) -> bool:
+    """Say whether any text of a value has a brace."""
     if isinstance(value, str):
         return "{" in value
     if isinstance(value, Mapping):
         return any(map(_has_brace, value.values()))
     return isinstance(value, list) and any(map(_has_brace, value))
+
+
+# What the files of each row are called, by the template of the sheet or of the profile.
+
+
+#: Members of a brief that are Callsheet's own, by column.
+_OWN = ("operation", "captions", "enabled", "priority", "max_credits", "tags", "cost_center",
+        "notes")  # fmt: skip
+
+
+def named(
+    briefs: Sequence[Brief],
+    template: Cell,
+    findings: Findings,
+    *,
+    campaign: str,
+    headers: Sequence[str],
+    cells: Mapping[str, Mapping[str, Cell]],
+) -> tuple[Brief, ...]:
+    """Return the briefs with the names of their files; note illegal names, and those given twice.
+
+    `headers` are the columns of the sheet, `cells` say where the value of a row is.
+    """
+    columns = {canonical_header(header) for header in headers}
+    naming = _Naming(template, findings, columns, cells, campaign)
+    # A row without a request has problems of its own; one that is off makes no files.
+    wanted = sum(bool(brief.request) and brief.enabled for brief in briefs)
+    found = tuple(
+        naming.named(brief) if brief.request and brief.enabled else brief for brief in briefs
+    )
+    naming.refuse_empty(wanted)
+    return found
+
+
+class _Naming:
+    """Names the files of one row of a sheet after the other; a wrong template names none."""
+
+    def __init__(
+        self,
+        template: Cell,
+        findings: Findings,
+        columns: set[str],
+        cells: Mapping[str, Mapping[str, Cell]],
+        campaign: str,
+    ) -> None:
+        self.template = template
+        self.findings = findings
+        self.cells = cells
+        self.campaign = campaign
+        self.parts: list[tuple[str, str | None, str]] = []
+        self.first: dict[str, Brief] = {}
+        self.empty: dict[str, list[Brief]] = {}
+        try:
+            parts = parts_of(as_text(template.value))
+            parts = [(text, _column(word, columns), digits) for text, word, digits in parts]
+        except ValueError as wrong:
+            self._refuse(str(wrong))
+            return
+        if fault := name_fault("".join(text + ("x" if word else "") for text, word, _ in parts)):
+            self._refuse(fault)
+        else:
+            self.parts = parts
+
+    def named(self, brief: Brief) -> Brief:
+        """Return a brief with the name of its files."""
+        name, shown = "", "id"
+        for text, column, digits in self.parts:
+            name += text
+            if column in LATER:
+                name += f"{{{column}:{digits}}}" if digits else f"{{{column}}}"
+            elif column is not None:
+                value = as_text(_value_of(brief, column))
+                shown = column if shown == "id" else shown
+                if not value.strip():
+                    self.empty.setdefault(column, []).append(brief)
+                    return brief
+                try:
+                    name += name_part(value)
+                except ValueError as wrong:
+                    self._refuse_row(brief, column, str(wrong), value)
+                    return brief
+        if name:
+            self._check(brief, name, shown)
+        return replace(brief, name=name or None)
+
+    def _check(self, brief: Brief, name: str, column: str) -> None:
+        whole = object_name(name, campaign=self.campaign, row=brief.row, take=1, kind="mp4")
+        stem = whole.removesuffix(".mp4")
+        if fault := name_fault(stem):
+            self._refuse_row(brief, column, fault, stem)
+        elif (twin := self.first.setdefault(fold(whole), brief)) is not brief:
+            said = f'row "{twin.row}" (line {twin.line})'
+            words = f"is also what the video of {said} is called: add {{id}} to"
+            self._refuse_row(brief, column, f"{words} {self.template.where}", stem)
+
+    def refuse_empty(self, wanted: int) -> None:
+        """Note the columns that rows need for their name and have nothing in."""
+        for column, briefs in self.empty.items():
+            if len(briefs) == wanted:
+                self._refuse(f"has {{{column}}}, and no row has a value for it")
+                continue
+            for brief in briefs:
+                fault = f"is empty, and {self.template.where} needs it"
+                self._refuse_row(brief, column, fault, None)
+
+    def _refuse(self, fault: str) -> None:
+        cell = self.template
+        self.findings.refuse(fault, line=cell.line, cell=cell.where, value=as_text(cell.value))
+
+    def _refuse_row(self, brief: Brief, column: str, fault: str, value: str | None) -> None:
+        cell = self.cells[brief.row].get(column) if brief.row in self.cells else None
+        self.findings.refuse(
+            fault,
+            line=cell.line if cell is not None and cell.line else brief.line,
+            cell=cell.where if cell is not None else column,
+            row=brief.row,
+            column=column,
+            value=value,
+        )
+
+
+def _column(word: str | None, columns: set[str]) -> str | None:
+    """Return the column that a word of a template names; ValueError where there is none."""
+    name = word if word is None else canonical_header(word.strip())
+    if name is None or name in LATER:
+        return name
+    if name in ("row", "id"):
+        return "id"
+    if name in ("uses", "script"):
+        raise ValueError(f"has {{{word}}}, which cannot name a file")
+    for column in (name, f"x_{name}"):
+        if column in columns or is_known(column):
+            return column
+    known = [*LATER, "row", *KNOWN_COLUMNS, *columns, *(c.removeprefix("x_") for c in columns)]
+    raise ValueError(f"has {{{word}}}, and no column is called so{did_you_mean(name, known)}")
+
+
+def _value_of(brief: Brief, column: str) -> Json:
+    """Return what a row says in a column; an empty text where it says nothing, or no one text."""
+    if column == "id":
+        return brief.row
+    if is_kept_only(column):
+        return next(
+            (text for header, text in brief.cells if canonical_header(header) == column), ""
+        )
+    if column in _OWN:
+        value = getattr(brief, column)
+        return "-".join(value) if isinstance(value, tuple) else "" if value is None else value
+    head, _, name = column.partition(".")
+    value = brief.request.get(name or head) if head != FIELDS else _inputs(brief).get(name)
+    return value if isinstance(value, str | int | float) else ""
+
+
+def _inputs(brief: Brief) -> Mapping[str, Json]:
+    found: Mapping[str, Json] = brief.request.get(FIELDS) or {}
+    return found

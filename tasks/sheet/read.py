@@ -18,9 +18,10 @@ from callsheet.tasks.sheet.cells import amount
 from callsheet.tasks.sheet.formats import SUFFIXES, read_table
 from callsheet.tasks.sheet.synonyms import Names, proposed
 from callsheet.tasks.sheet.table import Cell, Findings, Sheet, SheetOptions, Table
-from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify, template_problem
+from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify
 from callsheet.tasks.values.amounts import parse_retries, parse_waves, say_bytes
 from callsheet.tasks.values.briefs import Json, origin_of
+from callsheet.tasks.values.names import DEFAULT_NAMES
 
 T = TypeVar("T")
 
@@ -99,6 +100,7 @@ def sheet_of(
 ) -> Sheet:
     """Return the sheet that the table of `content` is; raise SheetError with every problem."""
     from callsheet.tasks.sheet.matrix import expanded
+    from callsheet.tasks.sheet.placeholders import named
     from callsheet.tasks.sheet.reuse import completed
     from callsheet.tasks.sheet.rows import hidden_among, note_hidden, to_briefs, without_hidden
 
@@ -117,8 +119,11 @@ def sheet_of(
     waves = _member(table.waves, parse_waves, findings)
     edits = _member(table.edits, cells_of.edits, findings)
     retry_failed = _member(table.retry_failed, parse_retries, findings)
-    if fault := template_problem(options.name_template, rows=len(briefs)):
-        findings.refuse(fault, cell="the name template", value=options.name_template)
+    names = table.names or Cell("names", options.names, None, "the setting names")
+    if names.value != DEFAULT_NAMES:
+        briefs = named(
+            briefs, names, findings, campaign=campaign, headers=table.columns, cells=cells
+        )
     findings.raise_if_any()
     return Sheet(
         campaign=campaign,

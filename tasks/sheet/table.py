@@ -18,6 +18,7 @@ from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.text import MAX_BYTES
 from callsheet.tasks.values.amounts import say_bytes
 from callsheet.tasks.values.briefs import Brief, HiddenRows, Json, SheetOrigin
+from callsheet.tasks.values.names import DEFAULT_NAMES
 
 # The one shape every format is read into: rows of named cells that know where they stand.
 
@@ -99,6 +100,7 @@ class Table:
     edits: Cell | None = None
     waves: Cell | None = None
     retry_failed: Cell | None = None
+    names: Cell | None = None
     #: What a YAML or JSON sheet says under `matrix`, and in which line.
     matrix: Json = None
     matrix_line: int | None = None
@@ -199,7 +201,8 @@ class SheetOptions:
     columns: Mapping[str, str] = field(default_factory=dict)
     #: A person's word: the sheet's matrix may make more than 10,000 videos.
     yes_many: bool = False
-    name_template: str = "{campaign}/{row}/{row}-take{take}.mp4"
+    #: The profile's template of names, for sheets that have none.
+    names: str = DEFAULT_NAMES
 
 
 @dataclass(frozen=True, kw_only=True)

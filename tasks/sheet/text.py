@@ -7,7 +7,6 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
-from string import Formatter
 
 from callsheet.tasks.runtime.spreadsheets import unguarded
 from callsheet.tasks.values.briefs import CREATE, Json, canonical_json, canonical_text
@@ -105,7 +104,6 @@ _ROW, _CAMPAIGN = re.compile(ROW), re.compile(CAMPAIGN)
 #: Most ids: nothing that is said below can be wrong with them.
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_-]{0,79}")
 _EXPONENT, _LONG_NUMBER = re.compile(EXPONENT), re.compile(LONG_NUMBER)
-_PLACEHOLDERS = ("campaign", "row", "take")
 DEVICES = frozenset(
     ("con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)))
 )
@@ -180,25 +178,6 @@ def _proposal(text: str) -> str:
     if slug and slug.split(".")[0].casefold() in DEVICES:
         slug = f"row-{slug}"
     return f'; try "{slug}"' if slug and row_id_fault(slug) is None else ""
-
-
-def template_problem(template: str, *, rows: int) -> str | None:
-    """Return what is wrong with a name template for so many rows, or None.
-
-    Row ids are different even after case-folding, so a name with `{row}` in it is a name for
-    one row alone.
-    """
-    try:
-        parts = [part for part in Formatter().parse(template) if part[1] is not None]
-    except ValueError:
-        return "has a brace without its partner"
-    for _, name, spec, conversion in parts:
-        if name not in _PLACEHOLDERS or spec or conversion:
-            known = ", ".join(f"{{{one}}}" for one in _PLACEHOLDERS)
-            return f"has a placeholder that is not one of {known}"
-    if rows > 1 and not any(name == "row" for _, name, _, _ in parts):
-        return f"gives {rows} rows the same name; put {{row}} into it"
-    return None
 
 
 # The names of languages, in English and in themselves, and what the service takes: `de`, `pt-BR`.

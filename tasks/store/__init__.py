@@ -8,5 +8,5 @@ from callsheet.tasks.store.addresses import open_store
 from callsheet.tasks.store.checks import check_captions
 from callsheet.tasks.store.fetch import Fetcher
 from callsheet.tasks.store.second_process import SecondProcess
-from callsheet.tasks.store.store import File, FileKind, Store, StoredFile, object_name
+from callsheet.tasks.store.store import File, FileKind, Store, StoredFile
 from callsheet.tasks.store.video_file import VideoFile, inspect_apart, inspect_video

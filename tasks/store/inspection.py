@@ -29,7 +29,7 @@ from callsheet.tasks.store.pictures import (
     strip_of,
     tile_of,
 )
-from callsheet.tasks.store.store import Store, picture_name
+from callsheet.tasks.store.store import Store, name_beside
 from callsheet.tasks.store.video_file import VideoFile, decoding_threads, inspect_video
 from callsheet.tasks.values.briefs import Check
 
@@ -248,7 +248,7 @@ async def keep_pictures(
             addresses = await asyncio.gather(
                 *(
                     store.keep(
-                        picture_name(video, ENDINGS[kind]), jpeg.data, content_type="image/jpeg"
+                        name_beside(video, ENDINGS[kind]), jpeg.data, content_type="image/jpeg"
                     )
                     for kind, jpeg in wanted.items()
                 )

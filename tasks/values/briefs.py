@@ -50,6 +50,8 @@ class Brief:
     notes: str | None = None
     #: A video that was made elsewhere, which the row takes over.
     video_id: str | None = None
+    #: What its files are called, where the sheet or the profile says so (`names`).
+    name: str | None = None
     line: int = 0
     cells: Sequence[tuple[str, str]] = field(default=(), repr=False)
     _digest: str | None = field(default=None, init=False, repr=False, compare=False)
@@ -90,7 +92,8 @@ def digest_of(operation: str, request: Mapping[str, Json]) -> str:
 def _digest_of_wishes(brief: Brief) -> str:
     own = (brief.captions, brief.enabled, brief.priority, str(brief.max_credits), brief.tags,
            brief.cost_center, brief.notes)  # fmt: skip
-    texts = (text for cell in brief.cells for text in cell)
+    texts = [text for cell in brief.cells for text in cell]
+    texts += [] if brief.name is None else [brief.name]
     said = "\0".join((repr(own), *texts))
     return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

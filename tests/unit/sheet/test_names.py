@@ -1,33 +1,124 @@
-"""Every video has a name of its own."""
+"""Every video has a name of its own, and `check` finds every name that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from callsheet.tasks.sheet import template_problem
+from callsheet.tasks.runtime.errors import SheetError
+from callsheet.tasks.sheet.read import parse_sheet
+from callsheet.tasks.sheet.table import SheetOptions
+
+ROWS = """id,script,language,aspect_ratio,brand name,x_brand,tags
+a,Buy,German,vertical,,Acme Co,"new,big"
+b,Buy,en,1:1,,Bolt,
+"""
+TEMPLATE = "{brand}_{id}_{language}_{aspect_ratio}_v{take}"
 
 
-def test_a_template_with_the_row_in_it_names_every_video():
-    assert template_problem("{campaign}/{row}/{row}-take{take}.mp4", rows=1000) is None
+def names(text: str, template: str, name: str = "spring.csv") -> list[str | None]:
+    sheet = parse_sheet(text.encode(), name=name, options=SheetOptions(names=template))
+    return [brief.name for brief in sheet.briefs]
 
 
-def test_a_template_without_the_row_serves_one_row_only():
-    assert template_problem("{campaign}-take{take}.mp4", rows=1) is None
-    assert template_problem("{campaign}.mp4", rows=2) == (
-        "gives 2 rows the same name; put {row} into it"
+@pytest.fixture
+def rows() -> str:
+    return ROWS.replace("brand name,", "notes,")
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{campaign}/{row}/{row}-take{take}.mp4", [None, None]),
+        (TEMPLATE, ["{campaign}/Acme-Co_a_de_9x16_v{take}", "{campaign}/Bolt_b_en_1x1_v{take}"]),
+        ("{x_brand}/{Row}-{take:02}.mp4", ["Acme-Co/a-{take:2}", "Bolt/b-{take:2}"]),
+        ("{operation}_{priority}_{ID}", ["{campaign}/create_0_a", "{campaign}/create_0_b"]),
+    ],
+)
+def test_columns_are_filled_in(rows: str, template: str, expected: list[str | None]) -> None:
+    assert names(rows, template) == expected
+
+
+def test_what_a_sheet_says_wins_over_the_profile() -> None:
+    text = "names: '{id}_{fields.product}'\nrows: [{id: a, tool: t, fields: {product: Mug}}]\n"
+    assert names(text, "{title}", "spring.yaml") == ["{campaign}/a_Mug"]
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{brnd}_{id}", "has {brnd}, and no column is called so; did you mean brand?"),
+        ("{}", "has {}, and no column is called so"),
+        ("{script}_{id}", "has {script}, which cannot name a file"),
+        ("{title}_{id}", "has {title}, and no row has a value for it"),
+        ("../{id}", "has a part that begins with a dot"),
+        ("/{id}", "has a folder without a name"),
+        ("{id}/nul", "has a part that is the name of a device on Windows"),
+        ("{id", "has a brace without its partner"),
+    ],
+)
+def test_a_wrong_template_is_one_problem(
+    rows: str, refuse: Callable[..., list[str]], template: str, said: str
+) -> None:
+    assert refuse(rows, names=template) == [f'campaign.csv the setting names "{template}" {said}']
+
+
+def test_each_wrong_name_is_told_with_its_cell(rows: str, refuse: Callable[..., list[str]]) -> None:
+    text = rows + "c,Buy,en,1:1,,a/b,\nd,Buy,en,1:1,,,\ne,Buy,en,1:1,,.x,\nf,Buy,en,1:1,,CON,\n"
+    assert refuse(text, names="{brand}") == [
+        "campaign.csv:4 row \"c\", column x_brand: \"a/b\" cannot be in the name of a file: "
+        "it has '/'",
+        'campaign.csv:5 row "d", column x_brand is empty, and the setting names needs it',
+        'campaign.csv:6 row "e", column x_brand: "campaign/.x" has a part that begins with a dot',
+        'campaign.csv:7 row "f", column x_brand: "campaign/CON" has a part that is the name of a '
+        "device on Windows",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("twin", ["Acme Co", "acme co", "ACME-co"])
+def test_a_name_that_two_rows_have_is_told_with_both(
+    rows: str, refuse: Callable[..., list[str]], twin: str
+) -> None:
+    text = rows + f"c,Buy,en,1:1,,{twin},\n"
+    (said,) = refuse(text, names="{brand}_v{take}")
+    assert said.startswith('campaign.csv:4 row "c", column x_brand: "campaign/')
+    assert said.endswith(
+        'is also what the video of row "a" (line 2) is called: add {id} to the setting names'
     )
 
 
-@pytest.mark.parametrize("template", ["{title}.mp4", "{}.mp4", "{row!r}", "{row:>9}", "{row.real}"])
-def test_it_refuses_other_placeholders(template):
-    assert template_problem(template, rows=1) == (
-        "has a placeholder that is not one of {campaign}, {row}, {take}"
-    )
+def test_a_row_that_is_off_needs_no_name() -> None:
+    text = "id,script,enabled,x_brand\na,Buy,yes,Acme\nb,Buy,no,\nc,Buy,no,Acme\n"
+    assert names(text, "{brand}") == ["{campaign}/Acme", None, None]
 
 
-def test_it_refuses_half_a_brace():
-    assert template_problem("{row.mp4", rows=1) == "has a brace without its partner"
+def test_each_video_of_a_matrix_has_a_name() -> None:
+    text = "id,script.en,script.de,matrix.language\na,Buy,Kauf,en|de\n"
+    assert names(text, "{language}") == ["{campaign}/en", "{campaign}/de"]
 
 
-def test_the_check_is_part_of_reading_a_sheet(refuse):
-    assert refuse("id,tool\na,t\nb,t\n", name_template="video.mp4") == [
-        'campaign.csv the name template "video.mp4" gives 2 rows the same name; put {row} into it'
-    ]
+def test_a_name_is_not_what_is_asked_of_the_service() -> None:
+    one, other = (
+        parse_sheet(ROWS.replace("brand name,", "notes,").encode(), name="c.csv",
+                    options=SheetOptions(names=template)).briefs
+        for template in ("{id}", "{id}_v{take}")
+    )  # fmt: skip
+    assert [brief.digest for brief in one] == [brief.digest for brief in other]
+    assert [brief.wishes for brief in one] != [brief.wishes for brief in other]
+
+
+@given(values=st.lists(st.text(max_size=20), min_size=2, max_size=6))
+def test_names_that_are_accepted_are_different(values: list[str]) -> None:
+    rows = [{"id": f"r{n}", "script": "Buy", "x_a": text} for n, text in enumerate(values)]
+    import json
+
+    content = json.dumps({"names": "{a}", "rows": rows}).encode()
+    try:
+        sheet = parse_sheet(content, name="c.json")
+    except SheetError:
+        return
+    found = [(brief.name or "").casefold() for brief in sheet.briefs]
+    assert len(set(found)) == len(found)
