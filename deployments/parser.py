@@ -36,7 +36,7 @@ COMMANDS = {
     "resolve": ("settle a paid call whose outcome is unknown", "sheet"),
     "verify": ("check that every delivered file is still in the store and intact", "sheet"),
     "reconcile": ("compare the ledger with the service", "sheet"),
-    "export": ("export rows, takes, events or costs for spreadsheets and programs", "sheet"),
+    "export": ("export videos as a ZIP, or rows, takes, events or costs", "sheet"),
     "costs": ("add up what all campaigns cost, by brand, month, person and more", "sheet"),
     "review": ("keep or reject a row's video, with a reason", "sheet"),
     "contact-sheet": ("put a campaign's videos on one page or image to share", "sheet"),

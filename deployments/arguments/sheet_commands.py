@@ -336,6 +336,13 @@ def export(parser: ArgumentParser) -> None:
         help="default: by the name of FILE, else csv",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of stdout")
+    parser.add_argument(
+        "--zip",
+        metavar="FILE",
+        help="instead, write all videos with captions and status sheet to FILE.zip (-: to stdout)",
+    )
+    parser.add_argument("--kept", action="store_true", help="with --zip: only videos that are kept")
+    parser.add_argument("--select", metavar="EXPR", help=f"with --zip: {SELECT}")
 
 
 def costs(parser: ArgumentParser) -> None:

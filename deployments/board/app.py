@@ -162,6 +162,7 @@ def make_app(board: Board) -> FastAPI:
     app.state.exposition = Exposition(board.ledger)
     app.state.tries = Tries(board.clock, most=LOGINS)
     app.state.streams = Streams()
+    app.state.downloads = Streams(what="downloads")
     app.router.routes.extend(_routes())
     static = str(files("callsheet.deployments.board") / "static")
     app.mount("/static", _Static(directory=static), name="static")

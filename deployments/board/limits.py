@@ -6,7 +6,8 @@ import asyncio
 import hashlib
 import re
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from email.message import Message as Header
 from functools import partial
@@ -18,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from callsheet.deployments.board.board import Board, Viewer
+from callsheet.deployments.board.board import Board, Downloads, Viewer
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.visit import Visit, without_secrets
 from callsheet.tasks.ledger.people import Person
@@ -150,8 +151,9 @@ EACH, MOST, RESERVE = 24, 192, 64
 
 @dataclass
 class Streams:
-    """The streams that are open now."""
+    """The streams that are open now, of one kind."""
 
+    what: str = "event streams"
     #: Of each person, by their id.
     open: Counter[int] = field(default_factory=Counter)
 
@@ -160,11 +162,11 @@ class Streams:
         most = MOST + RESERVE if person.may("admin") else MOST
         mine = self.open[person.id]
         if mine >= EACH or self.open.total() >= most:
-            whose = f"you have {mine} event streams open" if mine >= EACH else "the board is busy"
+            whose = f"you have {mine} {self.what} open" if mine >= EACH else "the board is busy"
             raise ProblemDetails(
                 429,
                 f"{whose}; no more are opened",
-                title="Too many event streams",
+                title=f"Too many {self.what}",
                 remedy="close some tabs or programs and try again in a minute",
                 headers={"Retry-After": "60"},
             )
@@ -178,7 +180,17 @@ class Streams:
 
 
 async def _stream(request: Request, person: Viewer) -> AsyncIterator[None]:
-    streams: Streams = request.app.state.streams
+    with _held(request.app.state.streams, person):
+        yield
+
+
+async def _download(request: Request, person: Downloads) -> AsyncIterator[None]:
+    with _held(request.app.state.downloads, person):
+        yield
+
+
+@contextmanager
+def _held(streams: Streams, person: Person) -> Iterator[None]:
     streams.begin(person)
     try:
         yield
@@ -188,6 +200,7 @@ async def _stream(request: Request, person: Viewer) -> AsyncIterator[None]:
 
 #: Of a route that answers with a stream; held until the answer ends.
 OneStream = Annotated[None, Depends(_stream)]
+OneDownload = Annotated[None, Depends(_download)]
 
 
 # Calls that are sent again under the same `Idempotency-Key`: done once, answered the same.

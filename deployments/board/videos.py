@@ -93,6 +93,7 @@ class VideoDesk:
             "kept": [pair for pair in replace(view, after=None).pairs() if pair[0] not in FIELDS],
             "shape": _shape(found.rows),
             "until": self.board.clock(),
+            "zip": zip_address(self.campaign.name, view.which),
             "other_look": replace(view, strips=not view.strips).address(self.root, open=view.open),
         }
 
@@ -189,6 +190,11 @@ class VideoDesk:
         return await self.board.read(
             partial(shown_rows, campaign_id=self.campaign.id, which=which, **how)
         )
+
+
+def zip_address(campaign: str, which: RowFilter) -> str:
+    """Return where the ZIP of the videos that match is."""
+    return f"/campaigns/{quote(campaign, safe='')}/videos.zip?{urlencode(pairs_of(which))}"
 
 
 def _shape(rows: Sequence[ShownRow]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from argparse import Namespace
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from importlib.resources import files
@@ -13,6 +15,7 @@ from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.commands.reading import campaign_of, check_select, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.aftercare.archive import VideosZip, rows_to_take
 from callsheet.tasks.aftercare.contact_sheet import (
     MOST_IN_JPEG,
     SheetVideo,
@@ -23,15 +26,22 @@ from callsheet.tasks.aftercare.contact_sheet import (
 from callsheet.tasks.aftercare.export import BINARY, Format, export, format_of, whole_file
 from callsheet.tasks.aftercare.verify import Pictures, Places
 from callsheet.tasks.campaign.selection import parse_selection
+from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import count
+from callsheet.tasks.store import open_store
+from callsheet.tasks.values.amounts import count, say_bytes
 
 # `callsheet export`: rows, takes, events or costs of a campaign, for spreadsheets and programs.
 
 
 def main(args: Namespace) -> int:
     """Write the export to a file, or to stdout."""
+    if args.zip:
+        return _zip(args)
+    if args.select is not None or args.kept:
+        raise BadInput("--select and --kept are for --zip", remedy="add --zip FILE.zip")
     if args.json and args.output in (None, "-"):
         raise BadInput(
             "--json tells how an export went, so the export itself needs a file",
@@ -62,6 +72,53 @@ async def _export(args: Namespace) -> tuple[str, int, Format]:
             with whole_file(Path(args.output)) as file:
                 lines = await ledger.read(partial(query, out=file))
     return campaign.name, lines, format
+
+
+# `callsheet export --zip`: the videos themselves, with captions and status sheet.
+
+
+def _zip(args: Namespace) -> int:
+    """Write the ZIP; exit status 3 where files are missing in it."""
+    if args.output or args.format:
+        raise BadInput("--zip names the file of the videos", remedy="leave out -o and the format")
+    if args.zip == "-" and (args.json or sys.stdout.isatty()):
+        raise BadInput("a ZIP is no text for a screen", remedy="add --zip FILE.zip")
+    made = run_command(_write_zip(args))
+    name, missing = made.campaign.name, len(made.missing)
+    place = "stdout" if args.zip == "-" else args.zip
+    say(f"{count(made.videos, 'video')} of {name} in {place} ({say_bytes(made.size)})")
+    if missing:
+        remedy = suggest("verify", name, "--repair")
+        say(f"{count(missing, 'file is', 'files are')} missing: {', '.join(made.missing[:5])}")
+        say(f"status.csv in the ZIP says why; `{remedy}` fetches them again, free")
+    if args.json:
+        document = {"campaign": name, "what": "videos", "file": args.zip, "videos": made.videos}
+        exit = 3 if missing else 0
+        print_json({**document, "bytes": made.size, "missing": made.missing, "exit": exit})
+    return 3 if missing else 0
+
+
+async def _write_zip(args: Namespace) -> VideosZip:
+    settings = settings_of(args)
+    which = RowFilter(review="keep" if args.kept else None)
+    async with reading(args) as ledger, Places() as places:
+        campaign = await campaign_of(ledger, args.campaign)
+        query = partial(rows_to_take, campaign=campaign, which=which, select=args.select)
+        made = VideosZip(
+            ledger=ledger,
+            campaign=campaign,
+            rows=await ledger.read(query),
+            places=places,
+            spool=settings.spool,
+            store=open_store(settings.store).address,
+            at=time.time(),
+        )
+        to_file = whole_file(Path(args.zip)) if args.zip != "-" else nullcontext(sys.stdout.buffer)
+        with to_file as out:
+            async for chunk in made.chunks():
+                out.write(chunk)
+            out.flush()
+        return made
 
 
 # `callsheet contact-sheet`: a campaign's videos on one sheet, to be sent to somebody.

@@ -204,7 +204,7 @@ def _amend(
     if numbers is None:
         return False
     count = tally_of(connection, campaign).total
-    lines = {line[0].row: line for line in _lines(connection, campaign.id, sorted(numbers))}
+    lines = {line[0].row: line for line in report_lines(connection, campaign.id, sorted(numbers))}
     sending = len(files) == 1
     texts = {row: _manifest_text(*line, sending=sending).encode() for row, line in lines.items()}
     with ExitStack() as stack:
@@ -244,7 +244,7 @@ def _write_anew(
         texts = [stack.enter_context(_open_text(file)) for file in files]
         add: Callable[[Mapping[str, Any]], None] | None = None
         before = head
-        for line in _lines(connection, campaign.id, numbers_of(connection, campaign.id)):
+        for line in report_lines(connection, campaign.id, numbers_of(connection, campaign.id)):
             texts[0].write(f"{before}{_manifest_text(*line, sending=len(files) == 1)}")
             before = ",\n"
             if len(files) > 1:
@@ -260,7 +260,7 @@ def _write_anew(
 def _widen(connection: Connection, campaign: Campaign, file: Path, columns: list[str]) -> None:
     """Write the status sheet once more where rows have columns that its first one has not."""
     numbers = numbers_of(connection, campaign.id)
-    lines = (status_line(*found) for found in _lines(connection, campaign.id, numbers))
+    lines = (status_line(*found) for found in report_lines(connection, campaign.id, numbers))
     first = next(lines, None)
     if first is None or len(first) < len(columns):
         with _open_text(file) as out:
@@ -302,7 +302,9 @@ def _frame(connection: Connection, at: Context, campaign: Campaign) -> tuple[str
     return f"{head}[\n", f"\n  ]{foot}"
 
 
-def _lines(connection: Connection, campaign_id: int, numbers: Sequence[int]) -> Iterator[Line]:
+def report_lines(
+    connection: Connection, campaign_id: int, numbers: Sequence[int]
+) -> Iterator[Line]:
     """Yield rows of a campaign by their numbers, a page at a time, how each stands, its cells."""
     for page in pages_of(numbers):
         show = row_documents(connection, campaign_id, numbers=page)

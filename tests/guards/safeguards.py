@@ -1443,6 +1443,20 @@ MUTATIONS = (
         ("tests/board/test_links.py",),
     ),
     Mutation(
+        "a guest's ZIP says nothing internal",
+        "tasks/aftercare/archive.py",
+        "        if self.inside:\n",
+        "        if True:\n",
+        ("tests/board/test_videos_zip.py",),
+    ),
+    Mutation(
+        "a damaged video is not taken for the delivered one",
+        "tasks/aftercare/archive.py",
+        '    if (found.sha256, found.bytes) != (file["sha256"], file["bytes"]):',
+        "    if False:",
+        ("tests/pipeline/test_zip.py",),
+    ),
+    Mutation(
         "one person does not take all event streams",
         "deployments/board/limits.py",
         "if mine >= EACH or ",

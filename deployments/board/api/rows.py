@@ -157,7 +157,7 @@ def filters(
     row: Annotated[list[str] | None, Query(description="these rows alone")] = None,
 ) -> AskedRows:
     """Read which rows are asked for; the parameters above are what the address may hold."""
-    return rows_in(request.query_params)
+    return rows_in(request.query_params, "select", "kept")
 
 
 Filters = Annotated[AskedRows, Depends(filters)]

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 
 from callsheet.deployments.board.api.rows import Filters, TakeReview, Verdict, review_line
 from callsheet.deployments.board.board import (
     Decides,
+    Downloads,
     Reviewer,
     Sees,
     TheBoard,
     TheCampaign,
     with_right,
 )
+from callsheet.deployments.board.limits import OneDownload
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services.videos import (
     CONTENT_TYPES,
@@ -27,6 +31,7 @@ from callsheet.deployments.board.services.videos import (
     decide,
     decide_all,
 )
+from callsheet.tasks.aftercare.archive import rows_to_take
 from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo
 from callsheet.tasks.ledger.reviews import ReviewStands
 from callsheet.tasks.store.addresses import disposition_of
@@ -60,6 +65,36 @@ def videos_of(request: Request) -> Videos:
 
 
 TheVideos = Annotated[Videos, Depends(videos_of)]
+_ZIP: dict[int | str, dict[str, Any]] = {
+    200: {"description": "the ZIP, as it is made", "content": {"application/zip": {}}},
+    422: {"description": "no video is like that"},
+}
+
+
+@router.get("/campaigns/{campaign}/videos.zip", responses=_ZIP, response_class=Response)
+async def get_videos_zip(
+    board: TheBoard,
+    person: Downloads,
+    known: TheCampaign,
+    videos: TheVideos,
+    asked: Filters,
+    _: OneDownload,
+    select: Annotated[str | None, Query(max_length=2000, description="as `--select`")] = None,
+    kept: Annotated[bool, Query(description="only videos that are kept")] = False,
+) -> Response:
+    """Give the videos of the rows that match with their captions and a status sheet, as a ZIP.
+
+    A file that is missing is left out, and the status sheet says so. A ZIP that breaks off has no
+    end: no program opens it.
+    """
+    if select is not None and person.guest is not None:
+        raise ProblemDetails(403, "your link chooses videos by what the page shows, not by select")
+    which = replace(asked.which, review="keep") if kept else asked.which
+    names = partial(rows_to_take, campaign=known, which=which, select=select)
+    made = videos.zip_of(known, await board.read(names), inside=person.guest is None)
+    disposition = disposition_of(f"{known.name}.zip", download=True)
+    headers = {"Content-Disposition": disposition, "Cache-Control": "no-store"}
+    return StreamingResponse(made.chunks(), headers=headers, media_type="application/zip")
 
 
 @router.head("/videos/{campaign}/{row}/{name}", include_in_schema=False)

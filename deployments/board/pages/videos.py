@@ -11,11 +11,11 @@ from fastapi import APIRouter, Form, Request
 from starlette.datastructures import FormData, QueryParams
 from starlette.responses import RedirectResponse, Response
 
-from callsheet.deployments.board.board import Decides, Sees, TheBoard
+from callsheet.deployments.board.board import Decides, Downloads, Sees, TheBoard
 from callsheet.deployments.board.page import page
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services.videos import decide, decide_all
-from callsheet.deployments.board.videos import VideoDesk, VideoView
+from callsheet.deployments.board.videos import VideoDesk, VideoView, zip_address
 from callsheet.tasks.ledger.reviews import ReviewStands
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.values.amounts import count
@@ -126,6 +126,17 @@ async def verdicts(
     )
     told = f"{verdict}.{done.made}.{done.same}.{done.stood}"
     return RedirectResponse(seen.address(desk.root, done=told), 303)
+
+
+@router.get("/zip")
+async def take_zip(request: Request, person: Downloads, campaign: str) -> Response:
+    """Lead to the ZIP of the videos that were ticked, or of all that match what the page showed."""
+    rows, everything = request.query_params.getlist("row"), request.query_params.get("all")
+    if not (rows or everything):
+        raise ProblemDetails(422, "no video was ticked", remedy="tick some, or all that match")
+    seen = VideoView.of(QueryParams(request.query_params.get("view", ""))).which
+    which = seen if everything else RowFilter(video=True, rows=tuple(rows))
+    return RedirectResponse(zip_address(campaign, which), 303)
 
 
 def _words(form: FormData, name: str) -> str | None:

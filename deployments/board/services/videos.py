@@ -12,14 +12,17 @@ from typing import Literal, cast
 
 from callsheet.deployments.board.board import Board, known_campaign, shown_to
 from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.aftercare.archive import VideosZip
 from callsheet.tasks.aftercare.review import review_matching, review_row
 from callsheet.tasks.aftercare.verify import Pictures, Places
+from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo, find_take_video
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import Review, Reviewed, ReviewStands, Verdict, review_of
 from callsheet.tasks.ledger.row_history import Horizon, ShownEvent, events_between, horizon
 from callsheet.tasks.ledger.row_pages import video_of_take
 from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.store import open_store
 from callsheet.tasks.store.addresses import SignedAddresses, disposition_of
 from callsheet.tasks.store.checks import as_vtt
 from callsheet.tasks.values.locations import is_object
@@ -95,6 +98,19 @@ class Videos:
         if found is None:
             raise ProblemDetails(404, "there is no picture of this video")
         return found
+
+    def zip_of(self, campaign: Campaign, rows: frozenset[str], *, inside: bool) -> VideosZip:
+        """Return the ZIP of the videos of some rows; a guest's (not `inside`) says less."""
+        return VideosZip(
+            ledger=self._board.ledger,
+            campaign=campaign,
+            rows=rows,
+            places=self._places,
+            spool=self._spool,
+            store=open_store(self._board.settings.store).address,
+            at=self._board.clock(),
+            inside=inside,
+        )
 
     @asynccontextmanager
     async def _opened(self, file: Delivered) -> AsyncIterator[Path]:
