@@ -189,6 +189,8 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
             f"parked: {outcome.words or 'some rows are not finished'}; "
             f"run the same command again{when}"
         )
+    elif outcome.exit_status == 3 and outcome.words:
+        say(outcome.words)
     elif outcome.exit_status == 3:
         name = outcome.campaign
         say(

@@ -218,7 +218,9 @@ class NightSheet:
         """Return the sheet from exactly the bytes that were complete."""
         settings = self._at.settings
         entry = self._entry
-        options = SheetOptions(hidden_rows=settings.hidden_rows, names=settings.names)
+        options = SheetOptions(
+            hidden_rows=settings.hidden_rows, names=settings.names, copies=settings.copies
+        )
         with no_search():
             return parse_sheet(
                 self._content,
@@ -250,7 +252,8 @@ class NightSheet:
             words += f"({count(len(waiting), 'row waits', 'rows wait')})"
             return await self._report("not-approved", status=4, words=words, outcome=outcome)
         if outcome.exit_status == 3:
-            return await self._report("needs-person", status=3, outcome=outcome)
+            why = outcome.words
+            return await self._report("needs-person", status=3, words=why, outcome=outcome)
         report = await self._report("delivered", status=0, outcome=outcome)
         before = self._run.known
         same = before.digest == self._digest and before.outcome in ("delivered", "unchanged")

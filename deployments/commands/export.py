@@ -24,13 +24,14 @@ from callsheet.tasks.aftercare.contact_sheet import (
     videos_on_sheet,
 )
 from callsheet.tasks.aftercare.export import BINARY, Format, export, format_of, whole_file
-from callsheet.tasks.aftercare.verify import Pictures, Places
+from callsheet.tasks.aftercare.verify import Pictures
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.store import open_store
+from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.values.amounts import count, say_bytes
 
 # `callsheet export`: rows, takes, events or costs of a campaign, for spreadsheets and programs.

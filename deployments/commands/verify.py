@@ -12,11 +12,12 @@ from callsheet.deployments.commands.reading import campaign_of, check_select, re
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.aftercare.repair import repair, repair_pictures
-from callsheet.tasks.aftercare.verify import Audit, AuditedFile, Places, audit_document, verify
+from callsheet.tasks.aftercare.verify import Audit, AuditedFile, audit_document, verify
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.store import open_store
+from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.values.amounts import count
 
 #: Files nobody delivered that are named to people; `--json` names them all.

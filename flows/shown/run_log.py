@@ -112,6 +112,8 @@ class RunLog:
         await self._name_rows(last=True)
         if self._run.outcome is not None:
             self._say(say_outcome(self._run.outcome))
+            if self._run.outcome.words:
+                self._say(self._run.outcome.words, logging.WARNING)
 
     def _say(self, words: str, level: int = logging.INFO) -> None:
         # Prefect finds the run of a log line by the context.

@@ -20,7 +20,6 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.verify import Places
 from callsheet.tasks.campaign.report import status_line
 from callsheet.tasks.campaign.report_files import STATUS, Line, report_lines
 from callsheet.tasks.campaign.selection import check_selection, parse_selection
@@ -32,6 +31,7 @@ from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import BadInput, StoreError
 from callsheet.tasks.runtime.spreadsheets import csv_writer
+from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.disk import disk_trouble, measure
 from callsheet.tasks.store.store import name_below
 from callsheet.tasks.values.names import name_fault

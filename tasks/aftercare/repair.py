@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from callsheet.tasks.aftercare.verify import Audit, AuditedFile, BareVideo, Places
+from callsheet.tasks.aftercare.verify import Audit, AuditedFile, BareVideo
+from callsheet.tasks.campaign.outputs import copy_file
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.deliver import file_name
 from callsheet.tasks.ledger.deliveries import (
@@ -33,7 +34,8 @@ from callsheet.tasks.runtime.errors import (
     StoreUnusable,
     VideoError,
 )
-from callsheet.tasks.store import File, FileKind, check_captions, inspect_apart
+from callsheet.tasks.store import File, FileKind, check_captions, inspect_apart, open_store
+from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.checks import judge_length
 from callsheet.tasks.store.inspection import (
     ENDINGS,
@@ -71,8 +73,9 @@ async def repair(audit: Audit, at: Context, places: Places) -> Audit:
 
 
 async def _mend(one: AuditedFile, at: Context, places: Places) -> AuditedFile:
+    bring_back = _bring_back if one.copy_of is None else _copy_again
     try:
-        return replace(one, repaired=await _bring_back(one, at, places))
+        return replace(one, repaired=await bring_back(one, at, places))
     except NotFound:
         return replace(one, left="the service no longer has this video: it cannot be fetched again")
     except (Conflict, BadRequest):
@@ -85,6 +88,19 @@ async def _mend(one: AuditedFile, at: Context, places: Places) -> AuditedFile:
         permanent = isinstance(error, StoreError) and error.permanent
         verdict = one.verdict if permanent or not passing else "unknown"
         return replace(one, verdict=verdict, left=str(error))
+
+
+async def _copy_again(one: AuditedFile, at: Context, places: Places) -> str:
+    """Make a copy at another place once more; raise StoreError if there is another file."""
+    assert one.copy_of is not None
+    assert one.file is not None
+    place, _, name = one.file.uri.rpartition("/")
+    store = open_store(place)
+    try:
+        await copy_file(one.copy_of, name, store, places, at.settings.spool)
+    finally:
+        await store.aclose()
+    return "copied again"
 
 
 class _Another(CallsheetError):

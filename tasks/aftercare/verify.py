@@ -6,7 +6,6 @@ import asyncio
 import os
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +15,11 @@ from callsheet.tasks.campaign.selection import Selection
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import (
     Delivered,
+    FileCopy,
     PictureKind,
     TakeVideo,
     VideoFindings,
+    copies_of,
     deliveries_of,
     findings_of,
 )
@@ -26,11 +27,11 @@ from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 from callsheet.tasks.runtime.errors import CallsheetError, StoreError, VideoError
 from callsheet.tasks.store import check_captions, inspect_video
-from callsheet.tasks.store.addresses import open_inventory, place_of
+from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.disk import measure
 from callsheet.tasks.store.inspection import ENDINGS, Wanted
 from callsheet.tasks.store.pictures import picture_moments
-from callsheet.tasks.store.store import Inventory, Listed
+from callsheet.tasks.store.store import Listed
 from callsheet.tasks.values.briefs import CaptionFormat
 from callsheet.tasks.values.locations import is_object
 
@@ -59,8 +60,9 @@ OURS = ("manifest.json", "status.csv")
 class AuditedFile:
     """One file that should be in the store, and the result of the check.
 
-    `file` is the delivery (None for captions that were never delivered); `found` is the sha256 of
-    the current file; `repaired` says what a repair did, `left` why it did nothing.
+    `file` is the delivery (None for captions that were never delivered), or a copy of the delivery
+    `copy_of` at another place; `found` is the sha256 of the current file; `repaired` says what a
+    repair did, `left` why it did nothing.
     """
 
     row: CampaignRow
@@ -72,6 +74,7 @@ class AuditedFile:
     found: str | None = None
     repaired: str | None = None
     left: str | None = None
+    copy_of: Delivered | None = None
 
     @property
     def sound(self) -> bool:
@@ -146,28 +149,6 @@ def audit_document(audit: Audit, *, quick: bool) -> dict[str, Any]:
     }
 
 
-class Places:
-    """The inventories of every store with deliveries, opened when first needed."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, Inventory] = {}
-
-    def of(self, uri: str) -> Inventory:
-        """Return the inventory that a file is in."""
-        place = place_of(uri)
-        if place not in self._open:
-            self._open[place] = open_inventory(uri)
-        return self._open[place]
-
-    async def __aenter__(self) -> Places:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        async with AsyncExitStack() as stack:
-            for inventory in self._open.values():
-                stack.push_async_callback(inventory.aclose)
-
-
 async def verify(
     ledger: Ledger,
     campaign: Campaign,
@@ -216,7 +197,7 @@ def _bare(
     """Yield videos without a picture, or with another file in its place."""
     listed = {file.uri: file.bytes for file in there}
     for one in expected:
-        if one.kind != "mp4" or one.file is None:
+        if one.kind != "mp4" or one.file is None or one.copy_of is not None:
             continue
         known = findings.get(one.take.id, VideoFindings())
         have = {
@@ -233,6 +214,7 @@ async def _expected(
     rows = {row.id: row for row in await ledger.read(partial(rows_of, campaign_id=campaign.id))}
     takes = await ledger.read(partial(takes_of, campaign_id=campaign.id))
     files = await ledger.read(partial(deliveries_of, campaign_id=campaign.id))
+    copies = await ledger.read(partial(copies_of, campaign_id=campaign.id))
     expected: list[AuditedFile] = []
     for row_id, take in takes:
         row, delivered = rows[row_id], files.get(take.id, [])
@@ -242,9 +224,24 @@ async def _expected(
             AuditedFile(row=row, take=take, kind=file.kind, file=file, verdict="unknown")
             for file in delivered
         ]
+        expected += _copies(row, take, delivered, copies.get(take.id, ()))
         if row.state == "delivered" and row.take is not None and row.take.id == take.id:
             expected += _wanting(row, take, {file.kind for file in delivered})
-    return expected, {file.uri for some in files.values() for file in some}
+    known = {file.uri for some in files.values() for file in some}
+    return expected, known | {copy.uri for some in copies.values() for copy in some}
+
+
+def _copies(
+    row: CampaignRow, take: Take, delivered: Iterable[Delivered], copies: Iterable[FileCopy]
+) -> Iterator[AuditedFile]:
+    """Yield the copies of delivered files that were proved once."""
+    kinds = {file.kind: file for file in delivered}
+    for copy in copies:
+        if copy.fault is None and (source := kinds.get(copy.kind)) is not None:
+            file = replace(source, uri=copy.uri)
+            yield AuditedFile(
+                row=row, take=take, kind=copy.kind, file=file, verdict="unknown", copy_of=source
+            )
 
 
 def _wanting(row: CampaignRow, take: Take, have: Iterable[str]) -> list[AuditedFile]:

@@ -187,4 +187,5 @@ class RunOptions(BaseModel):
             columns=parse_map(self.map or ()),
             yes_many=self.yes_many,
             names=settings.names,
+            copies=settings.copies,
         )

@@ -18,7 +18,7 @@ from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
 from callsheet.tasks.campaign.waits import waiting_lines, wave_of
 from callsheet.tasks.engine.progress import Snapshot, Speeds
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
-from callsheet.tasks.ledger.deliveries import RowVideo, videos_of
+from callsheet.tasks.ledger.deliveries import RowVideo, copies_of, videos_of
 from callsheet.tasks.ledger.diff import ACTIONS
 from callsheet.tasks.ledger.figures import NAMES, Figures, figures_of
 from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY, CampaignRow, State
@@ -120,7 +120,15 @@ def row_documents(
     """
     figures = figures_of(connection, campaign_id, states=states, numbers=numbers)
     videos = videos_of(connection, campaign_id, states=states, numbers=numbers)
-    return lambda row: row_document(row, figures.get(row.id, Figures()), videos.get(row.id))
+    copies = copies_of(connection, campaign_id)
+
+    def document(row: CampaignRow) -> dict[str, Any]:
+        found = row_document(row, figures.get(row.id, Figures()), videos.get(row.id))
+        # Only where a sheet asks for copies.
+        mine = copies.get(row.take.id, ()) if row.take and copies else ()
+        return {**found, "copies": [copy.as_json() for copy in mine]} if mine else found
+
+    return document
 
 
 def row_document(row: CampaignRow, figures: Figures, video: RowVideo | None) -> dict[str, Any]:
@@ -187,11 +195,16 @@ def status_line(
         "cs_bytes": video.get("bytes"),
         "cs_srt": files.get("srt", {}).get("uri"),
         "cs_vtt": files.get("vtt", {}).get("uri"),
+        **({"cs_copies": "; ".join(map(_said_of, line["copies"]))} if "copies" in line else {}),
         **{f"cs_{name}": line[name] for name in ("review", "review_reason", "review_note")},
         "cs_checks": "; ".join(
             f"{name}: {words}" for name, words in line["checks"].items() if words != "ok"
         ),
     }
+
+
+def _said_of(copy: Mapping[str, Any]) -> str:
+    return f"{copy['uri']} (on hold: {copy['held']})" if copy["held"] else str(copy["uri"])
 
 
 # A plan in words, for whoever is to decide on it, wherever that is. Pure.

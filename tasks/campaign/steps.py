@@ -15,6 +15,7 @@ from callsheet.tasks.campaign.adoption import adopt, hold_videos, needs_search, 
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.lease import find_earlier, hold_campaign, is_settled
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
+from callsheet.tasks.campaign.outputs import CopiesMade, make_copies
 from callsheet.tasks.campaign.plan import edits_of, plan_sheet, priced
 from callsheet.tasks.campaign.quotes import (
     approve_shown,
@@ -306,7 +307,10 @@ async def report_step(run: Run, campaign: str) -> None:
         words = outcome.words or f"{run.lost}; nothing of this plan was approved"
         outcome = replace(outcome, exit_status=5, words=words)
     try:
-        if not run.settled:
+        copies = CopiesMade() if run.interrupted else await make_copies(run.at, run.campaign)
+        if copies.held and outcome.exit_status == 0:
+            outcome = replace(outcome, exit_status=3, words=outcome.words or copies.words)
+        if copies.made or not run.settled:
             await write_report(run.at, run.campaign)
     except (StoreError, StoreUnusable) as error:
         outcome = unreported(outcome, error)

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
-from sqlalchemy import Connection, bindparam, func, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, update
 from sqlalchemy import Row as Record
 
-from callsheet.tasks.ledger.database import insert_of_missing, insert_unless_there
-from callsheet.tasks.ledger.moves import move, note
+from callsheet.tasks.ledger.database import (
+    insert_missing,
+    insert_of_missing,
+    insert_unless_there,
+)
+from callsheet.tasks.ledger.moves import move, note, note_campaign
 from callsheet.tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
-from callsheet.tasks.ledger.schema import campaigns, deliveries, reviews, rows, takes
+from callsheet.tasks.ledger.schema import (
+    campaigns,
+    deliveries,
+    file_copies,
+    reviews,
+    rows,
+    takes,
+)
 from callsheet.tasks.ledger.statements import Prepared, gathers, later
 from callsheet.tasks.ledger.values import CampaignRow, State, Take
 
@@ -329,3 +340,88 @@ def verdicts_of(connection: Connection, campaign_id: int) -> dict[str, str]:
         row: verdict or ("unchecked" if flagged is None else "flagged" if flagged else "passed")
         for row, verdict, flagged in connection.execute(query)
     }
+
+
+# Copies of delivered files at other places: wanted, proved to be there, or on hold.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WantedCopy:
+    """A delivered file that is to be at another place, too: a name there, to be completed."""
+
+    row: str
+    take: int
+    take_id: int
+    file: Delivered
+    place: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileCopy:
+    """A copy of a delivered file; `fault` says why it is not there (None: it was proved)."""
+
+    take_id: int
+    kind: str
+    uri: str
+    sha256: str
+    bytes: int
+    fault: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `rows --json` does."""
+        return {"kind": self.kind, "uri": self.uri, "held": self.fault}
+
+
+def wanted_copies(connection: Connection, campaign_id: int) -> list[WantedCopy]:
+    """Return the copies that the rows of a campaign want of their videos and captions."""
+    query = (
+        select(rows.c.row, rows.c.copies, takes.c.number, deliveries)
+        .select_from(rows)
+        .join(takes, takes.c.id == VIDEO_TAKE)
+        .join(deliveries, deliveries.c.take_id == takes.c.id)
+        .where(rows.c.campaign_id == campaign_id, rows.c.copies.is_not(None))
+        .order_by(rows.c.position, deliveries.c.id)
+    )
+    return [
+        WantedCopy(
+            row=one.row,
+            take=one.number,
+            take_id=one.take_id,
+            file=_delivered(one),
+            place=place,
+            name=name,
+        )
+        for one in connection.execute(query)
+        for place, name in json.loads(one.copies)
+    ]
+
+
+def copies_of(connection: Connection, campaign_id: int) -> Mapping[int, list[FileCopy]]:
+    """Return the copies of a campaign's files, also those on hold, by take."""
+    query = select(file_copies).where(file_copies.c.campaign_id == campaign_id)
+    found: dict[int, list[FileCopy]] = {}
+    for one in connection.execute(query.order_by(file_copies.c.id)):
+        copy = FileCopy(**{name: getattr(one, name) for name in _COPY})
+        found.setdefault(copy.take_id, []).append(copy)
+    return found
+
+
+_COPY = tuple(field.name for field in fields(FileCopy))
+
+
+def note_copies(
+    connection: Connection, campaign_id: int, copies: Sequence[FileCopy], *, at: float
+) -> None:
+    """Record copies that were proved, and those on hold, instead of what was known before.
+
+    Those on hold that are not among them are not wanted any more.
+    """
+    held = and_(file_copies.c.campaign_id == campaign_id, file_copies.c.fault.is_not(None))
+    connection.execute(delete(file_copies).where(held))
+    values = [{**asdict(copy), "campaign_id": campaign_id, "at": at} for copy in copies]
+    insert_missing(connection, file_copies, values)
+    faults = [copy.fault for copy in copies if copy.fault is not None]
+    words = f"{len(copies) - len(faults)} made"
+    words += f", {len(faults)} on hold: {faults[0]}" if faults else ""
+    note_campaign(connection, campaign_id, "copies", words, at=at)

@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 #: The newest migration. An older ledger is upgraded; a newer one is worked with where it says that
 #: this can be done (`database`), else refused.
-REVISION = "0025"
+REVISION = "0026"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
 FIRST = "0021"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
@@ -121,6 +121,8 @@ rows = Table(
     Column("notes", Text),
     # What its files are called, with the campaign and the take left open; null: as by default.
     Column("name", Text),
+    # Where its files are copied to, as JSON: pairs of a place and a name in it; null: nowhere.
+    Column("copies", Text),
     Column("cells", Text, nullable=False),
     # A digest of captions to cells; unknown for rows of before this was kept.
     Column("wishes", String(32)),
@@ -247,6 +249,25 @@ deliveries = Table(
     Column("seconds", Float),
     Column("verified_at", Float, nullable=False),
     UniqueConstraint("take_id", "kind"),
+)
+
+# Files of deliveries at the other places that they are copied to: proved to be the same there, or
+# why they are not.
+file_copies = Table(
+    "file_copies",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
+    Column("take_id", Id, ForeignKey("takes.id"), nullable=False),
+    Column("kind", String(8), nullable=False),
+    Column("uri", Text, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+    # Null once it is there.
+    Column("fault", Text),
+    UniqueConstraint("take_id", "kind", "uri"),
+    Index(None, "campaign_id"),
 )
 
 events = Table(

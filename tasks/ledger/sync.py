@@ -31,7 +31,7 @@ from callsheet.tasks.values.edits import Edits
 
 _INSERT = insert(rows)
 _WISHES = ("position", "line", "captions", "enabled", "priority", "max_credits", "tags",
-           "cost_center", "notes", "name", "cells", "wishes")  # fmt: skip
+           "cost_center", "notes", "name", "copies", "cells", "wishes")  # fmt: skip
 _BRIEF = ("operation", "request", "digest", "nth", "take_id", "quoted")
 _ROW = update(rows).where(rows.c.id == bindparam("the_row"))
 _SET_PLACE = _ROW.values(position=bindparam("new_position"), line=bindparam("new_line"))
@@ -186,6 +186,7 @@ def _wishes(brief: Brief, position: int) -> dict[str, Any]:
         "cost_center": brief.cost_center,
         "notes": brief.notes,
         "name": brief.name,
+        "copies": json.dumps(brief.copies, ensure_ascii=False) if brief.copies else None,
         "cells": json.dumps([*brief.cells], ensure_ascii=False),
         "wishes": brief.wishes,
     }

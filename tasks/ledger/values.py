@@ -166,9 +166,11 @@ class Event:
 
 _TAKE_FIELDS = tuple(field.name for field in fields(Take) if field.name in takes.c)
 _TAKE_COLUMNS = [takes.c[name].label(f"take_{name}") for name in _TAKE_FIELDS]
+#: Columns that a value of a row has no use for.
+_APART = ("take_id", "cells", "wishes", "copies")
 _SELECT = (
     select(
-        *[column for column in rows.c if column.name not in ("take_id", "cells", "wishes")],
+        *[column for column in rows.c if column.name not in _APART],
         campaigns.c.name.label("campaign"),
         *_TAKE_COLUMNS,
     )

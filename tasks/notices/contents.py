@@ -13,7 +13,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.verify import Pictures, Places
+from callsheet.tasks.aftercare.verify import Pictures
 from callsheet.tasks.ledger.campaigns import Tally, find_campaign, tally_of
 from callsheet.tasks.ledger.deliveries import find_take_video
 from callsheet.tasks.ledger.gauges import keep_rates
@@ -44,6 +44,7 @@ from callsheet.tasks.notices.action_items import (
 )
 from callsheet.tasks.runtime.errors import CallsheetError, shorten
 from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.store.addresses import Places
 
 # Collects the content of a digest: the report of the nightly run and figures of the ledger.
 #

@@ -158,6 +158,7 @@ Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
 Pool = Annotated[str, _read(_pool, "not of letters, digits, dots, dashes and underscores alone")]
 Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
 Words = Annotated[frozenset[str], _split(",")]
+Places = Annotated[tuple[str, ...], _split(r"\s")]
 
 
 def _setting(default: str | Callable[[dict[str, Any]], str] | None, words: str) -> Any:
@@ -188,6 +189,9 @@ class Settings(BaseModel):
     receiver: str = _setting("127.0.0.1:8790", "host:port the receiver binds to")
     names: str = _setting(
         "{campaign}/{row}/{row}-take{take}.mp4", "what videos are called, with columns in braces"
+    )
+    copies: Places = _setting(
+        "", "addresses that finished files are copied to, as in a sheet, with blanks between them"
     )
     horizon: Seconds = _setting("24h", "how long the service is trusted to know an idempotency key")
     deadline: Seconds = _setting("3h", "how long a render may take before its row is stalled")

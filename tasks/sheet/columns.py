@@ -433,6 +433,11 @@ class Document(BaseModel):
         description="What the files are called, with columns in braces, like "
         "{id}_{language}_v{take}.",
     )
+    copies: Annotated[tuple[str, ...], Reads(cells.words, WORDS)] = Field(
+        (),
+        description="Addresses that finished files are copied to, like "
+        "s3://bucket/{campaign}/{language}/{name}.mp4.",
+    )
     defaults: dict[str, Json] | None = Field(
         None, description="Columns for every row that does not say them itself."
     )

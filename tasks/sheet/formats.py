@@ -37,10 +37,12 @@ _MARKS = (
 )
 _CELL = re.compile(r"[^,;|\t\r\n]*[^\x00-\x7f][^,;|\t\r\n]*")
 _ZIP = b"PK\x03\x04"
-_YAML_START = re.compile(
-    r"(?:\s*(?:#.*)?\n)*"
-    r"(?:---|(?:campaign|budget|canary|waves|retry_failed|edits|names|defaults|matrix|rows)\s*:|- )"
-)
+#: Members of a YAML sheet, as it may begin.
+_MEMBERS = (
+    "campaign", "budget", "canary", "waves", "retry_failed", "edits", "names", "copies", "links",
+    "keep_at_service", "deliver_after", "deliver_by", "timezone", "defaults", "matrix", "rows",
+)  # fmt: skip
+_YAML_START = re.compile(rf"(?:\s*(?:#.*)?\n)*(?:---|(?:{'|'.join(_MEMBERS)})\s*:|- )")
 
 
 def read_table(content: bytes, options: SheetOptions, findings: Findings) -> Table:

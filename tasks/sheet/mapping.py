@@ -66,6 +66,7 @@ class Mapped:
             waves=self._one(top, "waves"),
             retry_failed=self._one(top, "retry_failed"),
             names=self._one(top, "names"),
+            copies=self._one(top, "copies"),
             matrix=None if is_blank(top.get("matrix")) else top["matrix"],
             matrix_line=top.lines.get("matrix"),
             complete=not self.refused,

@@ -9,6 +9,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import PurePath
 
 from callsheet.tasks.runtime.errors import did_you_mean
 from callsheet.tasks.sheet.columns import FIELDS
@@ -17,7 +19,15 @@ from callsheet.tasks.sheet.table import Cell, Findings, Row
 from callsheet.tasks.sheet.text import as_text, fold
 from callsheet.tasks.sheet.trees import parse_json
 from callsheet.tasks.values.briefs import Brief, Json
-from callsheet.tasks.values.names import LATER, name_fault, name_part, object_name, parts_of
+from callsheet.tasks.values.names import (
+    FILE,
+    LATER,
+    name_fault,
+    name_part,
+    object_name,
+    parts_of,
+    split_copy,
+)
 
 _WORDS = frozenset(("title", "topic", "script", "narration", "notes", "cost_center", FIELDS))
 #: Columns in which text that begins with a brace is an object.
@@ -140,17 +150,40 @@ def named(
 ) -> tuple[Brief, ...]:
     """Return the briefs with the names of their files; note illegal names, and those given twice.
 
-    `headers` are the columns of the sheet, `cells` say where the value of a row is.
+    `headers` are the columns of the sheet, `cells` say where the value of a row is. A template
+    without a folder is for the campaign's folder.
     """
-    columns = {canonical_header(header) for header in headers}
-    naming = _Naming(template, findings, columns, cells, campaign)
-    # A row without a request has problems of its own; one that is off makes no files.
-    wanted = sum(bool(brief.request) and brief.enabled for brief in briefs)
-    found = tuple(
-        naming.named(brief) if brief.request and brief.enabled else brief for brief in briefs
-    )
-    naming.refuse_empty(wanted)
-    return found
+    naming = _Naming(template, findings, headers, cells, campaign)
+    text = as_text(template.value)
+    naming.take(text if "/" in text else f"{{campaign}}/{text}", text)
+    return tuple(replace(brief, name=name) for brief, name in naming.names(briefs))
+
+
+def copied(
+    briefs: Sequence[Brief],
+    addresses: Cell,
+    findings: Findings,
+    *,
+    campaign: str,
+    headers: Sequence[str],
+    cells: Mapping[str, Mapping[str, Cell]],
+    local: bool,
+) -> tuple[Brief, ...]:
+    """Return the briefs with the places of their copies; note the addresses that cannot be.
+
+    Only what comes from this machine (`local`) may name a folder of it.
+    """
+    value = addresses.value
+    naming = _Naming(addresses, findings, headers, cells, campaign)
+    for text in map(as_text, [value] if isinstance(value, str) else value):
+        place = naming.take_copy(text, local=local)
+        if place is not None:
+            found = naming.names(briefs)
+            briefs = [
+                brief if name is None else replace(brief, copies=(*brief.copies, (place, name)))
+                for brief, name in found
+            ]
+    return tuple(briefs)
 
 
 class _Naming:
@@ -160,73 +193,106 @@ class _Naming:
         self,
         template: Cell,
         findings: Findings,
-        columns: set[str],
+        headers: Sequence[str],
         cells: Mapping[str, Mapping[str, Cell]],
         campaign: str,
     ) -> None:
         self.template = template
         self.findings = findings
+        self.columns = {canonical_header(header) for header in headers}
         self.cells = cells
         self.campaign = campaign
+        self.place = ""
+        self.later: tuple[str, ...] = LATER
         self.parts: list[tuple[str, str | None, str]] = []
         self.first: dict[str, Brief] = {}
         self.empty: dict[str, list[Brief]] = {}
+
+    def take(self, template: str, said: str) -> None:
+        """Take up a template; what is wrong with it is noted as it was `said`."""
+        self.parts, self.empty = [], {}
         try:
-            parts = parts_of(as_text(template.value))
-            parts = [(text, _column(word, columns), digits) for text, word, digits in parts]
+            parts = [
+                (text, _column(word, self.columns, self.later), digits)
+                for text, word, digits in parts_of(template)
+            ]
         except ValueError as wrong:
-            self._refuse(str(wrong))
+            self._refuse(str(wrong), said)
             return
         if fault := name_fault("".join(text + ("x" if word else "") for text, word, _ in parts)):
-            self._refuse(fault)
+            self._refuse(fault, said)
         else:
             self.parts = parts
 
-    def named(self, brief: Brief) -> Brief:
-        """Return a brief with the name of its files."""
+    def take_copy(self, said: str, *, local: bool) -> str | None:
+        """Take up the address of a copy; return its place, or None for one that cannot be."""
+        self.later = (*LATER, FILE)
+        try:
+            self.place, name = split_copy(said)
+            if self.place.startswith("file:") and not local:
+                raise ValueError("is a folder, which only a profile or a local sheet can name")
+        except ValueError as wrong:
+            self._refuse(str(wrong), said)
+            return None
+        self.take(name, said)
+        return self.place if self.parts else None
+
+    def names(self, briefs: Sequence[Brief]) -> list[tuple[Brief, str | None]]:
+        """Return each brief with its name; None where it needs none, or has none."""
+        # A row without a request has problems of its own; one that is off makes no files.
+        wanted = [bool(self.parts and brief.request and brief.enabled) for brief in briefs]
+        found = [
+            (brief, self._name(brief) if needs else None)
+            for brief, needs in zip(briefs, wanted, strict=True)
+        ]
+        self._refuse_empty(sum(wanted))
+        return found
+
+    def _name(self, brief: Brief) -> str | None:
         name, shown = "", "id"
         for text, column, digits in self.parts:
             name += text
-            if column in LATER:
+            if column in self.later:
                 name += f"{{{column}:{digits}}}" if digits else f"{{{column}}}"
             elif column is not None:
                 value = as_text(_value_of(brief, column))
                 shown = column if shown == "id" else shown
                 if not value.strip():
                     self.empty.setdefault(column, []).append(brief)
-                    return brief
+                    return None
                 try:
                     name += name_part(value)
                 except ValueError as wrong:
                     self._refuse_row(brief, column, str(wrong), value)
-                    return brief
-        if name:
-            self._check(brief, name, shown)
-        return replace(brief, name=name or None)
+                    return None
+        self._check(brief, name, shown)
+        return name
 
     def _check(self, brief: Brief, name: str, column: str) -> None:
-        whole = object_name(name, campaign=self.campaign, row=brief.row, take=1, kind="mp4")
+        first = partial(object_name, campaign=self.campaign, row=brief.row, take=1, kind="mp4")
+        whole = first(name, file=PurePath(first(brief.name)).stem)
         stem = whole.removesuffix(".mp4")
         if fault := name_fault(stem):
             self._refuse_row(brief, column, fault, stem)
-        elif (twin := self.first.setdefault(fold(whole), brief)) is not brief:
+        elif (twin := self.first.setdefault(fold(f"{self.place}/{whole}"), brief)).row != brief.row:
             said = f'row "{twin.row}" (line {twin.line})'
             words = f"is also what the video of {said} is called: add {{id}} to"
             self._refuse_row(brief, column, f"{words} {self.template.where}", stem)
 
-    def refuse_empty(self, wanted: int) -> None:
+    def _refuse_empty(self, wanted: int) -> None:
         """Note the columns that rows need for their name and have nothing in."""
         for column, briefs in self.empty.items():
             if len(briefs) == wanted:
-                self._refuse(f"has {{{column}}}, and no row has a value for it")
+                said = as_text(self.template.value)
+                self._refuse(f"has {{{column}}}, and no row has a value for it", said)
                 continue
             for brief in briefs:
                 fault = f"is empty, and {self.template.where} needs it"
                 self._refuse_row(brief, column, fault, None)
 
-    def _refuse(self, fault: str) -> None:
+    def _refuse(self, fault: str, said: str) -> None:
         cell = self.template
-        self.findings.refuse(fault, line=cell.line, cell=cell.where, value=as_text(cell.value))
+        self.findings.refuse(fault, line=cell.line, cell=cell.where, value=said)
 
     def _refuse_row(self, brief: Brief, column: str, fault: str, value: str | None) -> None:
         cell = self.cells[brief.row].get(column) if brief.row in self.cells else None
@@ -240,10 +306,10 @@ class _Naming:
         )
 
 
-def _column(word: str | None, columns: set[str]) -> str | None:
+def _column(word: str | None, columns: set[str], later: Sequence[str]) -> str | None:
     """Return the column that a word of a template names; ValueError where there is none."""
     name = word if word is None else canonical_header(word.strip())
-    if name is None or name in LATER:
+    if name is None or name in later:
         return name
     if name in ("row", "id"):
         return "id"
@@ -252,7 +318,7 @@ def _column(word: str | None, columns: set[str]) -> str | None:
     for column in (name, f"x_{name}"):
         if column in columns or is_known(column):
             return column
-    known = [*LATER, "row", *KNOWN_COLUMNS, *columns, *(c.removeprefix("x_") for c in columns)]
+    known = [*later, "row", *KNOWN_COLUMNS, *columns, *(c.removeprefix("x_") for c in columns)]
     raise ValueError(f"has {{{word}}}, and no column is called so{did_you_mean(name, known)}")
 
 

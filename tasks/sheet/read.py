@@ -100,7 +100,7 @@ def sheet_of(
 ) -> Sheet:
     """Return the sheet that the table of `content` is; raise SheetError with every problem."""
     from callsheet.tasks.sheet.matrix import expanded
-    from callsheet.tasks.sheet.placeholders import named
+    from callsheet.tasks.sheet.placeholders import copied, named
     from callsheet.tasks.sheet.reuse import completed
     from callsheet.tasks.sheet.rows import hidden_among, note_hidden, to_briefs, without_hidden
 
@@ -123,6 +123,18 @@ def sheet_of(
     if names.value != DEFAULT_NAMES:
         briefs = named(
             briefs, names, findings, campaign=campaign, headers=table.columns, cells=cells
+        )
+    copies = table.copies or Cell("copies", options.copies, None, "the setting copies")
+    if copies.value:
+        local = table.copies is None or folder is not None
+        briefs = copied(
+            briefs,
+            copies,
+            findings,
+            campaign=campaign,
+            headers=table.columns,
+            cells=cells,
+            local=local,
         )
     findings.raise_if_any()
     return Sheet(

@@ -101,6 +101,7 @@ class Table:
     waves: Cell | None = None
     retry_failed: Cell | None = None
     names: Cell | None = None
+    copies: Cell | None = None
     #: What a YAML or JSON sheet says under `matrix`, and in which line.
     matrix: Json = None
     matrix_line: int | None = None
@@ -203,6 +204,8 @@ class SheetOptions:
     yes_many: bool = False
     #: The profile's template of names, for sheets that have none.
     names: str = DEFAULT_NAMES
+    #: The profile's addresses of copies, for sheets that have none.
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

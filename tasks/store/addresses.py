@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -76,6 +77,28 @@ def place_of(uri: str) -> str:
     """Return what tells one inventory from another: the bucket, or the file system."""
     where = object_at(uri)
     return "/" if where is None else where.root
+
+
+class Places:
+    """The inventories of every store with deliveries, opened when first needed."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Inventory] = {}
+
+    def of(self, uri: str) -> Inventory:
+        """Return the inventory that a file is in."""
+        place = place_of(uri)
+        if place not in self._open:
+            self._open[place] = open_inventory(uri)
+        return self._open[place]
+
+    async def __aenter__(self) -> Places:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        async with AsyncExitStack() as stack:
+            for inventory in self._open.values():
+                stack.push_async_callback(inventory.aclose)
 
 
 def _kind(scheme: str, address: str) -> StoreKind:

@@ -52,6 +52,8 @@ class Brief:
     video_id: str | None = None
     #: What its files are called, where the sheet or the profile says so (`names`).
     name: str | None = None
+    #: Where its files are copied to: a place, and what they are called there.
+    copies: tuple[tuple[str, str], ...] = ()
     line: int = 0
     cells: Sequence[tuple[str, str]] = field(default=(), repr=False)
     _digest: str | None = field(default=None, init=False, repr=False, compare=False)
@@ -94,6 +96,7 @@ def _digest_of_wishes(brief: Brief) -> str:
            brief.cost_center, brief.notes)  # fmt: skip
     texts = [text for cell in brief.cells for text in cell]
     texts += [] if brief.name is None else [brief.name]
+    texts += [text for copy in brief.copies for text in copy]
     said = "\0".join((repr(own), *texts))
     return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

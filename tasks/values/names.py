@@ -13,12 +13,15 @@ from string import Formatter
 DEFAULT_NAMES = "{campaign}/{row}/{row}-take{take}.mp4"
 #: Filled when a file is delivered: a campaign may get another name, and a row more takes.
 LATER = ("campaign", "take")
+#: Filled then in the address of a copy: the name of the file, without its folders and suffix.
+FILE = "name"
 #: Bytes of one part between slashes, and of all; a take of many digits and a suffix still fit.
 SEGMENT_LIMIT, NAME_LIMIT = 180, 760
 
 _SUFFIX = re.compile(r"\.(?:mp4|srt|vtt)$", re.IGNORECASE)
 _PADDED = re.compile(r"0?([1-9])d?")
-_LATER = re.compile(r"\{(campaign|row|take)(?::([1-9]))?\}")
+_LATER = re.compile(r"\{(campaign|row|take|name)(?::([1-9]))?\}")
+_PLACE = re.compile(r"(s3://[A-Za-z0-9][A-Za-z0-9._-]+|file:(?://)?)/(?:[^{}]*/)?")
 #: What no name may have on Windows, and control characters.
 _ILLEGAL = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff<>:"/\\|?*]')
 #: What S3 consoles and address bars stumble over.
@@ -28,12 +31,8 @@ _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-
 
 
 def parts_of(template: str) -> list[tuple[str, str | None, str]]:
-    """Return text, word and digits of each part of a template; ValueError in words if it is wrong.
-
-    A template without a folder is for the campaign's folder.
-    """
+    """Return text, word and digits of each part of a template; ValueError says what is wrong."""
     stem = _SUFFIX.sub("", template.strip())
-    stem = stem if "/" in stem else f"{{campaign}}/{stem}"
     found: list[tuple[str, str | None, str]] = []
     try:
         parts = list(Formatter().parse(stem))
@@ -47,6 +46,22 @@ def parts_of(template: str) -> list[tuple[str, str | None, str]]:
             raise ValueError("has a brace or another of # % ^ ~ [ ] ` outside its placeholders")
         found.append((unicodedata.normalize("NFC", text), word, digits[1] if digits else ""))
     return found
+
+
+def split_copy(template: str) -> tuple[str, str]:
+    """Return the place of a copy, to its last folder without a placeholder, and the name in it.
+
+    Raises ValueError in words for what is no address in a bucket or folder.
+    """
+    found = _PLACE.match(template)
+    if found is None or not found[0].strip("/") or "?" in template or "#" in template:
+        raise ValueError(
+            "is not an address like s3://bucket/{campaign}/{name}.mp4 or file:/folder/{name}.mp4"
+        )
+    place = found[0].rstrip("/")
+    if any(part in (".", "..") for part in place.split("/")):
+        raise ValueError("has a part that begins with a dot")
+    return place, template[found.end() :]
 
 
 def name_part(text: str) -> str:
@@ -79,15 +94,17 @@ def name_fault(name: str) -> str | None:
     return f"is longer than {NAME_LIMIT} bytes" if len(name.encode()) > NAME_LIMIT else None
 
 
-def object_name(name: str | None, *, campaign: str, row: str, take: int, kind: str) -> str:
+def object_name(
+    name: str | None, *, campaign: str, row: str, take: int, kind: str, file: str = ""
+) -> str:
     """Return the name of one file in the store, `a/b/c.mp4`.
 
-    `name` is the row's own (None: the default). Where it does not say the take, every take after
-    the first one adds it, so that takes never share a name.
+    `name` is the row's own (None: the default), or that of a copy of `file`. Where it does not say
+    the take, every take after the first one adds it, so that takes never share a name.
     """
     template = name or _SUFFIX.sub("", DEFAULT_NAMES)
-    values = {"campaign": campaign, "row": row, "take": str(take)}
+    values = {"campaign": campaign, "row": row, "take": str(take), FILE: file}
     stem = _LATER.sub(lambda found: values[found[1]].rjust(int(found[2] or 0), "0"), template)
-    if take > 1 and "{take" not in template:
+    if take > 1 and "{take" not in template and "{name" not in template:
         stem += f"-take{take}"
     return f"{stem}.{kind}"

@@ -1450,6 +1450,27 @@ MUTATIONS = (
         ("tests/board/test_videos_zip.py",),
     ),
     Mutation(
+        "an uploaded sheet writes to no folder of the machine",
+        "tasks/sheet/placeholders.py",
+        'if self.place.startswith("file:") and not local:',
+        "if False:",
+        ("tests/unit/sheet/test_names.py",),
+    ),
+    Mutation(
+        "a copy that could not be made is not recorded as made",
+        "tasks/campaign/outputs.py",
+        "        return replace(copy, fault=str(error))",
+        "        return copy",
+        ("tests/pipeline/test_copies_of_files.py",),
+    ),
+    Mutation(
+        "a copy shares no bytes with the delivered file",
+        "tasks/campaign/outputs.py",
+        "            yield own\n",
+        "            yield path\n",
+        ("tests/pipeline/test_copies_of_files.py",),
+    ),
+    Mutation(
         "a damaged video is not taken for the delivered one",
         "tasks/aftercare/archive.py",
         '    if (found.sha256, found.bytes) != (file["sha256"], file["bytes"]):',

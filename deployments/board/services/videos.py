@@ -14,7 +14,7 @@ from callsheet.deployments.board.board import Board, known_campaign, shown_to
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.aftercare.archive import VideosZip
 from callsheet.tasks.aftercare.review import review_matching, review_row
-from callsheet.tasks.aftercare.verify import Pictures, Places
+from callsheet.tasks.aftercare.verify import Pictures
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo, find_take_video
 from callsheet.tasks.ledger.people import Person
@@ -23,7 +23,7 @@ from callsheet.tasks.ledger.row_history import Horizon, ShownEvent, events_betwe
 from callsheet.tasks.ledger.row_pages import video_of_take
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.store import open_store
-from callsheet.tasks.store.addresses import SignedAddresses, disposition_of
+from callsheet.tasks.store.addresses import Places, SignedAddresses, disposition_of
 from callsheet.tasks.store.checks import as_vtt
 from callsheet.tasks.values.locations import is_object
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -122,3 +123,42 @@ def test_names_that_are_accepted_are_different(values: list[str]) -> None:
         return
     found = [(brief.name or "").casefold() for brief in sheet.briefs]
     assert len(set(found)) == len(found)
+
+
+COPIED = "copies: {copies}\nrows: [{{id: a, script: Buy, x_brand: Acme}}, {{id: b, script: Buy}}]\n"
+
+
+@pytest.mark.parametrize(
+    ("copies", "expected"),
+    [
+        ("s3://one/{row}.mp4", [("s3://one", "{name}")]),
+        ('["s3://one/ads/{campaign}/{name}.mp4"]', [("s3://one/ads", "{campaign}/{name}")]),
+        ('["file:/a/b/{id}_v{take}", "s3://two/x{name}"]',
+         [("file:/a/b", "a_v{take}"), ("s3://two", "x{name}")]),
+    ],
+)  # fmt: skip
+def test_a_copy_has_a_place_and_a_name_in_it(
+    tmp_path: Path, copies: str, expected: list[tuple[str, str]]
+) -> None:
+    text = COPIED.format(copies=copies).replace("{row}", "{name}")
+    sheet = parse_sheet(text.encode(), name="c.yaml", folder=tmp_path)
+    assert list(sheet.briefs[0].copies) == expected
+
+
+def test_only_a_local_sheet_or_the_profile_names_a_folder(refuse: Callable[..., list[str]]) -> None:
+    text = COPIED.format(copies='"file:/etc/{name}"')
+    (said,) = refuse(text, "c.yaml")
+    assert "is a folder, which only a profile or a local sheet can name" in said
+    rows = text.partition("\n")[2].encode()
+    options = SheetOptions(copies=("file:/etc/{name}",))
+    (first, _) = parse_sheet(rows, name="c.yaml", options=options).briefs
+    assert first.copies == (("file:/etc", "{name}"),)
+
+
+def test_two_videos_are_never_copied_to_one_address(
+    refuse: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    text = COPIED.format(copies='["s3://one/{name}", "s3://one/{campaign}.mp4"]')
+    (said,) = refuse(text, "c.yaml", folder=tmp_path)
+    assert 'row "b"' in said
+    assert "add {id} to copies" in said

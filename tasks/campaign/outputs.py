@@ -1,0 +1,141 @@
+"""Copies of finished files at the other places that a sheet or a profile names.
+
+Made at the end of a run, each once. What is in the way of a copy is left alone: the copy is on
+hold, and the video is delivered all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path, PurePath
+from typing import cast
+
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.deliveries import (
+    Delivered,
+    FileCopy,
+    WantedCopy,
+    copies_of,
+    note_copies,
+    wanted_copies,
+)
+from callsheet.tasks.runtime.errors import ConfigurationError, StoreError, StoreUnusable
+from callsheet.tasks.store import File, FileKind, Store, open_store
+from callsheet.tasks.store.addresses import Places
+from callsheet.tasks.store.disk import disk_trouble, make_private
+from callsheet.tasks.values.amounts import count
+from callsheet.tasks.values.locations import is_object
+from callsheet.tasks.values.names import object_name
+
+
+@dataclass(frozen=True)
+class CopiesMade:
+    """What became of the copies of a campaign: those that were made now, and those on hold."""
+
+    made: int = 0
+    held: Sequence[FileCopy] = ()
+
+    @property
+    def words(self) -> str:
+        """Why copies are on hold, the first of them by name."""
+        number = len(self.held)
+        said = count(number, "copy is", "copies are")
+        return (
+            f"{said} on hold: {self.held[0].fault}{', ...' if number > 1 else ''}; "
+            "the videos are delivered; move what is in the way or change `copies`, then run again"
+        )
+
+
+async def make_copies(at: Context, campaign: Campaign) -> CopiesMade:
+    """Make the copies that are wanted and not proved yet; contacts no place where there are none.
+
+    The ledger records each copy with its sha256, or why it is on hold.
+    """
+    wanted = await at.ledger.read(partial(wanted_copies, campaign_id=campaign.id))
+    known = await at.ledger.read(partial(copies_of, campaign_id=campaign.id))
+    held = [copy for several in known.values() for copy in several if copy.fault is not None]
+    proved = {(c.take_id, c.uri) for several in known.values() for c in several if not c.fault}
+    slots = asyncio.Semaphore(at.settings.at_once)
+    async with AsyncExitStack() as stack:
+        places = await stack.enter_async_context(Places())
+        stores: dict[str, Store] = {}
+        for place in {one.place for one in wanted}:
+            stores[place] = open_store(place)
+            stack.push_async_callback(stores[place].aclose)
+
+        async def make(one: WantedCopy, name: str) -> FileCopy:
+            async with slots:
+                return await _made(one, name, stores[one.place], places, at.settings.spool)
+
+        named = [(one, _name(one, campaign.name)) for one in wanted]
+        missing = [
+            make(one, name)
+            for one, name in named
+            if (one.take_id, f"{stores[one.place].address}/{name}") not in proved
+        ]
+        copies: Sequence[FileCopy] = await asyncio.gather(*missing)
+    if {*copies} != {*held}:
+        change = partial(note_copies, campaign_id=campaign.id, copies=copies, at=at.clock())
+        await at.ledger.write(change)
+    made = sum(copy.fault is None for copy in copies)
+    return CopiesMade(made, [copy for copy in copies if copy.fault is not None])
+
+
+def _name(one: WantedCopy, campaign: str) -> str:
+    stem, kind = PurePath(one.file.uri).stem, one.file.kind
+    return object_name(
+        one.name, campaign=campaign, row=one.row, take=one.take, kind=kind, file=stem
+    )
+
+
+async def _made(one: WantedCopy, name: str, store: Store, places: Places, spool: Path) -> FileCopy:
+    file = one.file
+    copy = FileCopy(
+        take_id=one.take_id,
+        kind=file.kind,
+        uri=f"{store.address}/{name}",
+        sha256=file.sha256,
+        bytes=file.bytes,
+    )
+    try:
+        await copy_file(file, name, store, places, spool)
+    except (StoreError, StoreUnusable, ConfigurationError) as error:
+        return replace(copy, fault=str(error))
+    return copy
+
+
+async def copy_file(file: Delivered, name: str, store: Store, places: Places, spool: Path) -> None:
+    """Copy a delivered file to a name in another store, and prove that it is there.
+
+    Raises StoreError: also for another file of that name, which is left alone.
+    """
+    async with _opened(file, places, spool) as source:
+        kind = cast("FileKind", file.kind)
+        there = File(kind=kind, name=name, source=source, sha256=file.sha256)
+        await store.put(there, metadata={})
+
+
+@asynccontextmanager
+async def _opened(file: Delivered, places: Places, spool: Path) -> AsyncIterator[Path]:
+    """Yield a file of the store as one of our own, which a store may take over."""
+    async with places.of(file.uri).opened(file.uri, spool) as path:
+        if path is None:
+            raise StoreError(f"{file.uri} is not in the store")
+        if is_object(file.uri):
+            yield path
+            return
+        own = spool / f"copy-{secrets.token_hex(8)}"
+        try:
+            with disk_trouble("the spool disk", spool):
+                make_private(spool)
+                await asyncio.to_thread(shutil.copyfile, path, own)
+            yield own
+        finally:
+            own.unlink(missing_ok=True)

@@ -1,0 +1,118 @@
+"""`copies`: finished files at other places too, each once, and nothing is ever overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.here import Here
+from tests.programs import Finished
+from tests.stores import S3Server, rclone_s3
+
+SHEET = """campaign: {name}
+copies: {copies}
+defaults: {{tool: product-launch, duration_seconds: 5, captions: srt}}
+rows:
+  - {{id: a, fields: {{product: Mug}}, x_brand: Acme}}
+  - {{id: b, fields: {{product: Cup}}, x_brand: Bolt}}
+"""
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with rclone_s3(tmp_path_factory.mktemp("s3")) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment().items():
+            patch.setenv(name, value)
+        yield server
+
+
+def run(here: Here, name: str, *copies: object) -> Finished:
+    text = SHEET.format(name=name, copies=[str(one) for one in copies])
+    (here.folder / "s.yaml").write_text(text)
+    return here.call("run", "s.yaml", "--yes", "--without-prefect", "--json")
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_files_are_copied_to_a_folder_and_a_bucket_once(
+    here: Here, name: str, tmp_path_factory: pytest.TempPathFactory, bucket: S3Server
+) -> None:
+    out = tmp_path_factory.mktemp("out")
+    here.monkeypatch.setenv("CALLSHEET_STORE", "deliveries")
+    places = (f"file:{out}/{{brand}}/{{name}}.mp4", f"{bucket.address}/{name}/{{row}}.mp4")
+
+    assert run(here, name, *places).status == 0
+
+    made = files_in(out)
+    own = files_in(here.folder / "deliveries" / name)
+    assert set(made) == {f"{b}/{r}-take1.{k}" for b, r in (("Acme", "a"), ("Bolt", "b"))
+                         for k in ("mp4", "srt")}  # fmt: skip
+    assert all(own[f"{Path(one).name[0]}/{Path(one).name}"] == data for one, data in made.items())
+    video = bucket.client().get_object(Bucket=bucket.bucket, Key=f"{name}/b.mp4")["Body"].read()
+    assert video == own["b/b-take1.mp4"]
+    times = {path: path.stat().st_mtime_ns for path in out.rglob("*.mp4")}
+
+    again = here.call("run", "s.yaml", "--yes", "--without-prefect", "--json")
+
+    assert (again.status, again.json["credits"]["charged_this_run"]) == (0, 0)
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*.mp4")} == times
+    copies = here.call("rows", name, "--json").lines[0]["copies"]
+    assert [one["held"] for one in copies] == [None] * 4
+    # To change a copy changes no delivered video.
+    (out / "Acme" / "a-take1.mp4").write_bytes(b"cut by somebody")
+    assert files_in(here.folder / "deliveries" / name) == own
+    told = here.call("verify", name)
+    assert (told.status, "a-take1.mp4" in told.out) == (3, True)
+
+
+def test_what_is_in_the_way_holds_the_copy_and_not_the_video(
+    here: Here, name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    out = tmp_path_factory.mktemp("out")
+    theirs = out / "a-take1.mp4"
+    theirs.write_bytes(b"somebody else's")
+    address = f"file:{out}/{{name}}.mp4"
+
+    first = run(here, name, address)
+
+    assert (first.status, first.json["rows"]["delivered"]) == (3, 2)
+    assert "1 copy is on hold" in first.err
+    assert f"{theirs} exists already and is another file" in first.err
+    assert theirs.read_bytes() == b"somebody else's"
+    assert (out / "b-take1.mp4").exists()
+    held = [one for one in here.call("rows", name, "--json").lines[0]["copies"] if one["held"]]
+    assert [one["uri"] for one in held] == [str(theirs)]
+    theirs.unlink()
+    assert run(here, name, address).status == 0
+    assert here.call("verify", name).status == 0
+
+    theirs.unlink()
+    assert here.call("verify", name).status == 3
+    repaired = here.call("verify", name, "--repair")
+    assert (repaired.status, "copied again" in repaired.out) == (0, True)
+    assert here.call("run", "s.yaml", "--yes", "--without-prefect").status == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("file:/out/{brnd}/{name}.mp4", "did you mean brand?"),
+        ("s3://bucket/video.mp4", 'is also what the video of row "a" (line 5) is called'),
+        ("s3://bucket/{x_brand}/../{name}.mp4", "has a part that begins with a dot"),
+        ("file:/../{name}.mp4", "has a part that begins with a dot"),
+        ("ftp://host/{name}.mp4", "is not an address like s3://bucket"),
+        ("out/{name}.mp4", "is not an address like s3://bucket"),
+        ("s3://bucket/", "has a folder without a name"),
+    ],
+)
+def test_a_wrong_address_is_found_before_the_service_is_contacted(
+    here: Here, name: str, address: str, words: str
+) -> None:
+    here.work_with({"CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1", "CALLSHEET_API_KEY": "k"})
+    ended = run(here, name, address)
+    assert (ended.status, words in ended.err) == (2, True), ended.err
