@@ -31,6 +31,7 @@ FILES = {
     "logout": "login",
     "nights": "nightly",
     "schema": "tools",
+    "show_plan": "plan",
     "webhooks": "video",
     "whoami": "login",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
 import json
 import sys
 from argparse import Namespace
@@ -109,6 +110,15 @@ def plain(text: object) -> str:
 def at_terminal() -> bool:
     """Return whether somebody sits here who can answer."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def user_name() -> str:
+    """Return the name of this user, for the record of what they do."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        # In a container a user may have a number only.
+        return "the command line"
 
 
 async def consent(args: Namespace, question: str, *, what: str) -> str:

@@ -28,7 +28,8 @@ from callsheet.deployments.terminal import (
 )
 from callsheet.flows.executor import PLAIN, noted, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
+from callsheet.tasks.campaign.plan import check_retirement
+from callsheet.tasks.campaign.plan_document import check_saved_plan
 from callsheet.tasks.campaign.report import say_outcome
 from callsheet.tasks.campaign.run import Door, Run, say_hidden
 from callsheet.tasks.campaign.values import Plan, RunOutcome

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from callsheet.flows.executor import Steps, run_rows, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan import check_holds, check_money
+from callsheet.tasks.campaign.plan_document import check_holds, check_money
 from callsheet.tasks.campaign.run import Door, Run
 from callsheet.tasks.campaign.stored_plans import (
     check_stands,

@@ -20,7 +20,7 @@ from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_prefect_logs
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
 from callsheet.flows.workers import worker_runs
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan import said_in
+from callsheet.tasks.campaign.plan_document import read_plan
 from callsheet.tasks.campaign.run import Door, run_at_hand
 from callsheet.tasks.campaign.values import Canary
 from callsheet.tasks.campaign.workers import check_workers
@@ -97,7 +97,7 @@ async def run_campaign(
         at_limit: at the end of the budget start nothing more (stop), or what still fits (fit).
         max_wait: park the run after this long, as `2h`.
         plan: a plan file saved with `callsheet plan -o`; the run executes exactly that plan or
-            nothing.
+            nothing. Options that the plan was made with need not be given again.
         if_running: wait for another run of the campaign, or exit.
         wait: use webhooks if they arrive (auto), polling only (poll), or refuse to run without
             webhooks (webhook).
@@ -157,8 +157,9 @@ def _whole(options: RunOptions, saved: Path | None, settings: Settings) -> RunOp
         check_address(settings)
     if options.workers is not None:
         check_workers(options.workers, settings)
-    said = [] if saved is None else said_in(saved)
-    return options.but(**dict.fromkeys(said, True))
+    if saved is None:
+        return options
+    return RunOptions.of({**read_plan(saved)["terms"], **options.kept()})
 
 
 #: Selects rows of a campaign once its run is open.

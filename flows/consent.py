@@ -25,7 +25,8 @@ from callsheet.flows.endings import ShownDoor
 from callsheet.flows.interface import QUESTION, Approve, Credits, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.artifacts import cell
-from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
+from callsheet.tasks.campaign.plan import check_retirement
+from callsheet.tasks.campaign.plan_document import check_saved_plan
 from callsheet.tasks.campaign.quotes import check_budget, shortage
 from callsheet.tasks.campaign.report import sums_of, warnings_of
 from callsheet.tasks.campaign.run import Run

@@ -18,7 +18,7 @@ from callsheet.tasks.aftercare.drift import refresh, repair_drift
 from callsheet.tasks.campaign.lease import carry_only
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan import check_holds, plan_document
+from callsheet.tasks.campaign.plan_document import check_holds, plan_document
 from callsheet.tasks.campaign.run import Door, Run, open_run
 from callsheet.tasks.campaign.steps import (
     approve_step,

@@ -22,7 +22,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
 from callsheet.tasks.campaign.report import sums_of
 from callsheet.tasks.campaign.run import Run
-from callsheet.tasks.campaign.stored_plans import plan_from
+from callsheet.tasks.campaign.stored_plans import plan_from, plan_with_prices
 from callsheet.tasks.campaign.values import Canary, Plan
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.runtime.errors import NotApproved
@@ -104,7 +104,7 @@ async def _plan(options: RunOptions, profile: str | None) -> State[Any]:
     suggest_for(profile, flow=True)
     settings = load_settings(profile=profile, sheet=options.sheet)
     options = options.but(sandbox=settings.sandbox)
-    _, plan, match = await plan_from(options, settings)
+    _, plan, match = await plan_from(options, settings, plan_with_prices)
     await publish_plan(plan)
     refreshed = await refresh_for_plan(plan.campaign, options, settings)
     if match.refusal is not None:

@@ -23,7 +23,11 @@ def plan(parser: ArgumentParser) -> None:
     _take_sheet(parser)
     _take_terms(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="save the plan to FILE for `run --plan FILE`"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="save the plan for `run --plan FILE`: as a page to send around (FILE.html), else as "
+        "JSON",
     )
     parser.add_argument(
         "--refresh",
@@ -38,13 +42,20 @@ def plan(parser: ArgumentParser) -> None:
     )
 
 
+def show_plan(parser: ArgumentParser) -> None:
+    """Give `callsheet show-plan` its arguments."""
+    parser.add_argument("file", metavar="FILE", help="a plan that `plan -o FILE` saved")
+
+
 def run(parser: ArgumentParser) -> None:
     """Give `callsheet run` its arguments."""
-    _take_sheet(parser)
+    _take_sheet(parser, nargs="?")
     _take_terms(parser)
     parser.add_argument("--yes", action="store_true", help="approve the plan without asking")
     parser.add_argument(
-        "--plan", metavar="FILE", help="execute this saved plan exactly, or nothing"
+        "--plan",
+        metavar="FILE",
+        help="execute this saved plan exactly, or nothing; it knows its sheet and its options",
     )
     parser.add_argument(
         "--wait",
@@ -122,10 +133,11 @@ def schema(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of stdout")
 
 
-def _take_sheet(parser: ArgumentParser) -> None:
+def _take_sheet(parser: ArgumentParser, nargs: str | None = None) -> None:
     """Take a sheet, and how it is to be read and understood."""
     parser.add_argument(
         "sheet",
+        nargs=nargs,
         metavar="SHEET",
         help="a file, an https:// or s3:// address, or - for standard input",
     )

@@ -32,9 +32,13 @@ def page(
 def filled(request: Request, template: str, person: Person | None, **shown: Any) -> str:
     """Return the text of a template filled in, as `page` answers it."""
     board = request.app.state.board
-    return _TEMPLATES.get_template(template).render(
-        person=person, path=request.url.path, board=board, now=board.clock(), **shown
-    )
+    now = board.clock()
+    return rendered(template, person=person, path=request.url.path, board=board, now=now, **shown)
+
+
+def rendered(template: str, **shown: Any) -> str:
+    """Return the text of a template filled in, without a board."""
+    return _TEMPLATES.get_template(template).render(shown)
 
 
 def part(text: object) -> str:

@@ -16,10 +16,10 @@ from callsheet.deployments.tables import show_plan
 from callsheet.deployments.terminal import consent, console_for, plain, print_json
 from callsheet.deployments.terminal_run import RowsAtTerminal
 from callsheet.flows.executor import PLAIN, run_sheet
-from callsheet.tasks.campaign.plan import check_holds, plan_document
+from callsheet.tasks.campaign.plan_document import check_holds, plan_document
 from callsheet.tasks.campaign.report import say_outcome
 from callsheet.tasks.campaign.run import Run
-from callsheet.tasks.campaign.stored_plans import plan_from
+from callsheet.tasks.campaign.stored_plans import plan_from, plan_with_prices
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
@@ -40,7 +40,7 @@ def main(args: Namespace) -> int:
 
 async def _adopt(args: Namespace, settings: Settings, console: Console) -> dict[str, Any]:
     options = options_of(args).but(adopt=True, sandbox=settings.sandbox)
-    sheet, plan, match = await plan_from(options, settings)
+    sheet, plan, match = await plan_from(options, settings, plan_with_prices)
     show_findings(sheet, console)
     show_plan(plan, console)
     if match.refusal is not None:

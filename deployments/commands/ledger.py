@@ -9,11 +9,10 @@ import os
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from getpass import getuser
 from pathlib import Path
 
 from callsheet.deployments.commands.options import settings_of
-from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.deployments.terminal import console_for, plain, print_json, user_name
 from callsheet.tasks.ledger.backup import back_up, restore
 from callsheet.tasks.ledger.database import works_until
 from callsheet.tasks.ledger.maintenance import (
@@ -40,7 +39,7 @@ def _back_up(args: Namespace, settings: Settings) -> int:
     if args.file.endswith(os.sep) and not to.is_dir():
         # Or the first night would make a file of that name, and all others find it there.
         raise BadInput(f"there is no folder {args.file}; nothing was written", remedy="make it")
-    made = back_up(settings.ledger, to, by=_me(), at=time.time())
+    made = back_up(settings.ledger, to, by=user_name(), at=time.time())
     words = f"{made.path}: {made.lines:,} lines, {say_bytes(made.size)}, whole and proved"
     if not made.noted:
         words += "; the ledger is read-only, so it has no note of this backup"
@@ -51,7 +50,7 @@ def _back_up(args: Namespace, settings: Settings) -> int:
 
 def _restore(args: Namespace, settings: Settings) -> int:
     backup = Path(args.file)
-    found = restore(settings.ledger, backup, by=_me(), at=time.time(), instead=args.instead)
+    found = restore(settings.ledger, backup, by=user_name(), at=time.time(), instead=args.instead)
     words = f"the ledger is what {backup} says: {found.lines:,} lines, and one about this restore"
     before = None if found.before is None else str(found.before)
     if before:
@@ -93,7 +92,9 @@ def _check(args: Namespace, settings: Settings) -> int:
 def _upgrade(args: Namespace, settings: Settings) -> int:
     if args.make:
         make_ledger(settings.ledger)
-    old, new, kept = upgrade_ledger(settings.ledger, by=_me(), at=time.time(), anyway=args.anyway)
+    old, new, kept = upgrade_ledger(
+        settings.ledger, by=user_name(), at=time.time(), anyway=args.anyway
+    )
     words = f"the ledger has schema {new.number} already"
     if new.is_newer:
         words = f"the ledger has schema {new.number}, {works_until(new)}"
@@ -129,11 +130,3 @@ def _tell(args: Namespace, words: str, document: Document) -> None:
         print_json({**document, "exit": int(bool(document.get("problems")))})
     else:
         console_for(args).print(plain(redact(words)))
-
-
-def _me() -> str:
-    try:
-        return getuser()
-    except (OSError, KeyError):
-        # In a container nobody may have a name.
-        return f"user {os.getuid()}"

@@ -80,23 +80,35 @@ def sandbox_for(args: Namespace) -> Iterator[None]:
 
 
 def options_of(args: Namespace) -> RunOptions:
-    """Return what a command asks of a run, and what somebody said when its plan was saved.
+    """Return what a command asks of a run.
 
-    Raises BadInput for an amount, a duration or a plan that cannot be read.
+    Raises BadInput for an amount or a duration that cannot be read.
     """
     # `check` speaks to no ledger, and comes by here too.
     from callsheet.tasks.campaign.options import RunOptions
 
-    file = getattr(args, "plan", None)
-    said: dict[str, Any] = {}
-    if file is not None:
-        from callsheet.tasks.campaign.plan import said_in
-
-        said = dict.fromkeys(said_in(Path(file)), True)
-    given = {**vars(args), **said}
     # An amount that cannot be read is called by the option that was typed.
-    given |= {name: budget_of(args, name) for name in ("budget", "run_budget")}
-    return RunOptions.of(given, saved_plan=file is not None, typed=tuple(typed_in(args)))
+    given = vars(args) | {name: budget_of(args, name) for name in ("budget", "run_budget")}
+    saved = getattr(args, "plan", None) is not None
+    return RunOptions.of(given, saved_plan=saved, typed=tuple(typed_in(args)))
+
+
+def take_saved_plan(args: Namespace) -> None:
+    """Complete what was typed with the sheet and the options that `--plan FILE` was made with.
+
+    Raises BadInput for a plan that cannot be read, and where nothing names a sheet.
+    """
+    if args.plan is not None:
+        from callsheet.tasks.campaign.plan_document import read_plan
+
+        for name, value in read_plan(Path(args.plan))["terms"].items():
+            if not getattr(args, name, None):
+                setattr(args, name, value)
+    if not args.sheet:
+        raise BadInput(
+            "the run needs a sheet, or --plan with a plan that was made of one; nothing was spent",
+            remedy="name it: `callsheet run SHEET`",
+        )
 
 
 def typed_in(args: Namespace) -> list[str]:
@@ -112,7 +124,7 @@ def typed_in(args: Namespace) -> list[str]:
             word
             for name, value in found.items()
             if value
-            for word in (f"--{name.replace('_', '-')}", *([] if value is True else [value]))
+            for word in (f"--{name.replace('_', '-')}", *([] if value is True else [str(value)]))
         ]
     )
 

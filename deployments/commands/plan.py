@@ -1,26 +1,53 @@
-"""`callsheet plan`: what would happen to each row now, and its price. Spends and writes nothing."""
+"""`callsheet plan` and `show-plan`: what would happen to each row, and its price. Spend nothing."""
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from callsheet.deployments.commands.check import show_findings
-from callsheet.deployments.commands.options import ledger_note, options_of, settings_for, typed_in
+from callsheet.deployments.commands.options import (
+    ledger_note,
+    options_of,
+    settings_for,
+    settings_of,
+    typed_in,
+)
 from callsheet.deployments.process import run_command
 from callsheet.deployments.progress import ProgressView
-from callsheet.deployments.tables import show_drift, show_plan
-from callsheet.deployments.terminal import console_for, print_json
+from callsheet.deployments.tables import show_drift
+from callsheet.deployments.tables import show_plan as show_table
+from callsheet.deployments.terminal import console_for, plain, print_json, user_name
 from callsheet.tasks.aftercare.drift import Refreshed, refresh_for_plan
-from callsheet.tasks.campaign.plan import plan_document, save_plan
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.plan_document import (
+    PAGES,
+    TERMS,
+    moved_since,
+    plan_document,
+    plan_of,
+    read_plan,
+    save_plan,
+)
 from callsheet.tasks.campaign.quotes import Tell, check_budget
-from callsheet.tasks.campaign.stored_plans import PricedPlan, plan_from
+from callsheet.tasks.campaign.stored_plans import (
+    PricedPlan,
+    plan_from,
+    plan_unpriced,
+    plan_with_prices,
+    with_known_prices,
+)
 from callsheet.tasks.campaign.values import Plan
-from callsheet.tasks.runtime.errors import CallsheetError, SpendRefused
+from callsheet.tasks.runtime.errors import BadInput, CallsheetError, SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
-from callsheet.tasks.runtime.suggest import suggest_run
+from callsheet.tasks.runtime.suggest import suggest, suggest_run
 
 
 def main(args: Namespace) -> int:
@@ -42,7 +69,7 @@ def _main(args: Namespace) -> int:
             (sheet, plan, match), seen = run_command(_plan(args, settings, view.quoting))
     show_findings(sheet, console)
     # A refusal says more of the same.
-    show_plan(replace(plan, elsewhere=()) if match.refusal else plan, console)
+    show_table(replace(plan, elsewhere=()) if match.refusal else plan, console)
     if seen is not None:
         show_drift(seen, console)
     advice, notes = ([str(one) for one in found] for found in (sheet.advice, sheet.notes))
@@ -53,9 +80,7 @@ def _main(args: Namespace) -> int:
         if match.refusal is not None:
             raise match.refusal
         if args.output:
-            save_plan(plan, Path(args.output))
-            carry = _run_of(args, plan, "--plan", args.output)
-            say(f"saved; `{carry}` runs exactly this plan, or stops without spending")
+            _save(args, plan)
         check_budget(plan, part=f"`{_run_of(args, plan, '--at-limit', 'fit')}`")
     except SpendRefused as refusal:
         refusal.document = document
@@ -75,7 +100,76 @@ async def _plan(
     args: Namespace, settings: Settings, tell: Tell
 ) -> tuple[PricedPlan, Refreshed | None]:
     options = options_of(args).but(sandbox=settings.sandbox)
-    found = await plan_from(options, settings, tell=tell)
+    found = await plan_from(options, settings, partial(plan_with_prices, tell=tell))
     if found.match.refusal is not None:
         return found, None
     return found, await refresh_for_plan(found.plan.campaign, options, settings)
+
+
+def _save(args: Namespace, plan: Plan) -> None:
+    """Save the plan with what a run of it needs, and say how to run it."""
+    sheet = "" if args.sheet == "-" else unsigned(args.sheet)
+    terms = options_of(args).but(sheet=sheet).kept()
+    saved = {
+        **plan_document(plan),
+        "terms": {name: value for name, value in terms.items() if name in TERMS},
+        "made_by": user_name(),
+        "made_at": f"{datetime.fromtimestamp(time.time(), UTC):%Y-%m-%dT%H:%M:%SZ}",
+    }
+    command = _command(args)
+    page = None
+    if Path(args.output).suffix.lower() in PAGES:
+        from callsheet.deployments.plan_page import plan_page
+
+        page = partial(plan_page, command=command)
+    save_plan(saved, Path(args.output), page)
+    say(f"saved; `{command}` runs exactly this plan, or stops without spending")
+
+
+def _command(args: Namespace) -> str:
+    """Return the command that runs a saved plan: it knows its sheet, unless that is no address."""
+    sheet = unsigned(args.sheet)
+    named = [] if sheet == args.sheet != "-" else [sheet]
+    trial = ["--sandbox"] if args.sandbox else []
+    trial += ["--time-scale", args.time_scale] if args.time_scale else []
+    return suggest("run", *named, "--plan", args.output, *trial)
+
+
+# `callsheet show-plan`: a plan that was saved, and whether it still holds.
+
+
+def show_plan(args: Namespace) -> int:
+    """Show a saved plan as `plan` does, and what is no longer as it says.
+
+    Prices are not asked for: a run compares them.
+    """
+    saved, console = read_plan(Path(args.file)), console_for(args)
+    args.sheet = saved["terms"].get("sheet")
+    settings = settings_of(args)
+    show_table(plan_of(saved), console)
+    if "made_by" in saved:
+        console.print(plain(f"made by {saved['made_by']}, {saved.get('made_at')}"))
+    moved: list[str] | None = None
+    try:
+        moved = run_command(_moved(saved, settings))
+    except CallsheetError as error:
+        console.print(plain(f"Callsheet cannot compare it with its sheet: {error}"))
+    if moved:
+        console.print(plain("\n  ".join(["it no longer holds:", *moved])))
+    elif moved is not None:
+        console.print("it still holds for the rows of the sheet; `run` asks for the prices again")
+    if args.json:
+        print_json(
+            {**saved, "holds": None if moved is None else not moved, "moved": moved, "exit": 0}
+        )
+    return 0
+
+
+async def _moved(saved: Mapping[str, Any], settings: Settings) -> list[str]:
+    """Return what is no longer as a saved plan says, at the prices that it has."""
+    if "sheet" not in saved["terms"]:
+        raise BadInput("the plan names no sheet")
+    options = RunOptions.of(saved["terms"], sandbox=saved.get("sandbox", False), saved_plan=True)
+    _, now, match = await plan_from(options, settings, plan_unpriced)
+    moved = moved_since(saved, with_known_prices(saved, now, {}), costlier=True)
+    return moved if match.refusal is None else [str(match.refusal), *moved]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ from rich.console import Console
 
 from callsheet.deployments.commands.reading import campaign_and_words, chosen_rows, reading
 from callsheet.deployments.process import run_command
-from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.deployments.terminal import console_for, plain, print_json, user_name
 from callsheet.tasks.aftercare.review import review_row, review_rows
 from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.ledger.campaigns import Campaign
@@ -141,16 +140,8 @@ async def _decide_on_many(
 
 
 def _said(args: Namespace, change: Callable[..., Any], **about: Any) -> Callable[..., Any]:
-    by = args.by or _user()
+    by = args.by or user_name()
     return partial(change, reason=args.because, note=args.note, by=by, at=time.time(), **about)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        # A machine's user may have a number only.
-        return "the command line"
 
 
 def _tell(args: Namespace, wanted: ToReview, words: str, console: Console) -> None:

@@ -14,6 +14,7 @@ from callsheet.deployments.commands.options import (
     ledger_note,
     options_of,
     settings_of,
+    take_saved_plan,
 )
 from callsheet.deployments.new_ledger import prepare_ledger
 from callsheet.deployments.process import run_command
@@ -24,6 +25,7 @@ from callsheet.tasks.runtime.redact import say
 
 def main(args: Namespace) -> int:
     """Run a campaign from its sheet; the exit status is the outcome's."""
+    take_saved_plan(args)
     # What cannot be read is said before anything is begun.
     options = options_of(args)
     found = settings_of(args)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from callsheet.deployments.commands.options import settings_of
-from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, table
+from callsheet.deployments.terminal import (
+    console_for,
+    plain,
+    print_json,
+    say_moment,
+    table,
+    user_name,
+)
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.nightly_runs import EVERY_INBOX, KeptNight, Pause, nights_of, pause_of
 from callsheet.tasks.nights.calendar import name_of, next_due, read_zone
@@ -156,7 +162,7 @@ async def pause_nights(args: Namespace) -> int:
     zone = read_zone(_one_zone(inboxes or listed_inboxes(Path.cwd(), file_of(args, settings))))
     until = None if said is None else read_moment(said, zone=zone, at=now)
     sleeping = [inbox.name for inbox in inboxes] or [EVERY_INBOX]
-    made = [Pause(inbox=name, until=until, by=_person(), at=now) for name in sleeping]
+    made = [Pause(inbox=name, until=until, by=user_name(), at=now) for name in sleeping]
     make_home(settings.home)
     async with await open_ledger(settings.ledger) as ledger:
         await ledger.write(partial(set_pauses, pauses=made))
@@ -175,7 +181,7 @@ async def resume_nights(args: Namespace) -> int:
         if args.inboxes
         else None
     )
-    lift = partial(lift_pauses, inboxes=named, by=_person(), at=time.time())
+    lift = partial(lift_pauses, inboxes=named, by=user_name(), at=time.time())
     async with await open_ledger(settings.ledger, create=False) as ledger:
         lifted, left = await ledger.write(lift)
     if named and any(one.inbox == EVERY_INBOX for one in left):
@@ -212,13 +218,6 @@ def _until(one: Pause, zone: tzinfo) -> str:
     if one.until is None:
         return "until you resume it"
     return f"until {say_moment(one.until, zone=zone)}"
-
-
-def _person() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return "the command line"
 
 
 # `callsheet nights test` and `digest`: notices sent from the command line.

@@ -9,7 +9,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.plan import store_approved
+from callsheet.tasks.campaign.plan_document import store_approved
 from callsheet.tasks.campaign.quotes import ask_prices, check_wanted
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.context import Context

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo
 
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
     # Whoever reads rows need not pay for reading sheets.
     from callsheet.tasks.sheet import SheetOptions
-
-#: What a person may say of a sheet and its campaign: the names of options.
-Said = Literal["new_campaign", "same_campaign"]
-SAID: tuple[Said, ...] = get_args(Said)
 
 
 def _amount(value: object, info: ValidationInfo) -> Decimal | None:

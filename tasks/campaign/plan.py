@@ -1,22 +1,19 @@
-"""Plans: what would happen to every row now, with prices; saved, and checked when applied.
+"""Plans: what would happen to every row now, with prices.
 
 Nothing here writes to the ledger.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import Any, cast, overload
-from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.options import SAID, RunOptions, Said
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
 from callsheet.tasks.campaign.values import Canary, Plan, PlanLine
 from callsheet.tasks.campaign.waits import hold_back
@@ -26,19 +23,15 @@ from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.diff import RowDiff, diff_row, diff_sheet
 from callsheet.tasks.ledger.earlier_takes import EarlierTake, refused_rows, say_held
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.plans import PlanKind, add_approved
 from callsheet.tasks.ledger.quotes import too_dear
 from callsheet.tasks.ledger.values import CampaignRow
-from callsheet.tasks.runtime.errors import BadInput, MovedOn, SpendRefused
+from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.sheet import Sheet
-from callsheet.tasks.values.amounts import as_number, as_text, from_micro, in_credits, parse_credits
+from callsheet.tasks.values.amounts import from_micro
 from callsheet.tasks.values.briefs import Brief, Json
 from callsheet.tasks.values.edits import OPERATIONS, Edits
 
-FORMAT = 1
-#: What is done to a row that is paid for.
-PAID = ("make", "remake", "edit", "retake")
 #: The fields that define a kind of row, with its operation.
 _KIND = ("tool", "mode", "language", "aspect_ratio", "voice_id", "video_model")
 #: Retired without a word: a part of the campaign's rows, or so few.
@@ -134,181 +127,6 @@ def at_price(line: PlanLine, price: Price) -> PlanLine:
     return line
 
 
-def plan_document(plan: Plan) -> dict[str, object]:
-    """Return the plan as JSON: the document of `plan --json` and `plan -o FILE`."""
-    return {**_head_document(plan), "rows": [_line_document(line) for line in plan.lines]}
-
-
-def _head_document(plan: Plan) -> dict[str, object]:
-    """Return what it says of all its rows together."""
-    return {
-        "format": FORMAT,
-        "campaign": plan.campaign,
-        "sheet": {"address": plan.sheet, "sha256": plan.sheet_digest},
-        "credits": {
-            "total": as_number(plan.total),
-            "most": as_number(plan.most),
-            "unpriced": plan.unpriced,
-            "committed": as_number(plan.committed),
-            "budget": as_number(plan.budget),
-            "left": as_number(None if plan.budget is None else plan.budget - plan.committed),
-            "balance": as_number(plan.balance),
-        },
-        "elsewhere": [
-            {"campaign": one.campaign, "rows": {r: as_number(c) for r, c in one.costs.items()}}
-            for one in plan.elsewhere
-        ],
-        "retiring": list(plan.retiring),
-        "said": list(plan.said),
-        "sandbox": plan.sandbox,
-        "retry_failed": plan.retry_failed,
-    }
-
-
-def _line_document(line: PlanLine) -> dict[str, object]:
-    return {
-        "row": line.row,
-        "action": line.action,
-        "edit_of": line.edit_of,
-        "state": line.state,
-        "why": line.words,
-        "title": line.title,
-        "digest": line.digest,
-        "quoted": as_number(line.priced),
-        "quoted_seconds": line.priced_for,
-        "charged": as_number(line.charged),
-        "adopts": line.found._asdict() if line.found else None,
-        "operation": line.operation,
-        "tool": line.tool,
-        "duration_seconds": line.length,
-        "aspect_ratio": line.ratio,
-        "language": line.language,
-    }
-
-
-def store_approved(
-    connection: Connection, plan: Plan, *, at: float, kind: PlanKind = "run"
-) -> Plan:
-    """Store a plan with the approval that it has; return it with its id, also in its words.
-
-    Return the same plan if it was stored before the run, or if nothing needs approval. Call it in
-    the transaction that approves the rows, so that the ledger has both or neither.
-    """
-    if plan.id is not None or not plan.by:
-        return plan
-    plan_id = uuid4().hex
-    document = _compact_document(plan)
-    add_approved(
-        connection,
-        plan_id,
-        kind=kind,
-        campaign=plan.campaign,
-        document=document,
-        total=plan.most,
-        by=plan.by,
-        at=at,
-    )
-    return replace(plan, id=plan_id, by=f"{plan.by}, plan {plan_id}")
-
-
-def _compact_document(plan: Plan) -> str:
-    """Return a plan as JSON text, with the rows that it pays for or takes over.
-
-    A line at a time: ten thousand dicts take ten megabytes.
-    """
-    head = json.dumps(_head_document(plan), ensure_ascii=False)
-    approved = (*plan.spending, *plan.adopting)
-    lines = (json.dumps(_line_document(one), ensure_ascii=False) for one in approved)
-    rows = ",".join(lines)
-    return f'{head[:-1]}, "rows": [{rows}]}}'
-
-
-def save_plan(plan: Plan, path: Path) -> None:
-    """Write the plan where `run --plan` can read it; raise BadInput when that fails."""
-    try:
-        text = json.dumps(plan_document(plan), indent=2, ensure_ascii=False) + "\n"
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"the plan cannot be written to {path}: {error.strerror}") from error
-
-
-def check_saved_plan(plan: Plan, path: Path, *, tolerance: Decimal = Decimal(0)) -> None:
-    """Raise SpendRefused, naming every row that moved, unless the saved plan still holds.
-
-    A price may have changed by `tolerance`, a part of it (0.1 is a tenth).
-    """
-    look = "make a new plan (`callsheet plan SHEET -o FILE`) and approve that"
-    check_holds(plan, _read_saved(path), tolerance=tolerance, look=look)
-
-
-def check_holds(
-    plan: Plan, saved: Mapping[str, Any], *, tolerance: Decimal = Decimal(0), look: str
-) -> None:
-    """Raise MovedOn unless all that `plan` spends is as in the document of an approved one.
-
-    Raises SpendRefused for one that is of other money. `look` is the remedy.
-    """
-    check_money(saved.get("sandbox"), plan.sandbox, look=look)
-    moved = moved_since(saved, plan, tolerance=tolerance, costlier=True)
-    if moved:
-        raise MovedOn(
-            "the sheet or the prices changed since the plan was approved; nothing was spent:\n  "
-            + "\n  ".join(moved),
-            remedy=look,
-        )
-
-
-def moved_since(
-    document: Mapping[str, Any],
-    now: Plan,
-    *,
-    tolerance: Decimal = Decimal(0),
-    costlier: bool = False,
-) -> list[str]:
-    """Say what is no longer as a plan's document says: campaign, rows, briefs, prices, who leaves.
-
-    A price may have changed by `tolerance`, a part of it. With `costlier` what is not paid for or
-    not retired any more is no matter.
-    """
-    campaign = document["campaign"]
-    same = campaign == now.campaign
-    moved = [] if same else [f"the plan is for campaign {campaign}, not {now.campaign}"]
-    before = {line["row"]: line for line in document["rows"]}
-    after = {line.row: line for line in (*now.spending, *now.adopting)}
-    for row, line in after.items():
-        moved += _moved(line, before.get(row), tolerance)
-    retries = document.get("retry_failed", 0)
-    if now.retry_failed > retries:
-        moved.append(f"{now.retry_failed} new attempts of a failed row now, {retries} then")
-    left, shown = set(now.retiring), set(document.get("retiring", ()))
-    gone = left - shown if now.needs_word or not costlier else set()
-    if not costlier:
-        paid = (row for row, line in before.items() if line["action"] in PAID)
-        moved += [f"{row}: it is no longer paid for" for row in paid if row not in after]
-        moved += [f"{row}: the sheet has it again" for row in sorted(shown - left)]
-    return moved + [f"{row}: the sheet no longer has it" for row in sorted(gone)]
-
-
-def check_money(planned: bool | None, now: bool, *, look: str) -> None:
-    """Raise SpendRefused where a sandbox has priced a plan and a service would be paid, or so.
-
-    None: whoever saved it did not say. `look` is the remedy.
-    """
-    if planned is None or planned == now:
-        return
-    then, here = ("a sandbox" if one else "a real service" for one in (planned, now))
-    raise SpendRefused(
-        f"the plan was made with {then}, and its videos would be made by {here}; nothing was spent",
-        remedy=look,
-    )
-
-
-def said_in(path: Path) -> list[Said]:
-    """Return what a person said of the sheet's campaign when the plan was saved."""
-    said = _read_saved(path).get("said", ())
-    return [word for word in SAID if word in said]
-
-
 def check_retirement(plan: Plan, way_on: str) -> None:
     """Raise SpendRefused when so many rows have left that a person has to say so."""
     if not plan.needs_word:
@@ -321,51 +139,6 @@ def check_retirement(plan: Plan, way_on: str) -> None:
         "changed, nothing was spent",
         remedy=f"if the sheet is complete:\n  {way_on}",
     )
-
-
-def _read_saved(path: Path) -> dict[str, Any]:
-    try:
-        saved: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if saved["format"] != FORMAT:
-            raise ValueError("a plan of another version of Callsheet")
-        if not all("row" in line for line in saved["rows"]) or "campaign" not in saved:
-            raise ValueError("changed since it was saved")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(
-            f"{path} is not a saved plan; nothing was spent",
-            remedy="make one with `callsheet plan SHEET -o FILE`",
-        ) from error
-    return saved
-
-
-def _moved(line: PlanLine, saved: dict[str, object] | None, tolerance: Decimal) -> list[str]:
-    if saved is None:
-        return [f"{line.row}: not in the plan"]
-    if line.action == "adopt":
-        shown: Any = saved.get("adopts") or {}
-        same = line.found is not None and line.found.video_id == shown.get("video_id")
-        return [] if same else [f"{line.row}: the plan was not to take over this video"]
-    if saved.get("action") not in PAID:
-        return [f"{line.row}: the plan was not to make it"]
-    if saved.get("digest") != line.digest:
-        return [f"{line.row}: the row was edited since"]
-    if saved.get("edit_of") != line.edit_of:
-        then, now = saved.get("edit_of"), line.edit_of
-        return [f"{line.row}: {_how(cast(str | None, then))} then, {_how(now)} now"]
-    before = parse_credits(saved.get("quoted"))
-    if before != line.priced and not _is_close(before, line.priced, tolerance):
-        return [f"{line.row}: {in_credits(before)} then, {as_text(line.priced)} now"]
-    return []
-
-
-def _how(edit: str | None) -> str:
-    return f"an edit of its {edit}" if edit else "a new video"
-
-
-def _is_close(before: Decimal | None, now: Decimal | None, tolerance: Decimal) -> bool:
-    if before is None or now is None:
-        return False
-    return abs(now - before) <= before * tolerance
 
 
 def asked_of(named: Brief | CampaignRow) -> dict[str, Any]:
@@ -439,7 +212,6 @@ def _plan(
         retiring=tuple(retiring),
         live=live,
         needs_word=many and paid and not options.retire,
-        said=tuple(word for word in SAID if getattr(options, word)),
         sandbox=options.sandbox,
         adopt=options.adopt,
         canary=canary,

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.plan import store_approved
+from callsheet.tasks.campaign.plan_document import store_approved
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.free_calls import (

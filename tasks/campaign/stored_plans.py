@@ -6,7 +6,7 @@ Made from a sheet with prices, compared with what is true now, replaced when it 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,14 +17,8 @@ from callsheet.tasks.campaign.adoption import as_found, needs_search, with_video
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan import (
-    PAID,
-    as_planned,
-    at_price,
-    plan_document,
-    plan_sheet,
-    priced,
-)
+from callsheet.tasks.campaign.plan import as_planned, at_price, plan_sheet, priced
+from callsheet.tasks.campaign.plan_document import PAID, plan_document
 from callsheet.tasks.campaign.quotes import Tell, ask_balance, ask_prices
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.campaign.waits import hold_back
@@ -51,8 +45,6 @@ def run_document(found: PricedPlan) -> dict[str, Any]:
         **plan_document(found.plan),
         "advice": [str(one) for one in found.sheet.advice],
         "notes": [str(one) for one in found.sheet.notes],
-        "needs_word": found.plan.needs_word,
-        "live": found.plan.live,
         "refusal": None if refusal is None else str(refusal),
         "remedy": None if refusal is None else refusal.remedy,
     }
@@ -97,19 +89,21 @@ class PricedPlan(NamedTuple):
     match: Match
 
 
-async def plan_from(
-    options: RunOptions, settings: Settings, *, tell: Tell | None = None
-) -> PricedPlan:
-    """Read a sheet and return its plan with prices: `plan_with_prices`.
+#: Makes the plan of a sheet; without a ledger every row is new.
+MakePlan = Callable[[Ledger | None, Sheet, RunOptions, Settings], Awaitable[PricedPlan]]
+
+
+async def plan_from(options: RunOptions, settings: Settings, make: MakePlan) -> PricedPlan:
+    """Read a sheet and return its plan: `make` is `plan_with_prices`, or `plan_unpriced`.
 
     It makes nothing, not even an empty ledger. Raises SheetError with every problem.
     """
     sheet = await read_sheet(options.sheet, options.reading(settings))
     file = ledger_file(ledger_url(settings.ledger))
     if file is not None and not file.exists():
-        return await plan_with_prices(None, sheet, options, settings, tell=tell)
+        return await make(None, sheet, options, settings)
     async with await open_ledger(settings.ledger, create=False) as ledger:
-        return await plan_with_prices(ledger, sheet, options, settings, tell=tell)
+        return await make(ledger, sheet, options, settings)
 
 
 async def plan_unpriced(

@@ -8,7 +8,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
-from callsheet.tasks.campaign.options import Said
 from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import Campaign, PaidElsewhere, Tally
 from callsheet.tasks.ledger.diff import Action
@@ -78,7 +77,7 @@ class PlanLine(NamedTuple):
     @property
     def words(self) -> str | None:
         """Why it happens; an edit also says what it costs at most, since it has no quote."""
-        if self.edit_of is None or not self.spends:
+        if self.edit_of is None or not self.spends or "; not quoted" in (self.why or ""):
             return self.why
         most = "its max_credits" if self.max_credits is not None else "the price of a new video"
         least = "" if self.priced is None else f"; at most {in_credits(self.priced)}, {most}"
@@ -119,8 +118,6 @@ class Plan:
     live: int = 0
     #: Whether so many have left that nothing happens without a person's word on it.
     needs_word: bool = False
-    #: What a person said of the sheet's campaign when it was made.
-    said: tuple[Said, ...] = ()
     #: Whether a sandbox has priced it, whose videos and credits are not real.
     sandbox: bool = False
     #: Takes of its rows that another ledger may have paid for: no run pays for those rows.

@@ -858,7 +858,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a plan for an edit is not executed as a new video",
-        "tasks/campaign/plan.py",
+        "tasks/campaign/plan_document.py",
         'if saved.get("edit_of") != line.edit_of:',
         "if False:",
         ("tests/pipeline/test_edits.py",),
@@ -907,7 +907,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a plan that allows more takes of failed rows is approved anew",
-        "tasks/campaign/plan.py",
+        "tasks/campaign/plan_document.py",
         "    if now.retry_failed > retries:\n",
         "    if False:\n",
         ("tests/unit/campaign/test_plan.py",),
@@ -969,8 +969,15 @@ MUTATIONS = (
         ("tests/unit/campaign/test_run.py",),
     ),
     Mutation(
+        "the file of a plan switches on nothing that a plan does not show",
+        "tasks/campaign/plan_document.py",
+        "for name in TERMS & told.keys()",
+        "for name in told.keys()",
+        ("tests/unit/campaign/test_plan.py",),
+    ),
+    Mutation(
         "a plan saved in a trial is not paid for",
-        "tasks/campaign/plan.py",
+        "tasks/campaign/plan_document.py",
         '    check_money(saved.get("sandbox"), plan.sandbox, look=look)\n',
         "",
         ("tests/unit/campaign/test_plan.py",),

@@ -49,3 +49,40 @@ def test_a_plan_that_no_longer_holds_names_the_row_that_moved(desk: Desk, name: 
     assert "r002: the row was edited since" in ended.err
     assert "r001" not in ended.err
     assert desk.rows(name)["r001"]["state"] == "quoted"
+
+
+def test_a_plan_as_a_page_is_carried_out_without_its_sheet_being_named(
+    desk: Desk, name: str
+) -> None:
+    title = "</script><b>Video</b>"
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3, title=title))
+    saved = desk.call("plan", sheet, "--select", "r001,r003", "-o", "plan.html")
+    page = (desk.folder / "plan.html").read_text()
+    assert "`callsheet run --plan plan.html` runs exactly this plan" in saved.err
+    assert "callsheet run --plan plan.html" in page
+    assert title not in page
+    assert " src=" not in page
+    assert " href=" not in page
+    shown = desk.call("show-plan", "plan.html", "--json").json
+    assert (shown["holds"], shown["credits"]["total"], len(shown["rows"])) == (True, 30, 2)
+
+    ended = desk.call("run", "--plan", "plan.html", "--without-prefect", "--json")
+
+    assert ended.status == 0, ended.err
+    states = {row: line["state"] for row, line in desk.rows(name).items()}
+    assert states == {"r001": "delivered", "r002": "planned", "r003": "delivered"}
+    desk.sheet(f"{name}.csv", simple_sheet(3, title="Other"))
+    shown = desk.call("show-plan", "plan.html", "--json").json
+    assert not shown["holds"]
+    assert shown["moved"][0] == (
+        'r001: the row was edited since: "</script><b>Video</b> 1" then; "Other 1" now'
+    )
+    (desk.folder / sheet).unlink()
+    assert desk.call("show-plan", "plan.html", "--json").json["holds"] is None
+
+
+def test_a_run_without_a_sheet_or_a_plan_says_what_to_type(desk: Desk) -> None:
+    ended = desk.call("run", "--without-prefect")
+
+    assert ended.status == 2
+    assert "the run needs a sheet" in ended.err

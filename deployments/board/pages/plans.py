@@ -78,7 +78,7 @@ async def plan(
         # A link in an old mail leads to what may be approved now.
         return RedirectResponse(f"/plans/{part(seen.latest)}", 303)
     template = "_plan.html" if inside else "plan.html"
-    return page(request, template, person, **_shown(seen, action, max(start, 0)))
+    return page(request, template, person, **shown_plan(seen, action, max(start, 0)))
 
 
 @router.post("/approve")
@@ -139,7 +139,7 @@ async def _refused(
         "words": str(error),
         "remedy": getattr(error, "remedy", None),
     }
-    shown = {**_shown(seen, "", 0), "refused": told}
+    shown = {**shown_plan(seen), "refused": told}
     return page(request, "plan.html", person, status=status, **shown)
 
 
@@ -150,7 +150,10 @@ def _amount(text: str) -> Decimal | None:
     return found
 
 
-def _shown(seen: PlanView, action: str, start: int) -> dict[str, Any]:
+def shown_plan(
+    seen: PlanView, action: str = "", start: int = 0, each: int = PAGE
+) -> dict[str, Any]:
+    """Return what the templates of a plan show: so many rows of an action, and the figures."""
     rows = [row for row in seen.rows if not action or row["action"] == action]
     credits = {
         name: parse_credits(value) for name, value in seen.document.get("credits", {}).items()
@@ -162,10 +165,10 @@ def _shown(seen: PlanView, action: str, start: int) -> dict[str, Any]:
         "seen": seen,
         "plan": seen.plan,
         "state": seen.state,
-        "rows": rows[start : start + PAGE],
+        "rows": rows[start : start + each],
         "matching": len(rows),
         "start": start,
-        "each": PAGE,
+        "each": each,
         "action": action,
         "actions": ACTIONS,
         "counts": {name: seen.counts[name] for name in ACTIONS if seen.counts.get(name)},

@@ -21,7 +21,7 @@ from callsheet.deployments.board.services.sheets import (
 from callsheet.deployments.board.uploads import fetch_again
 from callsheet.tasks.aftercare.approval import approve_on_board, is_as_shown, rows_named
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan import moved_since
+from callsheet.tasks.campaign.plan_document import moved_since
 from callsheet.tasks.campaign.quotes import ask_prices, shortage
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.campaign.stored_plans import (

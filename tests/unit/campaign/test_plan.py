@@ -11,20 +11,19 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan import (
-    check_retirement,
+from callsheet.tasks.campaign.plan import check_retirement, plan_sheet, priced
+from callsheet.tasks.campaign.plan_document import (
     check_saved_plan,
     moved_since,
     plan_document,
-    plan_sheet,
-    priced,
-    said_in,
+    plan_of,
+    read_plan,
     save_plan,
 )
 from callsheet.tasks.campaign.quotes import check_budget
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.free_calls import Price
-from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.campaigns import PaidElsewhere, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.sync import FEW, Unsynced, sync_sheet
 from callsheet.tasks.runtime.errors import BadInput, SpendRefused
@@ -59,6 +58,10 @@ def line(row="a", priced=12, **own) -> PlanLine:
     )
 
 
+def save(plan: Plan, file: Path, **more: object) -> None:
+    save_plan({**plan_document(plan), **more}, file)
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "plan.json"
@@ -66,7 +69,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("trial", [True, False])
 def test_a_saved_plan_is_of_one_kind_of_money(file: Path, trial: bool):
-    save_plan(a_plan(line(), sandbox=trial), file)
+    save(a_plan(line(), sandbox=trial), file)
     check_saved_plan(a_plan(line(), sandbox=trial), file)
     with pytest.raises(SpendRefused, match=r"made with .*, and its videos would be made by"):
         check_saved_plan(a_plan(line(), sandbox=not trial), file)
@@ -216,28 +219,45 @@ def test_the_budget_that_is_suggested_can_be_typed(price):
 
 def test_a_saved_plan_that_still_holds_passes(file: Path):
     plan = a_plan(line("a", "0.1"), line("ü", None), line("c", action="nothing"))
-    save_plan(plan, file)
+    save(plan, file)
     assert json.loads(file.read_text("utf-8")) == plan_document(plan)
     check_saved_plan(plan, file)
 
 
+def test_a_document_shows_the_plan_that_it_was_made_of():
+    elsewhere = PaidElsewhere(campaign_id=0, campaign="old", costs={"a": Decimal("2.5")})
+    lines = (
+        line("a", "0.1", length=5, tool="t", ratio="9:16", priced_for=5.0),
+        line("b", None, action="wait", why="waits for the canary a", state="held"),
+        line("c", action="remake", charged=Decimal(12)),
+    )
+    known = {"budget": Decimal(40), "committed": Decimal(12), "balance": Decimal(7), "live": 3}
+    plan = a_plan(*lines, elsewhere=(elsewhere,), retiring=("x",), canary="yes", **known)
+    assert plan_of(json.loads(json.dumps(plan_document(plan)))) == plan
+
+
 def test_a_row_that_needs_nothing_any_more_does_not_matter(file: Path):
-    save_plan(a_plan(line("a"), line("b")), file)
+    save(a_plan(line("a"), line("b")), file)
     check_saved_plan(a_plan(line("a", action="nothing"), line("b")), file)
 
 
 @pytest.mark.parametrize(
     ("now", "words"),
     [
-        (line("z"), "z: not in the plan"),
+        (line("z"), "z: not in the plan, 12 credits now"),
         (line("a", 13), "a: 12 credits then, 13 now"),
         (line("a", None), "a: 12 credits then, unknown now"),
-        (line("a", digest="d2"), "a: the row was edited since"),
-        (line("off"), "off: the plan was not to make it"),
+        (line("a", digest="d2"), "a: the row was edited since (not its title, length or price)"),
+        (
+            line("a", 15, digest="d2", title="Coffee", length=9),
+            'a: the row was edited since: "Tea", no length, 12 credits then; "Coffee", 9 s, '
+            "15 credits now",
+        ),
+        (line("off"), "off: the plan was not to make it (off), 12 credits now"),
     ],
 )
 def test_every_row_that_moved_is_named(file: Path, now: PlanLine, words: str):
-    save_plan(a_plan(line("a"), line("b"), line("off", action="off")), file)
+    save(a_plan(line("a"), line("b"), line("off", action="off")), file)
     with pytest.raises(SpendRefused) as caught:
         check_saved_plan(a_plan(now, line("b")), file)
     assert words in str(caught.value)
@@ -267,7 +287,7 @@ def test_more_new_takes_of_failed_rows_are_approved_anew():
 
 
 def test_all_that_moved_is_named_at_once(file: Path):
-    save_plan(replace(a_plan(line("a"), line("b")), campaign="autumn"), file)
+    save(replace(a_plan(line("a"), line("b")), campaign="autumn"), file)
     with pytest.raises(SpendRefused) as caught:
         check_saved_plan(a_plan(line("a", 1), line("b", 2)), file)
     assert len(str(caught.value).splitlines()) == 4
@@ -276,7 +296,9 @@ def test_all_that_moved_is_named_at_once(file: Path):
 
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", "not json", '{"format":1,"campaign":"x","rows":[1]}',
-             '{"format":2,"campaign":"x","rows":[]}', "\ufeff{"]
+             '{"format":2,"campaign":"x","rows":[]}', "\ufeff{",
+             '{"format":1,"campaign":"x","rows":[{"row":"a"}]}',
+             '{"format":1,"campaign":"x","rows":[],"terms":{"select":5}}']
 )  # fmt: skip
 def test_a_file_that_is_no_plan_is_refused(file: Path, text: str):
     file.write_text(text, encoding="utf-8")
@@ -286,7 +308,7 @@ def test_a_file_that_is_no_plan_is_refused(file: Path, text: str):
 
 def test_a_plan_that_cannot_be_written_or_read_says_so(tmp_path: Path):
     with pytest.raises(BadInput, match="cannot be written"):
-        save_plan(a_plan(), tmp_path / "no" / "plan.json")
+        save(a_plan(), tmp_path / "no" / "plan.json")
     with pytest.raises(BadInput, match="not a saved plan"):
         check_saved_plan(a_plan(), tmp_path / "no" / "plan.json")
 
@@ -321,10 +343,11 @@ async def test_many_rows_that_leave_need_a_word(ledger: Ledger, rows, left, paid
 
 
 def test_a_saved_plan_approves_the_rows_that_it_shows_to_leave(file: Path):
-    plan = a_plan(retiring=("a", "b", "c"), live=4, needs_word=True, said=("same_campaign",))
-    save_plan(plan, file)
+    plan = a_plan(retiring=("a", "b", "c"), live=4, needs_word=True)
+    save(plan, file, terms={"sheet": "s.csv", "same_campaign": True, "pay_again": True})
     check_saved_plan(plan, file)
     check_saved_plan(replace(plan, retiring=("a", "b")), file)
     with pytest.raises(SpendRefused, match="d: the sheet no longer has it"):
         check_saved_plan(replace(plan, retiring=("a", "d")), file)
-    assert said_in(file) == ["same_campaign"]
+    # What no plan is made with is not taken from a file.
+    assert read_plan(file)["terms"] == {"sheet": "s.csv", "same_campaign": True}

@@ -1,0 +1,66 @@
+"""A saved plan as one page of HTML: for the person who pays, without a board or a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from importlib.resources import files
+from typing import Any
+
+from callsheet.deployments.board.page import rendered
+from callsheet.deployments.board.pages.plans import shown_plan
+from callsheet.deployments.board.services.plans import PlanView
+from callsheet.tasks.campaign.plan_document import PAID, plan_of
+from callsheet.tasks.campaign.report import sums_of, warnings_of
+from callsheet.tasks.ledger.plans import KeptPlan
+from callsheet.tasks.values.amounts import parse_credits
+
+#: The parts of the page, by the actions in each; other actions are in the last one.
+_PARTS = {
+    "Paid for": PAID,
+    "Waiting": ("wait",),
+    "On hold or needs attention": ("person",),
+}
+_REST = "Nothing to pay"
+
+
+def plan_page(document: Mapping[str, Any], *, command: str) -> str:
+    """Return the page, with the plan's document in it; `command` runs exactly this plan."""
+    made_at = datetime.fromisoformat(document["made_at"]).timestamp()
+    stored = KeptPlan(
+        id="",
+        kind="run",
+        campaign=document["campaign"],
+        sheet_id=None,
+        terms=document["terms"],
+        state="ready",
+        document=document,
+        total=parse_credits(document["credits"]["total"]),
+        words=None,
+        made_by=document["made_by"],
+        made_at=made_at,
+        expires_at=None,
+        approved_by=None,
+        approved_at=None,
+        replaced_by=None,
+    )
+    plan = plan_of(document)
+    return rendered(
+        "plan_file.html",
+        **shown_plan(PlanView(plan=stored, state="ready"), each=0),
+        style=files("callsheet.deployments.board").joinpath("static/board.css").read_text("utf-8"),
+        command=command,
+        parts=_parts(document["rows"]),
+        sums=sums_of(plan),
+        warnings=warnings_of(plan),
+        now=made_at,
+    )
+
+
+def _parts(rows: list[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the rows by the part of the page that they are in, without empty parts."""
+    part_of = {action: title for title, actions in _PARTS.items() for action in actions}
+    found: dict[str, list[Mapping[str, Any]]] = {title: [] for title in (*_PARTS, _REST)}
+    for row in rows:
+        found[part_of.get(row["action"], _REST)].append(row)
+    return {title: lines for title, lines in found.items() if lines}

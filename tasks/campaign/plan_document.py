@@ -1,0 +1,348 @@
+"""A plan as a document: stored with its approval, saved in a file, compared with what is true now.
+
+A saved plan is a JSON file, or an HTML page with the same JSON in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Connection
+
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.values import FoundVideo, Plan, PlanLine
+from callsheet.tasks.ledger.campaigns import PaidElsewhere
+from callsheet.tasks.ledger.diff import ACTIONS
+from callsheet.tasks.ledger.plans import PlanKind, add_approved
+from callsheet.tasks.runtime.errors import BadInput, MovedOn, SpendRefused, shorten
+from callsheet.tasks.values.amounts import as_number, as_text, in_credits, parse_credits
+
+FORMAT = 1
+#: What is done to a row that is paid for.
+PAID = ("make", "remake", "edit", "retake")
+#: Options that a saved plan brings along; a run of it needs to be told no other.
+TERMS = frozenset((
+    "sheet", "campaign", "budget", "select", "first", "canary", "waves", "retry_failed", "edits",
+    "adopt", "map", "delimiter", "worksheet", "hidden_rows", "yes_many", "new_campaign",
+    "same_campaign", "retire",
+))  # fmt: skip
+#: File names of plans that are pages.
+PAGES = (".html", ".htm")
+#: What encloses the document in a page.
+_IN_PAGE = re.compile(r'<script type="application/json" id="plan">(.*?)</script>', re.DOTALL)
+#: Members of a line that say what a row asks for, and the field of PlanLine that each is.
+_ASKED = {
+    "title": "title",
+    "operation": "operation",
+    "tool": "tool",
+    "duration_seconds": "length",
+    "aspect_ratio": "ratio",
+    "language": "language",
+}
+
+
+def plan_document(plan: Plan) -> dict[str, object]:
+    """Return the plan as JSON: the document of `plan --json` and `plan -o FILE`."""
+    return {**_head_document(plan), "rows": [_line_document(line) for line in plan.lines]}
+
+
+def _head_document(plan: Plan) -> dict[str, object]:
+    """Return what it says of all its rows together."""
+    return {
+        "format": FORMAT,
+        "campaign": plan.campaign,
+        "sheet": {"address": plan.sheet, "sha256": plan.sheet_digest},
+        "credits": {
+            "total": as_number(plan.total),
+            "most": as_number(plan.most),
+            "unpriced": plan.unpriced,
+            "committed": as_number(plan.committed),
+            "budget": as_number(plan.budget),
+            "left": as_number(None if plan.budget is None else plan.budget - plan.committed),
+            "balance": as_number(plan.balance),
+        },
+        "elsewhere": [
+            {"campaign": one.campaign, "rows": {r: as_number(c) for r, c in one.costs.items()}}
+            for one in plan.elsewhere
+        ],
+        "retiring": list(plan.retiring),
+        "needs_word": plan.needs_word,
+        "live": plan.live,
+        "canary": plan.canary,
+        "waves": list(plan.waves),
+        "retry_failed": plan.retry_failed,
+        "sandbox": plan.sandbox,
+    }
+
+
+def _line_document(line: PlanLine) -> dict[str, object]:
+    return {
+        "row": line.row,
+        "action": line.action,
+        "edit_of": line.edit_of,
+        "state": line.state,
+        "why": line.words,
+        "adopts": line.found._asdict() if line.found else None,
+        "digest": line.digest,
+        "quoted": as_number(line.priced),
+        "quoted_seconds": line.priced_for,
+        "charged": as_number(line.charged),
+        **{name: getattr(line, field) for name, field in _ASKED.items()},
+    }
+
+
+def plan_of(document: Mapping[str, Any]) -> Plan:
+    """Return the plan that a document shows; raise an error of Python for one that shows none."""
+    credits, sheet = document.get("credits", {}), document.get("sheet", {})
+    return Plan(
+        campaign=document["campaign"],
+        sheet=sheet.get("address", ""),
+        sheet_digest=sheet.get("sha256", ""),
+        lines=tuple(map(_line_of, document["rows"])),
+        budget=parse_credits(credits.get("budget")),
+        committed=parse_credits(credits.get("committed")) or Decimal(0),
+        balance=parse_credits(credits.get("balance")),
+        elsewhere=tuple(
+            PaidElsewhere(
+                campaign_id=0,
+                campaign=one["campaign"],
+                costs={row: Decimal(str(cost)) for row, cost in one["rows"].items()},
+            )
+            for one in document.get("elsewhere", ())
+        ),
+        retiring=tuple(document.get("retiring", ())),
+        needs_word=document.get("needs_word", False),
+        live=document.get("live", 0),
+        canary=document.get("canary", "no"),
+        waves=tuple(document.get("waves", ())),
+        retry_failed=document.get("retry_failed", 0),
+        sandbox=bool(document.get("sandbox")),
+    )
+
+
+def _line_of(line: Mapping[str, Any]) -> PlanLine:
+    asked = {field: line[name] for name, field in _ASKED.items() if line.get(name) is not None}
+    ACTIONS[line["action"]]
+    return PlanLine(
+        **{"title": "", **asked},
+        row=str(line["row"]),
+        action=line["action"],
+        edit_of=line.get("edit_of"),
+        found=FoundVideo(**line["adopts"]) if line.get("adopts") else None,
+        state=line.get("state"),
+        why=line.get("why"),
+        digest=line.get("digest", ""),
+        priced=parse_credits(line.get("quoted")),
+        priced_for=line.get("quoted_seconds"),
+        charged=parse_credits(line.get("charged")) or Decimal(0),
+    )
+
+
+def store_approved(
+    connection: Connection, plan: Plan, *, at: float, kind: PlanKind = "run"
+) -> Plan:
+    """Store a plan with the approval that it has; return it with its id, also in its words.
+
+    Return the same plan if it was stored before the run, or if nothing needs approval. Call it in
+    the transaction that approves the rows, so that the ledger has both or neither.
+    """
+    if plan.id is not None or not plan.by:
+        return plan
+    plan_id = uuid4().hex
+    document = _compact_document(plan)
+    add_approved(
+        connection,
+        plan_id,
+        kind=kind,
+        campaign=plan.campaign,
+        document=document,
+        total=plan.most,
+        by=plan.by,
+        at=at,
+    )
+    return replace(plan, id=plan_id, by=f"{plan.by}, plan {plan_id}")
+
+
+def _compact_document(plan: Plan) -> str:
+    """Return a plan as JSON text, with the rows that it pays for or takes over.
+
+    A line at a time: ten thousand dicts take ten megabytes.
+    """
+    head = json.dumps(_head_document(plan), ensure_ascii=False)
+    approved = (*plan.spending, *plan.adopting)
+    lines = (json.dumps(_line_document(one), ensure_ascii=False) for one in approved)
+    rows = ",".join(lines)
+    return f'{head[:-1]}, "rows": [{rows}]}}'
+
+
+# Plans in files.
+
+
+def save_plan(
+    document: Mapping[str, Any], path: Path, page: Callable[[Mapping[str, Any]], str] | None = None
+) -> None:
+    """Write a plan's document where `run --plan` can read it, as JSON or as a page of HTML.
+
+    `page` makes the page, with the document in it (`in_page`). Raises BadInput when that fails.
+    """
+    try:
+        text = page(document) if page else json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"the plan cannot be written to {path}: {error.strerror}") from error
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """Return the document of a saved plan; raise BadInput for any other file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix.lower() in PAGES:
+            found = _IN_PAGE.search(text)
+            text = found[1] if found else ""
+        saved: dict[str, Any] = json.loads(text)
+        if saved["format"] != FORMAT:
+            raise ValueError("a plan of another version of Callsheet")
+        # What cannot be shown was changed since it was saved.
+        plan_of(saved)
+        told = saved.get("terms", {})
+        terms = RunOptions.of({name: told[name] for name in TERMS & told.keys()})
+        return saved | {"terms": terms.kept()}
+    except (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
+        raise BadInput(
+            f"{path} is not a saved plan; nothing was spent",
+            remedy="make one with `callsheet plan SHEET -o FILE`",
+        ) from error
+
+
+def check_saved_plan(plan: Plan, path: Path, *, tolerance: Decimal = Decimal(0)) -> None:
+    """Raise SpendRefused, naming every row that moved, unless the saved plan still holds.
+
+    A price may have changed by `tolerance`, a part of it (0.1 is a tenth).
+    """
+    look = "make a new plan (`callsheet plan SHEET -o FILE`) and approve that"
+    check_holds(plan, read_plan(path), tolerance=tolerance, look=look)
+
+
+# Whether a plan still holds.
+
+
+def check_holds(
+    plan: Plan, saved: Mapping[str, Any], *, tolerance: Decimal = Decimal(0), look: str
+) -> None:
+    """Raise MovedOn unless all that `plan` spends is as in the document of an approved one.
+
+    Raises SpendRefused for one that is of other money. `look` is the remedy.
+    """
+    check_money(saved.get("sandbox"), plan.sandbox, look=look)
+    moved = moved_since(saved, plan, tolerance=tolerance, costlier=True)
+    if moved:
+        raise MovedOn(
+            "the sheet or the prices changed since the plan was approved; nothing was spent:\n  "
+            + "\n  ".join(moved),
+            remedy=look,
+        )
+
+
+def moved_since(
+    document: Mapping[str, Any],
+    now: Plan,
+    *,
+    tolerance: Decimal = Decimal(0),
+    costlier: bool = False,
+) -> list[str]:
+    """Say what is no longer as a plan's document says: campaign, rows, briefs, prices, who leaves.
+
+    A price may have changed by `tolerance`, a part of it. With `costlier` what is not paid for or
+    not retired any more is no matter.
+    """
+    campaign = document["campaign"]
+    same = campaign == now.campaign
+    moved = [] if same else [f"the plan is for campaign {campaign}, not {now.campaign}"]
+    before = {line["row"]: line for line in document["rows"]}
+    after = {line.row: line for line in (*now.spending, *now.adopting)}
+    for row, line in after.items():
+        moved += _moved(line, before.get(row), tolerance)
+    retries = document.get("retry_failed", 0)
+    if now.retry_failed > retries:
+        moved.append(f"{now.retry_failed} new attempts of a failed row now, {retries} then")
+    left, shown = set(now.retiring), set(document.get("retiring", ()))
+    gone = left - shown if now.needs_word or not costlier else set()
+    if not costlier:
+        paid = (row for row, line in before.items() if line["action"] in PAID)
+        moved += [f"{row}: it is no longer paid for" for row in paid if row not in after]
+        moved += [f"{row}: the sheet has it again" for row in sorted(shown - left)]
+    return moved + [f"{row}: the sheet no longer has it" for row in sorted(gone)]
+
+
+def check_money(planned: bool | None, now: bool, *, look: str) -> None:
+    """Raise SpendRefused where a sandbox has priced a plan and a service would be paid, or so.
+
+    None: whoever saved it did not say. `look` is the remedy.
+    """
+    if planned is None or planned == now:
+        return
+    then, here = ("a sandbox" if one else "a real service" for one in (planned, now))
+    raise SpendRefused(
+        f"the plan was made with {then}, and its videos would be made by {here}; nothing was spent",
+        remedy=look,
+    )
+
+
+def _moved(line: PlanLine, saved: Mapping[str, Any] | None, tolerance: Decimal) -> list[str]:
+    """Say what is another than in the saved line of a row that would be paid for now."""
+    if saved is None:
+        return [f"{line.row}: not in the plan, {in_credits(line.priced)} now"]
+    if line.action == "adopt":
+        shown = saved.get("adopts") or {}
+        same = line.found is not None and line.found.video_id == shown.get("video_id")
+        return [] if same else [f"{line.row}: the plan was not to take over this video"]
+    if saved.get("action") not in PAID:
+        then = saved.get("why") or saved.get("action")
+        return [f"{line.row}: the plan was not to make it ({then}), {in_credits(line.priced)} now"]
+    if saved.get("digest") != line.digest:
+        return [f"{line.row}: the row was edited since{_edited(saved, _line_document(line))}"]
+    if saved.get("edit_of") != line.edit_of:
+        then, now = saved.get("edit_of"), line.edit_of
+        return [f"{line.row}: {_how(then)} then, {_how(now)} now"]
+    before = parse_credits(saved.get("quoted"))
+    if before != line.priced and not _is_close(before, line.priced, tolerance):
+        return [f"{line.row}: {in_credits(before)} then, {as_text(line.priced)} now"]
+    return []
+
+
+def _how(edit: str | None) -> str:
+    return f"an edit of its {edit}" if edit else "a new video"
+
+
+def _edited(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Say what an edited row asked for and asks for now, as far as a plan shows that."""
+    names = [name for name in (*_ASKED, "quoted") if then.get(name) != now[name]]
+    if not names:
+        return " (not its title, length or price)"
+    before, after = (
+        ", ".join(_asked(name, one.get(name)) for name in names) for one in (then, now)
+    )
+    return f": {before} then; {after} now"
+
+
+def _asked(name: str, value: object) -> str:
+    if name == "quoted":
+        return in_credits(parse_credits(value))
+    if value is None:
+        return f"no {_ASKED[name]}"
+    if name == "title":
+        return f'"{shorten(str(value), 40)}"'
+    return f"{value} s" if name == "duration_seconds" else str(value)
+
+
+def _is_close(before: Decimal | None, now: Decimal | None, tolerance: Decimal) -> bool:
+    if before is None or now is None:
+        return False
+    return abs(now - before) <= before * tolerance
