@@ -87,7 +87,7 @@ def carry_out(words: Sequence[str]) -> int:
 def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     from textwrap import indent
 
-    from callsheet.tasks.runtime.errors import NOTHING_SPENT, Parked, SheetError
+    from callsheet.tasks.runtime.errors import NOTHING_SPENT, Parked, SheetError, grouped
     from callsheet.tasks.runtime.redact import redact, visible, visible_json
     from callsheet.tasks.values.amounts import as_number
 
@@ -95,9 +95,9 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     problems, notes = ([visible(redact(str(one))) for one in kind] for kind in found)
     for note in notes:
         say(f"note {note}")
-    for problem in problems:
+    for problem in grouped(found[0]):
         if problem not in str(error):
-            say(str(problem))
+            say(visible(redact(problem)))
     words = visible(redact(str(error)).rstrip("."))
     # Known, and not concluded from the exit status.
     if error.spent == 0 and NOTHING_SPENT not in words:

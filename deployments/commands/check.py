@@ -12,7 +12,7 @@ from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.campaign.catalog import compared_offline
 from callsheet.tasks.campaign.quick_check import named_offline
-from callsheet.tasks.runtime.errors import SheetError
+from callsheet.tasks.runtime.errors import SheetError, grouped
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
 from callsheet.tasks.runtime.suggest import suggest
@@ -47,11 +47,24 @@ async def _check(args: Namespace, settings: Settings) -> tuple[FoundSheet, Sheet
     try:
         sheet = found.good()
     except SheetError as error:
+        error = await _with_unlisted(found, error, settings)
         error.document = {"columns": [one.as_json() for one in found.columns]}
         _propose(args, found, error)
-        raise
+        raise error from None
     sheet = await named_offline(sheet, settings, new_campaign=args.new_campaign)
     return found, await compared_offline(sheet, settings)
+
+
+async def _with_unlisted(found: FoundSheet, error: SheetError, settings: Settings) -> SheetError:
+    """Return the error with what rows ask for that the service did not offer when it last told."""
+    if found.sheet is None:
+        return error
+    try:
+        await compared_offline(found.sheet, settings)
+    except SheetError as more:
+        problems = sorted((*error.problems, *more.problems), key=lambda one: one.line or 0)
+        return SheetError(problems, notes=error.notes)
+    return error
 
 
 def _propose(args: Namespace, found: FoundSheet, error: SheetError) -> None:
@@ -83,9 +96,9 @@ def show_sheet(sheet: Sheet, console: Console) -> None:
 
 def show_findings(sheet: Sheet, console: Console) -> None:
     """Say how a sheet was understood, and what could be better."""
-    for note in sheet.notes:
+    for note in grouped(sheet.notes):
         console.print(f"[cyan]note[/] {plain(note)}")
-    for problem in sheet.advice:
+    for problem in grouped(sheet.advice):
         console.print(f"[yellow]advice[/] {plain(problem)}")
 
 

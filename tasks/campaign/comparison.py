@@ -48,6 +48,7 @@ class _Place(NamedTuple):
 
     line: int | None
     where: str
+    named: bool = True
 
 
 @dataclass
@@ -67,8 +68,8 @@ class Compared:
             first, *others = places
             add = findings.refuse if finding.refused and refuse else findings.advise
             message = finding.message + _elsewhere([place.line for place in others])
-            # What is shared by rows is no row's.
-            row = places[first][0] if len(places[first]) == 1 else None
+            # What is shared by rows is no row's, and one without an id is called by its line.
+            row = places[first][0] if len(places[first]) == 1 and first.named else None
             where, column = first.where, finding.column
             add(message, line=first.line, cell=where, value=finding.value, row=row, column=column)
 
@@ -172,11 +173,12 @@ def _some(names: Iterable[str]) -> str:
 def _place(sheet: Sheet, brief: Brief, column: str) -> _Place:
     cells = sheet.cells.get(brief.row, {})
     cell = cells.get(column)
+    named = "id" in cells
     if cell is not None:
-        return _Place(cell.line, cell.where)
+        return _Place(cell.line, cell.where, named)
     # One member of an object that is in one cell.
     whole = cells.get(FIELDS) if column.startswith(f"{FIELDS}.") else None
-    return _Place(whole.line if whole else brief.line, column)
+    return _Place(whole.line if whole else brief.line, column, named)
 
 
 def _elsewhere(lines: list[int | None]) -> str:

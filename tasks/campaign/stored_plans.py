@@ -29,7 +29,7 @@ from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, begin_plan, find_plan, void_plan
 from callsheet.tasks.ledger.quotes import PricedRow
-from callsheet.tasks.runtime.errors import SpendRefused
+from callsheet.tasks.runtime.errors import SpendRefused, grouped
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.sheet import Sheet, read_sheet
@@ -43,7 +43,7 @@ def run_document(found: PricedPlan) -> dict[str, Any]:
     refusal = found.match.refusal
     return {
         **plan_document(found.plan),
-        "advice": [str(one) for one in found.sheet.advice],
+        "advice": grouped(found.sheet.advice),
         "notes": [str(one) for one in found.sheet.notes],
         "refusal": None if refusal is None else str(refusal),
         "remedy": None if refusal is None else refusal.remedy,

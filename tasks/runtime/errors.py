@@ -40,6 +40,7 @@ A caller that spends money writes:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -95,6 +96,47 @@ class Problem:
         said = self.message if self.value is None else f'"{shorten(self.value)}" {self.message}'
         colon = ":" if self.column and self.value is not None else ""
         return " ".join(part for part in (file, f"{place}{colon}", said) if part)
+
+
+#: So many findings of one kind are told together; values and lines that are named then.
+MANY, VALUES, LINES = 3, 5, 3
+
+
+def grouped(problems: Iterable[Problem]) -> list[str]:
+    """Return findings in words, those of one kind in one sentence, each where its first one is.
+
+    Of one kind are those of a column whose messages differ in numbers alone.
+    """
+    kinds: dict[tuple[str, str | None, str], list[Problem]] = {}
+    for one in problems:
+        kind = one.file, one.column or one.cell, re.sub("[0-9]+", "0", one.message)
+        kinds.setdefault(kind, []).append(one)
+    alone = {one for kind in kinds.values() if len(kind) < MANY for one in kind}
+    firsts = {kind[0]: kind for kind in kinds.values()}
+    return [
+        str(one) if one in alone else _together(firsts[one])
+        for one in problems
+        if one in alone or one in firsts
+    ]
+
+
+def _together(kind: Sequence[Problem]) -> str:
+    """Return one sentence for findings of one kind."""
+    first, count = kind[0], len(kind)
+    lines = list(dict.fromkeys(one.line for one in kind if one.line is not None))
+    named = _some(list(map(str, lines)), LINES)
+    place = f" (line{'s' if len(lines) > 1 else ''} {named})" if lines else ""
+    column = (first.cell or first.column or "").partition(" (")[0]
+    values = list(dict.fromkeys(shorten(one.value) for one in kind if one.value is not None))
+    what = f"{_some(values, VALUES)} in {count:,} cells" if values else f"{count:,} rows"
+    told = "" if len({one.message for one in kind}) == 1 else "the first one "
+    said = ": ".join(filter(None, (first.file, column, f"{what}{place}")))
+    return f"{said}: {told}{first.message}"
+
+
+def _some(words: Sequence[str], most: int) -> str:
+    more = len(words) - most
+    return ", ".join(words[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 class SheetError(BadInput):

@@ -8,6 +8,7 @@ from decimal import Decimal
 from math import gcd
 
 from callsheet.tasks.runtime.errors import did_you_mean
+from callsheet.tasks.sheet.synonyms import PRIORITIES
 from callsheet.tasks.sheet.text import (
     LANGUAGES,
     as_text,
@@ -45,8 +46,10 @@ WHOLE = r"([+-]?[0-9]{1,15})(?:\.0+)?"
 AMOUNT = r"(?![1-9][0-9]{0,2}\.[0-9]{3}$)[0-9]{1,12}(?:\.[0-9]{1,6}0*)?"
 SHAPES = {
     "portrait": "9:16", "vertical": "9:16", "upright": "9:16", "hochformat": "9:16",
-    "square": "1:1", "quadratisch": "1:1", "quadrat": "1:1",
+    "verticale": "9:16", "retrato": "9:16",
+    "square": "1:1", "quadratisch": "1:1", "quadrat": "1:1", "carré": "1:1", "cuadrado": "1:1",
     "landscape": "16:9", "horizontal": "16:9", "widescreen": "16:9", "querformat": "16:9",
+    "paysage": "16:9", "horizontale": "16:9", "apaisado": "16:9",
 }  # fmt: skip
 #: Units of an amount of credits, before or after it.
 CURRENCIES = ("€", "$", "£", "¥", "eur", "usd", "gbp", "chf", "euros", "euro", "dollars", "dollar")
@@ -197,6 +200,12 @@ def whole(value: Json) -> int:
     if number is None:
         raise ValueError("is not a whole number; write it in digits alone, like 12")
     return sign * int(number)
+
+
+def priority(value: Json) -> int:
+    """Return a whole number, also from `High`, `mittel` or `baja`."""
+    word = PRIORITIES.get(plain(text(value)).casefold())
+    return whole(value) if word is None else word
 
 
 def seconds(value: Json) -> int:

@@ -30,6 +30,7 @@ from callsheet.tasks.sheet.cells import SECONDS as _SECONDS
 from callsheet.tasks.sheet.cells import SHAPES, UNITS
 from callsheet.tasks.sheet.cells import TRUTH as _TRUTH
 from callsheet.tasks.sheet.cells import WHOLE as _CELL_WHOLE
+from callsheet.tasks.sheet.synonyms import PRIORITIES
 from callsheet.tasks.sheet.text import CAMPAIGN as _CAMPAIGN
 from callsheet.tasks.sheet.text import (
     CODE,
@@ -147,6 +148,7 @@ WHOLE: Form = {
         _text(rf"{_CELL_WHOLE}|-?(?:{_THOUSANDS})"),
     ]
 }
+PRIORITY: Form = {"anyOf": [WHOLE, _text(_any(map(_loosely, PRIORITIES)))]}
 _LENGTHS = (
     r"\+?[0-9]{1,15}(\.0+)?",
     _THOUSANDS,
@@ -349,7 +351,7 @@ class OwnColumns(BaseModel):
     enabled: Annotated[bool, Reads(cells.truth, TRUTH)] = Field(
         True, description="Whether the row is made; no keeps it in the sheet and makes nothing."
     )
-    priority: Annotated[int, _WHOLE] = Field(
+    priority: Annotated[int, Reads(cells.priority, PRIORITY)] = Field(
         0, description="Rows with a higher number are made first."
     )
     max_credits: Annotated[Decimal | None, Reads(cells.amount, AMOUNT)] = Field(

@@ -79,7 +79,9 @@ def parse_sheet(
         limit = say_bytes(MAX_BYTES)
         findings.give_up(f"has {say_bytes(len(content))}; a sheet may have {limit}: split it")
     table = read_table(content, options, findings)
-    return sheet_of(table, findings, content, options=options, folder=folder, address=address)
+    sheet = sheet_of(table, findings, content, options=options, folder=folder, address=address)
+    findings.raise_if_any()
+    return sheet
 
 
 def _names(options: SheetOptions, folder: Path | None) -> Names:
@@ -98,7 +100,10 @@ def sheet_of(
     folder: Path | None,
     address: str | None,
 ) -> Sheet:
-    """Return the sheet that the table of `content` is; raise SheetError with every problem."""
+    """Return the sheet that the table of `content` is; with problems, it is not to be used.
+
+    Raises SheetError where a problem makes reading on pointless.
+    """
     from callsheet.tasks.sheet.matrix import expanded
     from callsheet.tasks.sheet.placeholders import copied, named
     from callsheet.tasks.sheet.reuse import completed
@@ -136,7 +141,6 @@ def sheet_of(
             cells=cells,
             local=local,
         )
-    findings.raise_if_any()
     return Sheet(
         campaign=campaign,
         # What signs an address is a secret, and ledger, plans and manifests are read by many.
@@ -234,7 +238,10 @@ class FoundColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundSheet:
-    """Rows and columns of a sheet, nothing of what cannot be read at all; its problems, or it."""
+    """Rows and columns of a sheet, nothing of what cannot be read at all; its problems, and it.
+
+    With problems, the sheet is only what can be told of it.
+    """
 
     rows: int = 0
     columns: tuple[FoundColumn, ...] = ()
@@ -244,7 +251,7 @@ class FoundSheet:
 
     def good(self) -> Sheet:
         """Return the sheet; raise SheetError with every problem that it has."""
-        if self.sheet is None:
+        if self.sheet is None or self.problems:
             raise SheetError(self.problems, notes=self.notes)
         return self.sheet
 
@@ -286,4 +293,6 @@ def find_sheet_in(
         return FoundSheet(
             rows=rows, columns=columns, problems=tuple(error.problems), notes=tuple(error.notes)
         )
-    return FoundSheet(rows=rows, columns=columns, sheet=sheet)
+    return FoundSheet(
+        rows=rows, columns=columns, sheet=sheet, problems=findings.problems, notes=findings.notes
+    )

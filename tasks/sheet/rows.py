@@ -23,6 +23,7 @@ from callsheet.tasks.sheet.columns import (
 from callsheet.tasks.sheet.grid import GridRows
 from callsheet.tasks.sheet.guesses import Guesses, Patterns
 from callsheet.tasks.sheet.placeholders import filled, has_placeholder
+from callsheet.tasks.sheet.speech import too_long
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Where
 from callsheet.tasks.sheet.text import content_id, fold, is_blank, row_id_fault
 from callsheet.tasks.sheet.trees import read_object
@@ -37,6 +38,10 @@ Cells = Mapping[str, Cell]
 
 #: An empty cell of a column in which rows are ticked.
 _OFF = Cell(column="enabled", value=False, line=None, where="enabled")
+
+
+#: What a service lists by name, and how it is read.
+_OFFERED: Mapping[str, Callable[[Json], Json]] = {"tool": cells.name, "character_id": cells.whole}
 
 
 class Candidate(NamedTuple):
@@ -66,10 +71,9 @@ def to_briefs(
         merged = with_defaults(row, table.defaults)
         merged = filled(row, merged, table.defaults, findings)
         candidate = reading.candidate(row, {**off, **merged} if off else merged)
-        if candidate is not None:
-            known.append(candidate)
-            if not isinstance(table.rows, GridRows):
-                places[candidate.brief.row] = merged
+        known.append(candidate)
+        if not isinstance(table.rows, GridRows):
+            places[candidate.brief.row] = merged
     reading.guesses.tell(findings)
     _refuse_twins(known, findings)
     if nameless := [one.brief.line for one in known if one.place is None]:
@@ -79,7 +83,17 @@ def to_briefs(
             f"{nameless[0]} on): give each an id, else a changed row counts as a new video"
         )
     briefs = tuple(one.brief for one in known)
+    _advise_length(known, findings)
     return briefs, GridCells(table.rows, briefs) if isinstance(table.rows, GridRows) else places
+
+
+def _advise_length(candidates: Iterable[Candidate], findings: Findings) -> None:
+    """Advise on scripts that cannot be spoken in the length that their row asks for."""
+    for brief, name in candidates:
+        if brief.enabled and (words := too_long(brief.request)):
+            column = "script" if "script" in brief.request else "narration"
+            row = brief.row if name else None
+            findings.advise(words, line=brief.line, row=row, cell=column, column=column)
 
 
 class GridCells(Mapping[str, Cells]):
@@ -155,21 +169,18 @@ class _Reading:
         #: The cell with the id of the row that is read.
         self.name: Cell | None = None
 
-    def candidate(self, row: Row, merged: Cells) -> Candidate | None:
-        """Return the brief of a row, or None when something is wrong and it has no id."""
+    def candidate(self, row: Row, merged: Cells) -> Candidate:
+        """Return the brief of a row, or what can be told of it when something is wrong."""
         if alike := self._alike(row, merged):
             return alike
         self.failed = any(cell.faulty for cell in merged.values())
         self.name = merged.get("id")
         operation = _operation(merged.get("operation"))
-        said = self.validated(ROWS.get(operation or "", OwnColumns), merged)
+        said = self.validated(ROWS.get(operation or "", ANY_ROW), merged)
         # What a row of an unknown operation lacks, or has too much, nobody can say.
         request = {} if operation is None else self._request(row, merged, operation, said)
         if said is None or self.failed:
-            # It takes part in the search for twins all the same: every problem at once.
-            name = _salvaged(self.name, cells.row_id)
-            brief = Brief(row=name or "", request={}, line=row.line)
-            return Candidate(brief, self.name) if name else None
+            return self._faulty(row, merged, operation, request)
         guessed = self.guesses.consider(merged, said)
         if not guessed and operation == CREATE:
             self.patterns.keep(merged, said, request)
@@ -186,6 +197,25 @@ class _Reading:
             cost_center=said.cost_center,
             notes=said.notes,
             video_id=said.video_id,
+            line=row.line,
+            cells=row.texts,
+        )
+        return Candidate(brief, self.name)
+
+    def _faulty(
+        self, row: Row, merged: Cells, operation: str | None, request: Mapping[str, Json]
+    ) -> Candidate:
+        """Return what can be told of a row with problems, so that every other one is found too."""
+        known = {column: _salvaged(merged.get(column), read) for column, read in _OFFERED.items()}
+        asked = {name: value for name, value in known.items() if value is not None}
+        if FIELDS in request:
+            asked[FIELDS] = request[FIELDS]
+        name = _salvaged(self.name, cells.row_id)
+        brief = Brief(
+            row=str(name or f"line {row.line}"),
+            operation=operation or "",
+            request=asked,
+            enabled=_salvaged(merged.get("enabled"), cells.truth) is not False,
             line=row.line,
             cells=row.texts,
         )
@@ -397,7 +427,7 @@ def without_hidden(
     unseen, _ = to_briefs(hidden, Findings(findings.file), folder=folder)
     if hidden.rows and not visible.rows:
         findings.refuse("has no rows but hidden ones; --include-hidden reads them")
-    return visible, frozenset(brief.row for brief in unseen)
+    return visible, frozenset(brief.row for brief in unseen if not row_id_fault(brief.row))
 
 
 def hidden_among(briefs: Iterable[Brief], table: Table) -> frozenset[str]:

@@ -50,6 +50,21 @@ _CALLED: Mapping[str, str] = {
 }
 
 
+#: What people write for a priority, and the number that it means; a row without one has 0.
+PRIORITIES: Mapping[str, int] = {
+    word.strip(): number
+    for number, words in {
+        20: "urgent, critical, highest, dringend, kritisch, höchste, urgente, critique, crítico, "
+        "crítica, máxima",
+        10: "high, hoch, hohe, haute, élevée, élevé, alta, alto",
+        0: "medium, mid, normal, mittel, mittlere, moyen, moyenne, normale, media, medio, default",
+        -10: "low, niedrig, gering, tief, bas, basse, faible, baja, bajo",
+        -20: "lowest, niedrigste, minimal, minimale, mínima",
+    }.items()
+    for word in words.split(",")
+}
+
+
 def _form(header: str) -> str:
     """Return a header as it is compared: ` Video-ID: ` is `video id`."""
     return re.sub(r"[\s\-_\u2010-\u2015]+", " ", plain(header)).strip(" :*?").casefold()

@@ -35,6 +35,23 @@ def test_a_misspelt_field_is_refused_by_every_command_before_it_is_paid_for(
     assert len(service.charges()) == before
 
 
+def test_everything_that_is_wrong_shows_in_the_first_pass(here: Here) -> None:
+    here.call("tools", "--refresh")
+    rows = [f"r{n},product-launch,Tea,Asap" for n in range(5)]
+    rows += ["t,product-lunch,Tea,Soon", "f,product-launch,,", ",product-lunch,Tea,High"]
+    text = "\n".join(["id,tool,fields.prodct,priority", *rows])
+    (here.folder / "all.csv").write_text(text)
+
+    told, found = here.call("check", "all.csv"), here.call("check", "all.csv", "--json").json
+
+    assert told.status == 2
+    many = "all.csv: priority: Asap, Soon in 6 cells (lines 2, 3, 4 and 3 more): is not a whole"
+    assert many in told.err
+    assert told.err.count("did you mean product-launch?") == 1
+    assert "did you mean fields.product?" in told.err
+    assert [one["line"] for one in found["places"] if one["column"] == "priority"] == [*range(2, 8)]
+
+
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_example_of_a_tool_is_a_sheet_without_a_problem(here: Here, tool: str) -> None:
     shown = here.call("tools", tool, "--json")

@@ -200,7 +200,7 @@ async def _view(board: Board, person: Person, kept: KeptSheet) -> SheetView:
     reading = options.reading(board.settings)
     read = await board.reader.find(board.settings, kept, reading, person=person)
     seen = partial(SheetView, kept=kept, rows=read.rows, columns=read.columns)
-    if read.sheet is None:
+    if read.sheet is None or read.problems:
         return seen(problems=read.problems, notes=read.notes)
     found = await plan_unpriced(
         board.ledger, read.sheet, options.of_sheet(kept.place), board.settings

@@ -33,12 +33,15 @@ READ = {
     ],
     "priority": [
         ("5", 5), ("-5", -5), ("−5", -5), ("–5", -5), ("5.0", 5), ("1,200", 1200), ("1 200", 1200),
-        ("-1,200", -1200), ("'5", 5),
+        ("-1,200", -1200), ("'5", 5), ("High", 10), ("hoch", 10), ("Élevée", 10), ("Alta", 10),
+        ("medium", 0), ("Mittel", 0), ("moyenne", 0), ("media", 0), ("LOW", -10), ("niedrig", -10),
+        ("basse", -10), ("baja", -10), ("Urgent", 20),
     ],
     "aspect_ratio": [
         ("9:16", "9:16"), ("9x16", "9:16"), ("9 X 16", "9:16"), ("16×9", "16:9"), ("1/1", "1:1"),
         ("9/16", "9:16"), ("9-16", "9:16"), ("9 by 16", "9:16"), ("Portrait", "9:16"),
         ("vertical", "9:16"), ("square", "1:1"), ("LANDSCAPE", "16:9"), ("horizontal", "16:9"),
+        ("carré", "1:1"), ("Cuadrado", "1:1"), ("paysage", "16:9"),
         ("Hochformat", "9:16"), ("9:16 (vertical)", "9:16"), ("Vertical (9:16)", "9:16"),
         ("landscape 16:9", "16:9"), ("“9:16”", "9:16"), ("‘9:16’", "9:16"), ("'9:16", "9:16"),
         ("„16:9“", "16:9"), ("\u00a09:16 ", "9:16"),
@@ -60,7 +63,8 @@ READ = {
     ],
     "language": [
         ("en", "en"), ("DE", "DE"), ("no", "no"), ("pt-BR", "pt-BR"), ("pt_BR", "pt-BR"),
-        ("English", "en"), ("german", "de"), ("Deutsch", "de"), ("français", "fr"),
+        ("English", "en"), ("german", "de"), ("Deutsch", "de"), ("Allemand", "de"),
+        ("alemán", "de"), ("français", "fr"),
         ("FRANÇAIS", "fr"), ("Español", "es"), ("Thai", "th"), ("日本語", "ja"),
         ("Brazilian Portuguese", "pt-BR"),
         ("Portuguese (Brazil)", "pt-BR"), ("português do Brasil", "pt-BR"),
@@ -117,7 +121,7 @@ REFUSED = {
     ],
     "language": [
         ("Germn", f"{NOT_A_LANGUAGE}did you mean German?"),
-        ("Englisch", f"{NOT_A_LANGUAGE}did you mean English?"),
+        ("Englsh", f"{NOT_A_LANGUAGE}did you mean English?"),
         ("Klingonese", f"{NOT_A_LANGUAGE}write its code, like en or pt-BR"),
     ],
 }  # fmt: skip

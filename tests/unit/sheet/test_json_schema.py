@@ -84,7 +84,7 @@ REFUSED = [
     [tool(id="1e5")], [tool(id=-1)], [tool(id=10**16)], [tool(id=["a"])], [tool(id="ends.")],
     [tool(mode="loud")], [tool(mode=5)], [tool(style="hybrid")], [tool(aspect_ratio="4:5")],
     [tool(duration_seconds=0)], [tool(duration_seconds=8.5)], [tool(duration_seconds="8x")],
-    [tool(character_id=True)], [tool(priority="high")], [tool(max_credits="12 kg")],
+    [tool(character_id=True)], [tool(priority="quick")], [tool(max_credits="12 kg")],
     [tool(enabled="maybe")], [tool(enabled=2)], [tool(captions="ass")],
     [tool(captions=["srt", "none"])], [tool(captions="both srt")], [tool(title=["a"])],
     [tool(title={"a": 1})], [tool(tags=[["a"]])], [tool(operation="animate")],
