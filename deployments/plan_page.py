@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from callsheet.deployments.board.page import rendered
-from callsheet.deployments.board.pages.plans import shown_plan
+from callsheet.deployments.board.plan_view import shown_plan
 from callsheet.deployments.board.services.plans import PlanView
 from callsheet.tasks.campaign.plan_document import PAID, plan_of
 from callsheet.tasks.campaign.report import sums_of, warnings_of

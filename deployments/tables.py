@@ -18,6 +18,7 @@ from callsheet.deployments.terminal import COLOURS, plain, table
 from callsheet.tasks.campaign.report import row_documents, sums_of, warnings_of, why_of
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import as_text, count, parse_credits
 from callsheet.tasks.values.briefs import CREATE
@@ -36,18 +37,23 @@ if TYPE_CHECKING:
 SHOWN = 40
 #: Terminals from this width on have room for the titles of videos.
 WIDE = 120
+#: Characters of a brand or of tags.
+LABEL = 12
 #: What a row leaves to the service.
 AUTO = "auto"
 
 
-def show_plan(plan: Plan, console: Console) -> None:
-    """Show who is needed, a line for every row that is touched, and what it all comes to."""
+def show_plan(plan: Plan, console: Console, *, whole: bool = False) -> None:
+    """Show who is needed, a line for every row that is touched, and what it all comes to.
+
+    `whole`: every row, however many there are.
+    """
     person = sum(line.action == "person" for line in plan.lines)
     if person:
         console.print(f"[yellow]{plain(_people(person, plan))}[/]")
     touched = [line for line in plan.lines if line.action != "nothing"]
     if touched:
-        _show_table(plan, touched, console)
+        _show_table(plan, touched, console, len(touched) if whole else SHOWN)
     for words in warnings_of(plan):
         console.print(f"[yellow]warning[/] {plain(words)}")
     for words in sums_of(plan):
@@ -81,12 +87,15 @@ def _people(person: int, plan: Plan) -> str:
     return f"{words} first: see why below, or `{suggest('explain', plan.campaign, 'ROW')}`"
 
 
-def _show_table(plan: Plan, touched: Sequence[PlanLine], console: Console) -> None:
+def _show_table(plan: Plan, touched: Sequence[PlanLine], console: Console, most: int) -> None:
     columns = {name: [show(line) for line in touched] for name, show in _COLUMNS.items()}
     why = [why_of(line) for line in touched]
     same = {name: cells[0] for name, cells in columns.items() if _is_said_once(name, cells)}
-    if console.is_terminal and console.width < WIDE:
+    narrow = console.is_terminal and console.width < WIDE
+    if narrow:
         del columns["video"]
+    for name in _without_labels(columns, narrow=narrow):
+        columns.pop(name)
     kept = [name for name in columns if name not in same]
     lines = [
         ListedLine(cells, words)
@@ -97,13 +106,19 @@ def _show_table(plan: Plan, touched: Sequence[PlanLine], console: Console) -> No
         named = ", ".join(_same(name, cell) for name, cell in same.items())
         console.print(plain(f"all {count(len(touched), 'row')}: {named}"))
     last = "why" if any(why) else ""
-    show_lines(console, (*kept, last), lines[:SHOWN], numbers=("length", "credits"))
-    if len(touched) > SHOWN:
-        rest = count(len(touched) - SHOWN, "more row", "more rows")
-        console.print(f"... and {rest} (--json lists all)")
+    show_lines(console, (*kept, last), lines[:most], numbers=("length", "credits"))
+    if len(touched) > most:
+        rest = count(len(touched) - most, "more row", "more rows")
+        console.print(f"... and {rest} (`callsheet plan SHEET --all` shows every row)")
     if any(AUTO in cells for name, cells in columns.items() if name not in same):
         console.print(f"({AUTO}: not set in the row, the service decides)")
     console.print()
+
+
+def _without_labels(columns: Mapping[str, Sequence[str]], *, narrow: bool) -> list[str]:
+    """Return the columns for people that have nothing, or no room beside another one."""
+    filled = [name for name in _LABELS if set(columns[name]) != {"-"}]
+    return [name for name in _LABELS if name not in (filled[:1] if narrow else filled)]
 
 
 def _is_said_once(name: str, cells: Sequence[str]) -> bool:
@@ -137,6 +152,8 @@ def _chosen(value: str | None, line: PlanLine) -> str:
 
 
 def _credits(line: PlanLine) -> str:
+    if line.above_limit:
+        return f"{as_text(line.priced)} (max {as_text(line.max_credits)})"
     return as_text(line.priced) if line.spends or line.action == "adopt" else "-"
 
 
@@ -147,10 +164,13 @@ _COLUMNS: dict[str, Callable[[PlanLine], str]] = {
     "length": _length,
     "ratio": lambda line: _chosen(line.ratio, line),
     "lang": lambda line: _chosen(line.language, line),
+    "brand": lambda line: shorten(line.brand or "-", LABEL),
+    "tags": lambda line: shorten(", ".join(line.tags) or "-", LABEL),
     "credits": _credits,
     "video": lambda line: line.title,
 }
-_SAID_ONCE = ("what", "by", "length", "ratio", "lang")
+_LABELS = ("brand", "tags")
+_SAID_ONCE = ("what", "by", "length", "ratio", "lang", "brand", "tags")
 
 
 # The one table of a campaign's rows: how each stands, what it has cost, where its video is.

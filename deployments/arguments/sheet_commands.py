@@ -29,6 +29,7 @@ def plan(parser: ArgumentParser) -> None:
         help="save the plan for `run --plan FILE`: as a page to send around (FILE.html), else as "
         "JSON",
     )
+    _take_all(parser)
     parser.add_argument(
         "--refresh",
         action="store_true",
@@ -45,6 +46,7 @@ def plan(parser: ArgumentParser) -> None:
 def show_plan(parser: ArgumentParser) -> None:
     """Give `callsheet show-plan` its arguments."""
     parser.add_argument("file", metavar="FILE", help="a plan that `plan -o FILE` saved")
+    _take_all(parser)
 
 
 def run(parser: ArgumentParser) -> None:
@@ -181,6 +183,10 @@ def _take_sheet(parser: ArgumentParser, nargs: str | None = None) -> None:
         hidden.add_argument(
             option, dest="hidden_rows", action="store_const", const=value, help=words
         )
+
+
+def _take_all(parser: ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="show every row (default: the first 40)")
 
 
 def _take_terms(parser: ArgumentParser) -> None:

@@ -69,7 +69,8 @@ def _main(args: Namespace) -> int:
             (sheet, plan, match), seen = run_command(_plan(args, settings, view.quoting))
     show_findings(sheet, console)
     # A refusal says more of the same.
-    show_table(replace(plan, elsewhere=()) if match.refusal else plan, console)
+    shown = replace(plan, elsewhere=()) if match.refusal else plan
+    show_table(shown, console, whole=args.all)
     if seen is not None:
         show_drift(seen, console)
     advice, notes = ([str(one) for one in found] for found in (sheet.advice, sheet.notes))
@@ -146,7 +147,7 @@ def show_plan(args: Namespace) -> int:
     saved, console = read_plan(Path(args.file)), console_for(args)
     args.sheet = saved["terms"].get("sheet")
     settings = settings_of(args)
-    show_table(plan_of(saved), console)
+    show_table(plan_of(saved), console, whole=args.all)
     if "made_by" in saved:
         console.print(plain(f"made by {saved['made_by']}, {saved.get('made_at')}"))
     moved: list[str] | None = None

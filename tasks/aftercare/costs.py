@@ -15,14 +15,13 @@ from callsheet.tasks.aftercare.export import ONCE_PER_TAG, TakeSum
 from callsheet.tasks.ledger.costs import CostsOf, cost_lines
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.amounts import CreditPrice, as_number
+from callsheet.tasks.values.briefs import brand_of
 
 By = Literal["brand", "tag", "cost_center", "tool", "language", "month", "person"]
 GROUPINGS: tuple[By, ...] = get_args(By)
 #: What the history of a row says of an approval (`stored_plans.words_of_approval`).
 _PLAN = re.compile(r", plan \S+$")
 _ON_BOARD = re.compile("approved by (.+) on the board")
-#: Headers of a sheet that name the brand, in lower case.
-_BRAND = ("brand", "x_brand")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +100,7 @@ def _line(name: str | None, spent: TakeSum, videos: int) -> CostLine:
 def _names(line: Mapping[str, Any], by: By) -> list[str | None]:
     match by:
         case "brand":
-            cells = {header.strip().lower(): text.strip() for header, text in line["cells"] or ()}
-            return [next((cells[name] for name in _BRAND if cells.get(name)), None)]
+            return [brand_of(line["cells"] or ())]
         case "tag":
             return [*dict.fromkeys(line["tags"] or ())] or [None]
         case "tool" | "language":

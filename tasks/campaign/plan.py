@@ -29,7 +29,7 @@ from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import from_micro
-from callsheet.tasks.values.briefs import Brief, Json
+from callsheet.tasks.values.briefs import Brief, Json, brand_of
 from callsheet.tasks.values.edits import OPERATIONS, Edits
 
 #: The fields that define a kind of row, with its operation.
@@ -176,6 +176,7 @@ def _plan(
     lines: list[PlanLine] = []
     retiring: list[str] = []
     unsynced: list[int] = []
+    branded = bool(brand_of((header, "x") for header in sheet.columns))
     live, taken, paid = 0, 0, False
     shared: dict[Any, Any] = {}
     for position, one in enumerate(diff(), start=1):
@@ -183,7 +184,7 @@ def _plan(
         assert named is not None, "a row is in the sheet, in the ledger, or in both"
         within = options.first is None or taken < options.first
         if within and (chosen is None or chosen(named, named.asked(), one.diff.state)):
-            lines.append(_line(one, named, shared, kinds=canary != "no"))
+            lines.append(_line(one, named, shared, kinds=canary != "no", branded=branded))
             taken += one.diff.action != "off"
         unknown.discard(named.row.casefold())
         # Of all rows: the selection chooses what is made, the sheet says what is there.
@@ -222,12 +223,19 @@ def _plan(
 
 
 def _line(
-    one: RowDiff, named: Brief | CampaignRow, shared: dict[Any, Any], *, kinds: bool
+    one: RowDiff,
+    named: Brief | CampaignRow,
+    shared: dict[Any, Any],
+    *,
+    kinds: bool,
+    branded: bool,
 ) -> PlanLine:
     """Return the line of a row; what many rows have alike is `shared`, so that lines are small."""
     outline, diff = one.outline, one.diff
     known = outline is not None and outline.digest == named.digest
     asked = asked_of(named)
+    if branded and one.brief is not None:
+        asked["brand"] = brand_of(one.brief.cells)
     for name, value in asked.items():
         if isinstance(value, str):
             asked[name] = shared.setdefault(value, value)
@@ -244,6 +252,7 @@ def _line(
         max_credits=named.max_credits,
         line=named.line,
         edit_of=diff.edit,
+        tags=named.tags,
         kind=_kind(named, shared) if kinds else (),
     )
 

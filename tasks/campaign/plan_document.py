@@ -94,6 +94,9 @@ def _line_document(line: PlanLine) -> dict[str, object]:
         "quoted": as_number(line.priced),
         "quoted_seconds": line.priced_for,
         "charged": as_number(line.charged),
+        "max_credits": as_number(line.max_credits),
+        "brand": line.brand,
+        "tags": list(line.tags),
         **{name: getattr(line, field) for name, field in _ASKED.items()},
     }
 
@@ -142,6 +145,9 @@ def _line_of(line: Mapping[str, Any]) -> PlanLine:
         priced=parse_credits(line.get("quoted")),
         priced_for=line.get("quoted_seconds"),
         charged=parse_credits(line.get("charged")) or Decimal(0),
+        max_credits=parse_credits(line.get("max_credits")),
+        brand=line.get("brand"),
+        tags=tuple(line.get("tags", ())),
     )
 
 

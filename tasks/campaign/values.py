@@ -13,7 +13,7 @@ from callsheet.tasks.ledger.campaigns import Campaign, PaidElsewhere, Tally
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.earlier_takes import EarlierTake
 from callsheet.tasks.ledger.values import State
-from callsheet.tasks.values.amounts import as_number, count, in_credits
+from callsheet.tasks.values.amounts import as_number, count, in_credits, is_above
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import EditOf
 
@@ -60,6 +60,9 @@ class PlanLine(NamedTuple):
     #: The most that it may cost, and its line of the sheet.
     max_credits: Decimal | None = None
     line: int = 0
+    #: For people: the brand that the sheet names for it, and its tags.
+    brand: str | None = None
+    tags: tuple[str, ...] = ()
     #: What rows of one kind have in common; only set if canaries are wanted.
     kind: tuple[object, ...] = ()
     #: The verdict on its video: keep or reject, else passed, flagged or unchecked.
@@ -87,6 +90,11 @@ class PlanLine(NamedTuple):
     def on_hold(self) -> bool:
         """Whether the row costs nothing until its limit or what it asks for changes."""
         return self.action == "person" and self.state == "held"
+
+    @property
+    def above_limit(self) -> bool:
+        """Whether its price is known, and above the most that it may cost."""
+        return self.priced is not None and is_above(self.priced, self.max_credits)
 
     @property
     def spends(self) -> bool:

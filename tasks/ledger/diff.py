@@ -104,8 +104,13 @@ class RowDiff(NamedTuple):
         assert self.brief is not None, "a row that left the sheet is not made"
         if self.diff.edit:
             return OPERATIONS[self.diff.edit]
-        spends = self.diff.action in ("make", "remake")
-        return self.brief.operation if spends or self.row is None else self.row.operation
+        brief, earlier = self.brief, self.earlier
+        if earlier is not None and not earlier.keyed and brief.operation == CREATE:
+            # Any edit will do: the service may still hand out the video from before it.
+            return OPERATIONS["scene"]
+        same = self.row is not None and self.row.digest == brief.digest
+        kept = same and self.diff.action not in ("make", "remake", "adopt")
+        return self.row.operation if self.row and kept else brief.operation
 
     @property
     def reason(self) -> str | None:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -84,6 +84,12 @@ class Brief:
     def title(self) -> str:
         """A few words for people: the title, the topic, or the row's id."""
         return str(self.request.get("title") or self.request.get("topic") or self.row)
+
+
+def brand_of(cells: Iterable[tuple[str, str]]) -> str | None:
+    """Return the brand that a row names in its column `brand` or `x_brand`."""
+    found = {header.strip().lower(): text.strip() for header, text in cells}
+    return found.get("brand") or found.get("x_brand") or None
 
 
 def digest_of(operation: str, request: Mapping[str, Json]) -> str:

@@ -559,7 +559,7 @@ MANY_DIGITS = "9" * 5000
     "path", [f"/activity?before={DIGITS}", f"/api/v1/activity?before={DIGITS}",
              f"/c/spring/live?rows={MANY_DIGITS}", "/c/spring/live?rows=²,³", "/login?next=//[",
              f"/c/spring?after={DIGITS}", f"/c/spring?takes={DIGITS}", f"/c/spring?since={DIGITS}",
-             f"/plans/p1?start={DIGITS}", f"/api/v1/campaigns/spring/rows?after={DIGITS}",
+             f"/plans/p1?go=:{DIGITS}", f"/api/v1/campaigns/spring/rows?after={DIGITS}",
              f"/api/v1/campaigns/spring/rows?limit={DIGITS}", f"/c/spring/videos?until={DIGITS}",
              f"/api/v1/campaigns/spring/rows?since={MANY_DIGITS}",
              f"/videos/spring/a/{DIGITS}.mp4"],

@@ -347,6 +347,19 @@ async def test_a_sheet_of_the_inbox_that_changed_is_planned_anew(
         assert charged(service, await keys(board, name)) == 3
 
 
+async def test_the_checked_rows_are_planned_alone(board: OpenBoard, name: str) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(4), budget=100)
+    browser = await board.form("reviewer")
+    sent = {"only": "yes", "chosen": "r004", "shown": "r001,r002", "row": ["r002"]}
+    answer = await browser.post(f"/plans/{plan['plan']}/again", data=sent)
+    new = await priced(board.viewer, answer.url.path.rpartition("/")[2])
+    assert ([row["row"] for row in new["rows"]], new["total"]) == (["r002", "r004"], 30)
+    assert new["budget"] == 100
+    for rows, words in (({"row": ["r9"]}, "r9"), ({"row": [], "chosen": ""}, "row is checked")):
+        refused = await browser.post(f"/plans/{plan['plan']}/again", data={**sent, **rows})
+        assert (refused.status_code, words in refused.text) == (422, True)
+
+
 async def test_the_rest_is_cancelled(board: OpenBoard, name: str) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
     path = f"{API}/campaigns/{name}/cancel"

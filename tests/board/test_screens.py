@@ -226,6 +226,57 @@ async def test_a_plan_says_what_it_costs_and_whether_it_may_be_approved(
     assert EVIL not in page.text
 
 
+async def a_long_plan(board: OpenBoard, rows: int) -> None:
+    """Put a plan of many rows, two of them not paid for, in the ledger."""
+    document = priced_at(5)
+    first, done, _ = document["rows"]
+    made = [first | {"row": f"r{n}", "brand": "Acme", "quoted": 1} for n in range(rows)]
+    above = first | {"row": "dear", "action": "person", "max_credits": 2, "state": "held"}
+    document["rows"] = [*made, done, above]
+
+    def change(one: Any) -> None:
+        begin_plan(one, "long", kind="run", campaign="spring", terms={}, by="Ann", at=1.0)
+        told = {"document": document, "total": Decimal(rows), "expires_at": 1e10}
+        finish_plan(one, "long", campaign="spring", **told)
+
+    await board.ledger.write(change)
+
+
+def hidden(page: httpx.Response, name: str) -> str:
+    return re.findall(rf'name="{name}" value="([^"]*)"', page.text)[0]
+
+
+async def test_checked_rows_stay_checked_on_every_page_of_a_plan(open_board: OpenBoard) -> None:
+    await a_long_plan(open_board, 450)
+    browser = await open_board.form("reviewer")
+    path = "/plans/long/rows"
+
+    page = await browser.get("/plans/long")
+    assert '<th scope="col">Brand</th>' in page.text
+    sent = {"shown": hidden(page, "shown"), "chosen": hidden(page, "chosen")}
+    assert len(sent["shown"].split(",")) == 200
+    page = await browser.post(path, data={**sent, "row": ["r3", "r4"], "go": ":200"})
+    assert "2 rows checked on other pages" in page.text
+    assert "201 to 400 of 452" in page.text
+    sent = {"shown": hidden(page, "shown"), "chosen": hidden(page, "chosen")}
+    page = await browser.post(path, data={**sent, "row": ["r200"], "go": ":0"})
+    assert re.findall(r'value="(r\d+)"[^>]* checked', page.text) == ["r3", "r4"]
+    sent = {"shown": hidden(page, "shown"), "chosen": hidden(page, "chosen")}
+    page = await browser.post(path, data={**sent, "row": ["r4"], "go": "person:0"})
+    assert hidden(page, "chosen") == "r200,r4"
+    assert "5, max_credits is 2" in page.text
+    for odd in ("make:-1", "make:9999999999", "x", ""):
+        assert (await browser.post(path, data={"go": odd})).status_code == 200
+
+
+async def test_who_may_not_plan_checks_no_rows(open_board: OpenBoard) -> None:
+    await a_long_plan(open_board, 250)
+    browser = await open_board.form("viewer")
+    page = await browser.get("/plans/long")
+    assert 'type="checkbox" name="row"' not in page.text
+    assert "201 to 252" in (await browser.get("/plans/long?go=:200")).text
+
+
 async def test_an_old_link_leads_to_the_plan_that_may_be_approved_now(
     open_board: OpenBoard,
 ) -> None:

@@ -57,6 +57,32 @@ def test_a_plan_shows_what_decides_its_price():
     assert "(auto: not set in the row, the service decides)" in text
 
 
+def test_a_plan_shows_the_brand_or_the_tags_and_the_limit_that_is_too_low():
+    dear = {"action": "person", "state": "held", "why": "it costs 12 credits"}
+    lines = [
+        line("a", length=8, brand="Acme", tags=("spring", "shop")),
+        line("b", length=8, brand="A very long brand name", max_credits=Decimal(10), **dear),
+        line("c", length=8, max_credits=Decimal(12)),
+    ]
+    told = [part.split() for part in shown(plan(*lines)).splitlines()]
+    assert ["row", "what", "brand", "credits", "why"] in told
+    assert "A very long… 12 (max 10)" in " ".join(map(" ".join, told))
+    assert ["c", "make", "-", "12"] in told
+    assert "tags" in shown(plan(line("a", tags=("spring",)), line("b")))
+
+
+def test_a_plan_shows_the_first_rows_or_all():
+    wanted = plan(*(line(f"r{n}", n, length=8) for n in range(60)))
+    text = shown(wanted)
+    assert "r39 " in text
+    assert "r40 " not in text
+    assert "... and 20 more rows (`callsheet plan SHEET --all` shows every row)" in text
+    console, out = terminal()
+    show_plan(wanted, console, whole=True)
+    assert "r59 " in out.getvalue()
+    assert "more rows" not in out.getvalue()
+
+
 def test_a_plan_says_first_how_many_rows_need_a_person():
     lines = [line("a", action="person", state="failed", why="the render failed"), line("b")]
     assert shown(plan(*lines)).startswith("1 row needs attention first: ")

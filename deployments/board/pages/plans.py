@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from callsheet.deployments.board.board import Approver, Board, Reviewer, TheBoard, Viewer
 from callsheet.deployments.board.page import page, part
+from callsheet.deployments.board.plan_view import shown_plan
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services import sheets
 from callsheet.deployments.board.services.plans import (
-    PlanView,
     approve,
     plan_anew,
     plan_of_sheet,
@@ -42,24 +42,19 @@ from callsheet.tasks.values.amounts import parse_credits
 
 router = APIRouter(prefix="/plans/{plan_id}")
 
-#: Rows of a page of the table.
-PAGE = 200
-#: What a plan does with a row: in short, and whether it costs.
-ACTIONS: Mapping[str, str] = {
-    "make": "make",
-    "remake": "make again",
-    "edit": "edit",
-    "retake": "retake",
-    "adopt": "take over",
-    "continue": "carry on",
-    "wait": "waits",
-    "nothing": "unchanged",
-    "person": "needs attention",
-    "off": "switched off",
-    "retire": "retire",
-}
-#: What a plan does with rows that were paid for before, and are not paid for again.
-PAID = ("nothing", "continue")
+
+def _checked(
+    row: Annotated[list[str] | None, Form()] = None,
+    chosen: Annotated[str, Form()] = "",
+    shown: Annotated[str, Form()] = "",
+) -> list[str]:
+    """Return the rows that are checked: those of the page shown, and those of the other pages."""
+    here = set(shown.split(","))
+    return [*(one for one in chosen.split(",") if one and one not in here), *(row or ())]
+
+
+#: The rows that a person has checked, on all pages of the table.
+Checked = Annotated[list[str], Depends(_checked)]
 
 
 @router.get("")
@@ -68,8 +63,7 @@ async def plan(
     board: TheBoard,
     person: Viewer,
     plan_id: str,
-    action: str = "",
-    start: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    go: str = "",
 ) -> Response:
     """Show the plan, or lead to the one in its place; with `HX-Request` only what is inside it."""
     seen = await see_plan(board, person, plan_id)
@@ -78,7 +72,21 @@ async def plan(
         # A link in an old mail leads to what may be approved now.
         return RedirectResponse(f"/plans/{part(seen.latest)}", 303)
     template = "_plan.html" if inside else "plan.html"
-    return page(request, template, person, **shown_plan(seen, action, max(start, 0)))
+    return page(request, template, person, **shown_plan(seen, go))
+
+
+@router.post("/rows")
+async def rows(
+    request: Request,
+    board: TheBoard,
+    person: Reviewer,
+    plan_id: str,
+    checked: Checked,
+    go: Annotated[str, Form()] = "",
+) -> Response:
+    """Show other rows of the plan; the checked ones stay checked."""
+    seen = await see_plan(board, person, plan_id)
+    return page(request, "plan.html", person, **shown_plan(seen, go, chosen=checked))
 
 
 @router.post("/approve")
@@ -106,26 +114,38 @@ async def again(
     board: TheBoard,
     person: Reviewer,
     plan_id: str,
+    checked: Checked,
     campaign: Annotated[str, Form()] = "",
     budget: Annotated[str, Form()] = "",
     select: Annotated[str, Form()] = "",
+    only: Annotated[str, Form()] = "",
 ) -> Response:
-    """Have the plan made anew: as it was, or on other terms."""
+    """Have the plan made anew: as it was, on other terms, or of the checked rows only."""
     seen = await see_plan(board, person, plan_id)
     try:
         if seen.plan.sheet_id is None or seen.plan.kind != "run":
             new = await plan_anew(board, person, seen.plan, words="a person asked for a new one")
         else:
             before = RunOptions.of(seen.plan.terms)
-            options = before.but(
-                campaign=campaign.strip() or before.campaign,
-                select=select.strip() or None,
-                budget=_amount(budget),
+            options = (
+                before.but(select=_selection(checked))
+                if only
+                else before.but(
+                    campaign=campaign.strip() or before.campaign,
+                    select=select.strip() or None,
+                    budget=_amount(budget),
+                )
             )
             new = await plan_of_sheet(board, person, seen.plan.sheet_id, options)
     except (BadInput, ProblemDetails) as error:
         return await _refused(request, board, person, plan_id, error)
     return RedirectResponse(f"/plans/{part(new)}", 303)
+
+
+def _selection(checked: Sequence[str]) -> str:
+    if not checked:
+        raise BadInput("no row is checked", remedy="check the rows that you want first")
+    return ",".join(checked)
 
 
 async def _refused(
@@ -148,52 +168,6 @@ def _amount(text: str) -> Decimal | None:
     if text.strip() and found is None:
         raise BadInput(f'"{text.strip()[:40]}" is no amount of credits', remedy="write 120")
     return found
-
-
-def shown_plan(
-    seen: PlanView, action: str = "", start: int = 0, each: int = PAGE
-) -> dict[str, Any]:
-    """Return what the templates of a plan show: so many rows of an action, and the figures."""
-    rows = [row for row in seen.rows if not action or row["action"] == action]
-    credits = {
-        name: parse_credits(value) for name, value in seen.document.get("credits", {}).items()
-    }
-    before = seen.replaces.document if seen.replaces and seen.replaces.document else {}
-    # The document of an old plan is dropped; its total stays.
-    total, left = credits.get("total", seen.plan.total), _left(seen.document)
-    return {
-        "seen": seen,
-        "plan": seen.plan,
-        "state": seen.state,
-        "rows": rows[start : start + each],
-        "matching": len(rows),
-        "start": start,
-        "each": each,
-        "action": action,
-        "actions": ACTIONS,
-        "counts": {name: seen.counts[name] for name in ACTIONS if seen.counts.get(name)},
-        "total": total,
-        "unpriced": seen.document.get("credits", {}).get("unpriced") or 0,
-        "budget": credits.get("budget"),
-        "left": left,
-        "after": None if left is None or total is None else left - total,
-        "before": {line["row"]: parse_credits(line["quoted"]) for line in before.get("rows", ())},
-        "before_total": seen.replaces.total if seen.replaces else None,
-        "paid": sum(1 for row in seen.rows if row["action"] in PAID),
-        "paid_credits": _charged(row for row in seen.rows if row["action"] in PAID),
-        "refused": None,
-    }
-
-
-def _charged(rows: Iterable[Mapping[str, Any]]) -> Decimal:
-    """Return what rows have been charged so far, over all their takes."""
-    return sum((parse_credits(row.get("charged")) or Decimal(0) for row in rows), Decimal(0))
-
-
-def _left(document: Mapping[str, Any]) -> Decimal | None:
-    """Return what is left of the budget; below 0 where charges went beyond it."""
-    left = document.get("credits", {}).get("left")
-    return None if left is None else Decimal(str(left))
 
 
 # `/new`: a sheet is handed in and looked at; one without mistakes goes on to its plan.

@@ -1,0 +1,111 @@
+"""What the page of a plan shows: some of its rows, and the figures of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from callsheet.deployments.board.services.plans import PlanView
+from callsheet.tasks.values.amounts import is_above, parse_credits
+
+#: Rows of a page of the table.
+PAGE = 200
+#: What a plan does with a row: in short, and whether it costs.
+ACTIONS: Mapping[str, str] = {
+    "make": "make",
+    "remake": "make again",
+    "edit": "edit",
+    "retake": "retake",
+    "adopt": "take over",
+    "continue": "carry on",
+    "wait": "waits",
+    "nothing": "unchanged",
+    "person": "needs attention",
+    "off": "switched off",
+    "retire": "retire",
+}
+#: What a plan does with rows that were paid for before, and are not paid for again.
+PAID = ("nothing", "continue")
+
+
+def shown_plan(
+    seen: PlanView, go: str = "", each: int = PAGE, chosen: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return what the templates of a plan show: so many rows of an action, and the figures.
+
+    `go` says which, as `make:200`: those of an action, from a place on. `chosen` are the rows that
+    are checked, on this page and on others.
+    """
+    action, _, place = go.partition(":")
+    rows = [row for row in seen.rows if not action or row["action"] == action]
+    # A person may type any place into an address.
+    start = int(place) if place.isascii() and place.isdecimal() and len(place) < 10 else 0
+    start = min(start, _last_page(each, len(rows)))
+    credits = {
+        name: parse_credits(value) for name, value in seen.document.get("credits", {}).items()
+    }
+    before = seen.replaces.document if seen.replaces and seen.replaces.document else {}
+    # The document of an old plan is dropped; its total stays.
+    total, left = credits.get("total", seen.plan.total), _left(seen.document)
+    return {
+        "seen": seen,
+        "plan": seen.plan,
+        "state": seen.state,
+        "rows": rows[start : start + each],
+        "chosen": chosen,
+        "elsewhere": len(set(chosen) - {row["row"] for row in rows[start : start + each]}),
+        "pager": _pager(start, each, len(rows)),
+        "choosing": False,
+        "label": next((one for one in ("brand", "tags") if any(map(_has(one), seen.rows))), None),
+        "above_limit": _above_limit,
+        "matching": len(rows),
+        "start": start,
+        "each": each,
+        "action": action,
+        "actions": ACTIONS,
+        "counts": {name: seen.counts[name] for name in ACTIONS if seen.counts.get(name)},
+        "total": total,
+        "unpriced": seen.document.get("credits", {}).get("unpriced") or 0,
+        "budget": credits.get("budget"),
+        "left": left,
+        "after": None if left is None or total is None else left - total,
+        "before": {line["row"]: parse_credits(line["quoted"]) for line in before.get("rows", ())},
+        "before_total": seen.replaces.total if seen.replaces else None,
+        "paid": sum(1 for row in seen.rows if row["action"] in PAID),
+        "paid_credits": _charged(row for row in seen.rows if row["action"] in PAID),
+        "refused": None,
+    }
+
+
+def _pager(start: int, each: int, whole: int) -> list[tuple[int, str]]:
+    """Return where the other pages of the table start, and what their buttons say."""
+    last = _last_page(each, whole)
+    before = [(0, "First page"), (max(0, start - each), "Page before")] if start else []
+    after = [(start + each, "Next page"), (last, "Last page")] if start < last else []
+    return before + after
+
+
+def _last_page(each: int, whole: int) -> int:
+    return max(0, whole - 1) // each * each if each else 0
+
+
+def _has(name: str) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda row: bool(row.get(name))
+
+
+def _above_limit(row: Mapping[str, Any]) -> bool:
+    """Whether the price of a line is known, and above its `max_credits`."""
+    limit, price = (parse_credits(row.get(name)) for name in ("max_credits", "quoted"))
+    return price is not None and is_above(price, limit)
+
+
+def _charged(rows: Iterable[Mapping[str, Any]]) -> Decimal:
+    """Return what rows have been charged so far, over all their takes."""
+    return sum((parse_credits(row.get("charged")) or Decimal(0) for row in rows), Decimal(0))
+
+
+def _left(document: Mapping[str, Any]) -> Decimal | None:
+    """Return what is left of the budget; below 0 where charges went beyond it."""
+    left = document.get("credits", {}).get("left")
+    return None if left is None else Decimal(str(left))
