@@ -37,14 +37,18 @@ AROUND = 256 * 1024
 #: Bytes that are read at most, of which none beyond the limit is kept.
 DRAINED = 4 * MAX_BYTES
 #: Fields of a form at most.
-FIELDS = 200
+FIELDS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class HandedForm:
-    """A form: its texts by name, and its file, if one came along that is not empty."""
+    """A form: its texts by name, and its file, if one came along that is not empty.
+
+    `map` are what headers of the sheet mean, each as `Headline=title`.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
+    map: tuple[str, ...] = ()
     name: str | None = None
     content: bytes | None = None
 
@@ -68,12 +72,15 @@ async def body_in(request: Request) -> bytes:
 
 
 async def _read(form: FormData) -> HandedForm:
-    texts = {name: value for name, value in form.multi_items() if isinstance(value, str)}
+    said = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+    texts = {name: value for name, value in said if name != "map"}
+    mapped = tuple(value for name, value in said if name == "map")
     for value in form.values():
         # A form whose file was left empty has one without a name.
         if isinstance(value, UploadFile) and value.filename:
-            return HandedForm(texts=texts, name=value.filename, content=await value.read())
-    return HandedForm(texts=texts)
+            content = await value.read()
+            return HandedForm(texts=texts, map=mapped, name=value.filename, content=content)
+    return HandedForm(texts=texts, map=mapped)
 
 
 def _bounded(request: Request) -> Request:

@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, delete, func, select, update
 
-from callsheet.tasks.ledger.schema_runs import people, plans, runs, sheets
+from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.schema_runs import header_columns, people, plans, runs, sheets
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.values.amounts import from_micro, to_micro
 
@@ -104,6 +105,25 @@ def drop_sheets(connection: Connection, *, before: float) -> list[KeptSheet]:
     files = select(sheets.c.name, sheets.c.digest)
     left = set(connection.execute(files).tuples()) if dropped else set()
     return [one for one in dropped if (one.name, one.digest) not in left]
+
+
+def keep_columns(
+    connection: Connection, headers: str, columns: Mapping[str, str], *, by: str, at: float
+) -> dict[str, str]:
+    """Add header -> column to what is known of sheets with these headers; return all of it."""
+    known = {**columns_of(connection, headers, to_change=True), **columns}
+    values = {"columns": json.dumps(known, ensure_ascii=False), "by": by, "at": at}
+    if not insert_unless_there(connection, header_columns, {"headers": headers, **values}):
+        these = header_columns.c.headers == headers
+        connection.execute(update(header_columns).where(these).values(values))
+    return known
+
+
+def columns_of(connection: Connection, headers: str, *, to_change: bool = False) -> dict[str, str]:
+    """Return header -> column, as a person confirmed it for sheets with these headers."""
+    query = select(header_columns.c.columns).where(header_columns.c.headers == headers)
+    found = connection.scalar(query.with_for_update() if to_change else query)
+    return json.loads(found) if found else {}
 
 
 def begin_plan(

@@ -95,6 +95,17 @@ sheets = Table(
     Column("added_at", Float, nullable=False),
 )
 
+# What the headers of uploaded sheets mean, as a person confirmed it, by a digest of the headers.
+header_columns = Table(
+    "header_columns",
+    metadata,
+    Column("headers", String(64), primary_key=True),
+    # Header to column, as JSON.
+    Column("columns", Text, nullable=False),
+    Column("by", String(200), nullable=False),
+    Column("at", Float, nullable=False),
+)
+
 # Plans that wait for somebody's word, or had it. What is in one never changes once it is ready.
 plans = Table(
     "plans",

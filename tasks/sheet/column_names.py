@@ -18,7 +18,7 @@ def parse_map(words: Sequence[str]) -> dict[str, str]:
     """Return header -> column of `--map Headline=title`; raise BadInput for anything else."""
     found: dict[str, str] = {}
     for word in words:
-        header, equals, column = word.partition("=")
+        header, equals, column = word.rpartition("=")
         if not equals or not header.strip() or not column.strip():
             raise BadInput(
                 f'--map "{word}" does not say which column a header means; nothing was spent',

@@ -251,14 +251,20 @@ def explain_column(column: str, header: str = "") -> str | None:
     return f"is not a column Callsheet knows; {_suggestion(column, header)}"
 
 
-def _suggestion(column: str, header: str) -> str:
-    if meant := proposed(header or column):
-        return f"did you mean {meant}?"
+def likely_column(header: str) -> str | None:
+    """Return the column that a header may mean: a synonym, or one that is spelled like it."""
+    if meant := proposed(header):
+        return meant
+    column = canonical_header(header)
     if field := _FIELD.fullmatch(column):
-        return f"did you mean fields.{field['name']}?"
+        return f"fields.{field['name']}"
     close = difflib.get_close_matches(column, (*KNOWN_COLUMNS, *_OURS_TO_SET), n=1, cutoff=0.7)
-    if close:
-        return f"did you mean {close[0]}?"
+    return close[0] if close else None
+
+
+def _suggestion(column: str, header: str) -> str:
+    if meant := likely_column(header or column):
+        return f"did you mean {meant}?"
     return f"remove it, or call it x_{column} to keep it for yourself"
 
 

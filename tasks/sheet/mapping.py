@@ -155,11 +155,10 @@ class Mapped:
                 message = f'and "{twin}" are the same column ({column}): keep one'
                 self.findings.refuse(message, **place)
             seen.setdefault(column, header)
-            if not self._knows(header, line, of):
-                continue
+            known = self._knows(header, line, of)
             clean = self._tidy(value, place)
             texts[header] = "" if clean is _FAULTY else _shown(clean)
-            if not is_kept_only(column) and not is_blank(clean):
+            if known and not is_kept_only(column) and not is_blank(clean):
                 cells[column] = Cell(
                     column=column,
                     value=clean,

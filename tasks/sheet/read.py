@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import BinaryIO, TypeVar
 
-from callsheet.tasks.runtime.errors import Problem, SheetError
+from callsheet.tasks.runtime.errors import Problem, SheetError, shorten
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet import cells as cells_of
 from callsheet.tasks.sheet.cells import amount
 from callsheet.tasks.sheet.formats import SUFFIXES, read_table
-from callsheet.tasks.sheet.synonyms import Names, proposed
+from callsheet.tasks.sheet.synonyms import Names, header_form
 from callsheet.tasks.sheet.table import Cell, Findings, Sheet, SheetOptions, Table
 from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify
 from callsheet.tasks.values.amounts import parse_retries, parse_waves, say_bytes
@@ -222,13 +221,15 @@ def _member(cell: Cell | None, read: Callable[[Json], T], findings: Findings) ->
 class FoundColumn:
     """A column as its header names it, and in how many rows it has a value.
 
-    `column` is the column that it is (None: not one that is known), `proposed` what it may mean.
+    `column` is the column that it is (None: not one that is known), `proposed` what it may mean;
+    `samples` are some of its values.
     """
 
     name: str
     filled: int
     column: str | None = None
     proposed: str | None = None
+    samples: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """Return it as `check --json` does."""
@@ -249,6 +250,12 @@ class FoundSheet:
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = field(default=())
 
+    @property
+    def headers(self) -> str:
+        """The sha256 (hex) of the headers: those of a sheet in any order."""
+        named = sorted({header_form(one.name) for one in self.columns})
+        return hashlib.sha256("\n".join(named).encode()).hexdigest()
+
     def good(self) -> Sheet:
         """Return the sheet; raise SheetError with every problem that it has."""
         if self.sheet is None or self.problems:
@@ -256,17 +263,29 @@ class FoundSheet:
         return self.sheet
 
 
-def _found(header: str, filled: int, names: Names) -> FoundColumn:
-    from callsheet.tasks.sheet.headers import canonical_header, explain_column
+def _found(table: Table, names: Names) -> Iterator[FoundColumn]:
+    """Yield the columns; each column is proposed once, and never where the sheet has it."""
+    from callsheet.tasks.sheet.headers import canonical_header, explain_column, likely_column
 
-    column = canonical_header(header)
-    known = explain_column(column) is None
-    return FoundColumn(
-        name=names.written(header),
-        filled=filled,
-        column=column if known else None,
-        proposed=None if known else proposed(header),
-    )
+    # By header, so that a column counts once, and also where its name is not known.
+    texts: dict[str, list[str]] = {header: [] for header in table.columns}
+    for row in table.rows:
+        for header, text in row.texts:
+            if text.strip():
+                texts.setdefault(header, []).append(text)
+    columns = {header: canonical_header(header) for header in texts}
+    known = {h for h, column in columns.items() if explain_column(column) is None}
+    taken = {columns[header] for header in known}
+    for header, filled in texts.items():
+        meant = None if header in known else likely_column(header)
+        yield FoundColumn(
+            name=names.written(header),
+            filled=len(filled),
+            column=columns[header] if header in known else None,
+            proposed=None if meant in taken or explain_column(meant or "") else meant,
+            samples=tuple(shorten(text, 60) for text in dict.fromkeys(filled[:50]))[:3],
+        )
+        taken |= {meant} if meant else set()
 
 
 def find_sheet_in(
@@ -284,10 +303,7 @@ def find_sheet_in(
     try:
         table = read_table(content, options, findings)
         rows = len(table.rows)
-        # By header, so that a column counts once, and also where its name is not known.
-        filled = Counter(header for row in table.rows for header, text in row.texts if text.strip())
-        named = dict.fromkeys([*table.columns, *filled])
-        columns = tuple(_found(one, filled[one], findings.names) for one in named)
+        columns = tuple(_found(table, findings.names))
         sheet = sheet_of(table, findings, content, options=options, folder=folder, address=address)
     except SheetError as error:
         return FoundSheet(

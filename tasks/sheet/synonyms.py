@@ -65,24 +65,24 @@ PRIORITIES: Mapping[str, int] = {
 }
 
 
-def _form(header: str) -> str:
+def header_form(header: str) -> str:
     """Return a header as it is compared: ` Video-ID: ` is `video id`."""
     return re.sub(r"[\s\-_\u2010-\u2015]+", " ", plain(header)).strip(" :*?").casefold()
 
 
-_MEANT = {_form(name): column for column, said in _CALLED.items() for name in said.split(",")}
+_MEANT = {header_form(name): column for column, said in _CALLED.items() for name in said.split(",")}
 
 
 def proposed(header: str) -> str | None:
     """Return the column that people mean by a header; None where that is not known."""
-    return _MEANT.get(_form(header))
+    return _MEANT.get(header_form(header))
 
 
 class Names:
     """The columns of headers, as a person confirmed them."""
 
     def __init__(self, said: Mapping[str, str]) -> None:
-        self._said = {_form(header): column for header, column in said.items()}
+        self._said = {header_form(header): column for header, column in said.items()}
         self._written = {column: header for header, column in said.items()}
 
     def __bool__(self) -> bool:
@@ -90,7 +90,7 @@ class Names:
 
     def named(self, header: str) -> str:
         """Return the column that a header means, or the header."""
-        return self._said.get(_form(header), header) if self._said else header
+        return self._said.get(header_form(header), header) if self._said else header
 
     def written(self, column: str) -> str:
         """Return the header that means a column, or the column."""

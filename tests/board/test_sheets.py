@@ -38,7 +38,7 @@ async def test_a_good_sheet_says_what_it_is(open_board: OpenBoard) -> None:
     )
     assert (found["campaign"], found["rows"], found["problems"]) == ("spring", 3, [])
     assert found["actions"] == {"make": 3}
-    filled = {column["name"]: column["filled"] for column in found["columns"]}
+    filled = {column["header"]: column["filled"] for column in found["columns"]}
     assert (filled["title"], filled["notes"]) == (3, 0)
     again = await open_board.reviewer.get(f"{API}/sheets/{found['sheet']}")
     assert again.json() == found

@@ -15,18 +15,25 @@ from callsheet.deployments.board.services.sheets import (
     hand_in_address,
     hand_in_from_inbox,
     inbox_sheets,
+    map_columns,
     see_sheet,
 )
 from callsheet.deployments.board.uploads import body_in, upload_in
-from callsheet.tasks.sheet.text import MAX_BYTES
+from callsheet.tasks.sheet.column_names import parse_map
+from callsheet.tasks.sheet.text import MAX_BYTES, MAX_COLUMNS
 
 router = APIRouter(prefix="/sheets", tags=["sheets"])
 
 SheetId = Annotated[str, Path(max_length=64)]
+HeaderColumn = Annotated[str, Field(min_length=3, max_length=1000)]
 
 
 class SheetText(BaseModel):
-    """A sheet as text, by its address, or by its name in the inbox."""
+    """A sheet as text, by its address, or by its name in the inbox.
+
+    `map` says what its headers mean, each as `Headline=title`: it is remembered for all sheets with
+    the same headers.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -34,12 +41,18 @@ class SheetText(BaseModel):
     text: str | None = Field(default=None, max_length=MAX_BYTES)
     url: str | None = Field(default=None, min_length=1, max_length=4000)
     inbox: str | None = Field(default=None, min_length=1, max_length=1000)
+    map: list[HeaderColumn] = Field(default=[], max_length=MAX_COLUMNS)
 
 
 class ColumnOut(BaseModel):
-    """A column, and in how many rows it has a value."""
+    """A header of the sheet, and in how many rows it has a value.
 
-    name: str
+    `column` is null where the header is not known; `proposed` is then what it may mean.
+    """
+
+    header: str
+    column: str | None
+    proposed: str | None
     filled: int
 
 
@@ -85,7 +98,10 @@ _BODY: dict[str, Any] = {
                 "schema": {
                     "type": "object",
                     "required": ["file"],
-                    "properties": {"file": {"type": "string", "format": "binary"}},
+                    "properties": {
+                        "file": {"type": "string", "format": "binary"},
+                        "map": {"type": "array", "items": {"type": "string"}},
+                    },
                 }
             },
             "application/json": {"schema": SheetText.model_json_schema()},
@@ -102,11 +118,18 @@ async def upload_sheet(request: Request, board: TheBoard, person: Reviewer) -> d
         upload = await upload_in(request)
         if upload.content is None or upload.name is None:
             raise ProblemDetails(422, "no file came along", remedy='send it as the field "file"')
+        mapped = upload.map
+        parse_map(mapped)
         found = await hand_in(board, person, name=upload.name, content=upload.content)
     elif kind in ("application/json", ""):
-        found = await _from_text(board, person, _said(await body_in(request)))
+        said = _said(await body_in(request))
+        mapped = tuple(said.map)
+        parse_map(mapped)
+        found = await _from_text(board, person, said)
     else:
         raise ProblemDetails(415, "send multipart/form-data or application/json")
+    if mapped:
+        found = await map_columns(board, person, found.kept.id, mapped)
     return found.as_json()
 
 

@@ -194,14 +194,26 @@ async def check(request: Request, board: TheBoard, person: Reviewer) -> Response
     """Look at a sheet: its mistakes, or its plan."""
     handed = await upload_in(request)
     form = _Filled.of(handed.texts)
-    show = partial(page, request, "new.html", person, status=422, inbox=await _inbox(board, person))
     try:
         seen, text = await _handed_in(board, person, handed, form)
     except (SheetError, BadInput, ProblemDetails) as error:
         # Nothing came of it to look at: a file that is none, an address that does not answer.
-        return show(seen=None, form=form, refused=_sheet_refused(error))
+        inbox = await _inbox(board, person)
+        refused = _sheet_refused(error)
+        return page(
+            request, "new.html", person,
+            status=422, inbox=inbox, seen=None, form=form, refused=refused,
+        )  # fmt: skip
     form.text = text if text is not None and len(text) <= MENDABLE else ""
     form.name = seen.kept.name
+    return await _plan(request, board, person, seen, form)
+
+
+async def _plan(
+    request: Request, board: Board, person: Person, seen: SheetView, form: _Filled
+) -> Response:
+    """Lead to the plan of a sheet, or show what has to be settled first."""
+    show = partial(page, request, "new.html", person, status=422, inbox=await _inbox(board, person))
     if seen.problems or (seen.hidden and form.hidden_rows is None):
         return show(seen=seen, form=form)
     try:
@@ -209,6 +221,25 @@ async def check(request: Request, board: TheBoard, person: Reviewer) -> Response
     except (SheetError, BadInput, ProblemDetails) as error:
         return show(seen=seen, form=form, refused=_sheet_refused(error))
     return RedirectResponse(f"/plans/{plan}", 303)
+
+
+@sheet_router.post("/new/{sheet_id}/columns")
+async def map_columns(
+    request: Request, board: TheBoard, person: Reviewer, sheet_id: str
+) -> Response:
+    """Remember what the headers of a sheet mean, and go on to its plan or what is left to fix."""
+    handed = await upload_in(request)
+    form = _Filled.of(handed.texts)
+    try:
+        seen = await sheets.map_columns(board, person, sheet_id, handed.map)
+    except (SheetError, BadInput) as error:
+        seen, inbox = await see_sheet(board, person, sheet_id), await _inbox(board, person)
+        refused = _sheet_refused(error)
+        return page(
+            request, "new.html", person,
+            status=422, inbox=inbox, seen=seen, form=form, refused=refused,
+        )  # fmt: skip
+    return await _plan(request, board, person, seen, form)
 
 
 @sheet_router.post("/new/{sheet_id}/cells")

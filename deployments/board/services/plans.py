@@ -17,6 +17,7 @@ from callsheet.deployments.board.services.sheets import (
     kept_sheet,
     parsed,
     problem_json,
+    read_mapped,
 )
 from callsheet.deployments.board.uploads import fetch_again
 from callsheet.tasks.aftercare.approval import approve_on_board, is_as_shown, rows_named
@@ -339,9 +340,9 @@ async def plan_of_sheet(board: Board, person: Person, sheet_id: str, options: Ru
     """
     kept = await kept_sheet(board, sheet_id)
     parse_selection(options.select)
-    options = options.but(sandbox=board.sandbox)
+    options, found = await read_mapped(board, kept, options.but(sandbox=board.sandbox), person)
     try:
-        sheet = await parsed(board, kept, options, person)
+        sheet = found.good()
     except SheetError as error:
         problems = [problem_json(one) for one in error.problems]
         raise ProblemDetails(

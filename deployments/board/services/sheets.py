@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,13 +21,22 @@ from callsheet.tasks.campaign.uploads import fit_name, keep_bytes, read_kept
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.people import Person
-from callsheet.tasks.ledger.plans import KeptSheet, find_sheet, keep_sheet
+from callsheet.tasks.ledger.plans import (
+    KeptSheet,
+    columns_of,
+    find_sheet,
+    keep_columns,
+    keep_sheet,
+)
 from callsheet.tasks.runtime.errors import BadInput, Problem, SpendRefused
 from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.sheet.column_names import parse_map
 from callsheet.tasks.sheet.correct import correct
 from callsheet.tasks.sheet.fetch import fetch
-from callsheet.tasks.sheet.read import FoundColumn
+from callsheet.tasks.sheet.headers import KNOWN_COLUMNS, canonical_header
+from callsheet.tasks.sheet.read import FoundColumn, FoundSheet
+from callsheet.tasks.sheet.synonyms import Names, header_form
 from callsheet.tasks.sheet.table import Fetched
 from callsheet.tasks.sheet.text import MAX_BYTES
 from callsheet.tasks.values.amounts import say_bytes
@@ -39,7 +48,7 @@ class SheetView:
 
     One with problems has no campaign and no actions. `actions` counts what would happen to rows;
     `refusal` is why a run would stop; `hidden` are rows that a workbook hides, nobody said whether
-    they are wanted.
+    they are wanted; `mapped` is header -> column, as a person confirmed it.
     """
 
     kept: KeptSheet
@@ -52,6 +61,36 @@ class SheetView:
     actions: Mapping[Action, int] | None = None
     refusal: SpendRefused | None = None
     hidden: tuple[str, ...] = ()
+    mapped: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def unmapped(self) -> frozenset[str]:
+        """The headers of which nothing is known."""
+        return frozenset(one.name for one in self.columns if one.column is None)
+
+    @property
+    def to_fix(self) -> list[tuple[int, Problem]]:
+        """The numbered problems, without those of headers that a person may say the meaning of."""
+        return [
+            (number, one)
+            for number, one in enumerate(self.problems)
+            if one.column is not None or one.value not in self.unmapped
+        ]
+
+    def meanings(self, column: FoundColumn) -> list[tuple[str, str]]:
+        """Return what a header may mean, the likeliest first: columns, each with its words."""
+        name = canonical_header(column.name)
+        field = canonical_header(f"fields.{column.name}")
+        found = {
+            f"x_{name}": f"Keep as x_{name}",
+            # As the columns of a status sheet: left out when the sheet is read.
+            f"cs_{name}": "Leave it out",
+            field: f"{field}, an input of the tool",
+            **{one: one for one in KNOWN_COLUMNS},
+        }
+        likely = column.column or column.proposed
+        first = {likely: found.get(likely, likely)} if likely else {}
+        return [*{**first, **found}.items()]
 
     def as_json(self) -> dict[str, Any]:
         """Return the answer of `POST /sheets`."""
@@ -60,7 +99,7 @@ class SheetView:
             "name": self.kept.name,
             "campaign": self.campaign,
             "rows": self.rows,
-            "columns": [{"name": one.name, "filled": one.filled} for one in self.columns],
+            "columns": [one.as_json() for one in self.columns],
             "problems": [problem_json(one) for one in self.problems],
             "advice": [str(one) for one in self.advice],
             "notes": [str(one) for one in self.notes],
@@ -99,6 +138,42 @@ async def hand_in(
         kept = await _keep(board, person, name, content, place)
     words = f"{name}, {say_bytes(len(content))}"
     note = partial(note_act, act="sheet", by=person.name, at=kept.added_at, words=words)
+    await board.write(note)
+    return await _view(board, person, kept)
+
+
+async def map_columns(
+    board: Board, person: Person, sheet_id: str, words: Sequence[str]
+) -> SheetView:
+    """Remember which columns the headers of a sheet mean (`Headline=title`), and look at it again.
+
+    It holds for every sheet with the same headers from then on. Raises BadInput for a header that
+    the sheet does not have or two of one column, ProblemDetails (404) for no such sheet.
+    """
+    kept = await kept_sheet(board, sheet_id)
+    said = parse_map(words)
+    _, found = await read_mapped(board, kept, RunOptions(), person)
+    # Spelled as in the sheet, so that of two spellings of a header none stays behind.
+    headers = {header_form(one.name): one.name for one in found.columns}
+    if wrong := [header for header in said if header_form(header) not in headers]:
+        raise BadInput(
+            f'the sheet has no header "{wrong[0]}"; no column was stored',
+            remedy=f"it has {', '.join(headers.values())}",
+        )
+    columns = {headers[header_form(header)]: column for header, column in said.items()}
+    first: dict[str, str] = {}
+    for one in found.columns:
+        column = columns.get(one.name, one.column)
+        if column is not None and (twin := first.setdefault(column, one.name)) != one.name:
+            raise BadInput(
+                f'"{twin}" and "{one.name}" cannot both be {column}; no column was stored',
+                remedy="choose another column for one of them, or leave it out",
+            )
+    at = board.clock()
+    keep = partial(keep_columns, headers=found.headers, columns=columns)
+    await board.write(partial(keep, by=person.name, at=at))
+    told = ", ".join(f"{header} = {column}" for header, column in columns.items())
+    note = partial(note_act, act="columns", by=person.name, at=at, words=f"{kept.name}: {told}")
     await board.write(note)
     return await _view(board, person, kept)
 
@@ -195,11 +270,34 @@ async def parsed(
     return (await board.reader.find(board.settings, kept, reading, person=person)).good()
 
 
+async def read_mapped(
+    board: Board, kept: KeptSheet, options: RunOptions, person: Person
+) -> tuple[RunOptions, FoundSheet]:
+    """Return what is in a sheet, read with the columns that were confirmed for its headers.
+
+    The options that are returned name these columns (`map`), so that a run reads it the same way.
+    """
+    find = partial(board.reader.find, board.settings, kept, person=person)
+    found = await find(options.reading(board.settings))
+    if options.map is not None:
+        return options, found
+    known = await board.read(partial(columns_of, headers=found.headers))
+    if not known:
+        return options, found
+    options = options.but(map=tuple(f"{header}={column}" for header, column in known.items()))
+    named = Names(known).named
+    columns = tuple(
+        one if named(one.name) == one.name else replace(one, column=named(one.name), proposed=None)
+        for one in found.columns
+    )
+    # All headers of the sheet, also those of columns that are left out.
+    return options, replace(await find(options.reading(board.settings)), columns=columns)
+
+
 async def _view(board: Board, person: Person, kept: KeptSheet) -> SheetView:
-    options = RunOptions(sandbox=board.sandbox)
-    reading = options.reading(board.settings)
-    read = await board.reader.find(board.settings, kept, reading, person=person)
-    seen = partial(SheetView, kept=kept, rows=read.rows, columns=read.columns)
+    options, read = await read_mapped(board, kept, RunOptions(sandbox=board.sandbox), person)
+    mapped = parse_map(options.map or ())
+    seen = partial(SheetView, kept=kept, rows=read.rows, columns=read.columns, mapped=mapped)
     if read.sheet is None or read.problems:
         return seen(problems=read.problems, notes=read.notes)
     found = await plan_unpriced(

@@ -49,6 +49,20 @@ def test_nothing_is_taken_that_nobody_said_and_every_cell_is_counted() -> None:
         found.good()
 
 
+def test_a_column_is_proposed_once_and_in_every_format() -> None:
+    row = {"id": "a", "Headline": "One", "Heading": "Two", "fields.product": "Pot", "Tilte": "x",
+           "idempotency-key": "k"}  # fmt: skip
+    found = find_sheet_in(json.dumps([row]).encode(), name="own.json", options=SheetOptions())
+    assert {one.name: (one.column, one.proposed, one.samples) for one in found.columns} == {
+        "id": ("id", None, ("a",)),
+        "Headline": (None, "title", ("One",)),
+        "Heading": (None, None, ("Two",)),
+        "fields.product": ("fields.product", None, ("Pot",)),
+        "Tilte": (None, None, ("x",)),
+        "idempotency-key": (None, None, ("k",)),
+    }
+
+
 @pytest.mark.parametrize("kind", ["csv", "json", "yaml"])
 def test_a_sheet_is_read_by_what_a_person_said(kind: str) -> None:
     rows = [{"Video ID": "a", "Headline": "The Kettle", "Copy": "Buy it.", "Dauer": "8 sec",

@@ -1,0 +1,148 @@
+"""Headers of a person's own are given columns on the board once, and remembered."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import httpx
+import pytest
+
+from callsheet.tasks.ledger.audit_log import acts_of
+from tests.board.conftest import OpenBoard
+from tests.board.stage import API
+
+OWN = "Video ID,Headline,Copy,Internal no\na,The Kettle,Boil it.,7\nb,The Pot,Cook it.,\n"
+#: What the board proposes, as the form sends it.
+PROPOSED = ["Video ID=id", "Headline=title", "Copy=script", "Internal no=x_internal_no"]
+
+
+async def upload(who: httpx.AsyncClient, name: str, text: str, **terms: str) -> httpx.Response:
+    return await who.post("/new", files={"sheet": (name, text.encode())}, data=terms)
+
+
+async def confirm(who: httpx.AsyncClient, page: httpx.Response, *words: str) -> httpx.Response:
+    """Press "Use these columns", with these choices or those that are proposed."""
+    address = re.findall(r'action="(/new/[^"]+/columns)"', page.text)[0]
+    shown = re.findall(r'<select name="map"[^>]*><option value="([^"]+)"', page.text)
+    kept = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text))
+    form = {**kept, "map": list(words) or shown}
+    return await who.post(address, data=form, files={"x": ("", b"")})
+
+
+async def uploaded(who: httpx.AsyncClient, text: str, **more: object) -> dict[str, object]:
+    answer = await who.post(f"{API}/sheets", json={"name": "own.csv", "text": text, **more})
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+async def test_headers_are_confirmed_once_and_the_next_sheet_goes_to_its_plan(
+    open_board: OpenBoard,
+) -> None:
+    browser = await open_board.form("reviewer")
+    asked = await upload(browser, "own.csv", OWN, budget="120")
+    assert asked.status_code == 422
+    assert "4 headers in own.csv are not known yet" in asked.text
+    assert "The Kettle · The Pot" in asked.text
+    assert "1 of 2" in asked.text
+    assert re.findall(r'<select name="map"[^>]*><option value="([^"]+)"', asked.text) == PROPOSED
+    # What follows from headers is no problem to be fixed in the sheet.
+    assert "is not a column Callsheet knows" not in asked.text
+
+    plan = await confirm(browser, asked)
+    assert plan.url.path.startswith("/plans/")
+    assert "Headline is <code>title</code>" in plan.text
+    terms = (await open_board.admin.get(f"{API}{plan.url.path}")).json()
+    assert (terms["campaign"], terms["sheet"] is not None) == ("own", True)
+
+    # The same headers, in another order and spelling.
+    again = await upload(browser, "may.csv", "headline,VIDEO-ID,Internal no,Copy\nOne,a,,Say it.\n")
+    assert again.url.path.startswith("/plans/")
+    assert "Headline is <code>title</code>" in again.text
+    acts = await open_board.ledger.read(partial(acts_of, limit=10))
+    words = [one.words for one in acts if one.act == "columns"]
+    assert words == [f"own.csv: {', '.join(one.replace('=', ' = ') for one in PROPOSED)}"]
+
+
+async def test_what_was_confirmed_is_changed(open_board: OpenBoard) -> None:
+    browser = await open_board.form("reviewer")
+    plan = await confirm(browser, await upload(browser, "own.csv", OWN))
+    change = re.findall(r'href="(/new\?sheet=[^"]+)"', plan.text)[0]
+    shown = await browser.get(change)
+    assert "4 as you confirmed" in shown.text
+    left_out = [*PROPOSED[:1], "Headline=topic", PROPOSED[2], "Internal no=cs_internal_no"]
+    plan = await confirm(browser, shown, *left_out)
+    assert "Headline is <code>topic</code>" in plan.text
+    assert "Internal no is left out" in plan.text
+
+
+async def test_a_header_that_is_not_mapped_stays_and_other_headers_are_asked_for(
+    open_board: OpenBoard,
+) -> None:
+    browser = await open_board.form("reviewer")
+    asked = await upload(browser, "own.csv", OWN)
+    left = await confirm(browser, asked, "Video ID=id", "Headline=title")
+    assert "2 headers in own.csv are not known yet" in left.text
+    assert (await confirm(browser, left, *PROPOSED[2:])).url.path.startswith("/plans/")
+    # A sheet with one header more is another sheet.
+    other = OWN.replace("no\n", "no,Place\n").replace("7", "7,Rome")
+    more = await upload(browser, "own.csv", other)
+    assert "5 headers in own.csv are not known yet" in more.text
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["Headline=title", "Copy=title"], "&#34;Headline&#34; and &#34;Copy&#34; cannot both be"),
+        (["Heading=title"], "The sheet has no header &#34;Heading&#34;"),
+        (["Headline=headline"], "did you mean title?"),
+        (["Headline"], "does not say which column"),
+    ],
+)
+async def test_what_cannot_be_meant_is_refused_and_not_remembered(
+    open_board: OpenBoard, words: list[str], fault: str
+) -> None:
+    browser = await open_board.form("reviewer")
+    asked = await upload(browser, "own.csv", OWN)
+    refused = await confirm(browser, asked, *words)
+    assert refused.status_code == 422
+    assert fault in refused.text
+    assert "4 headers in own.csv are not known yet" in refused.text
+    assert "4 headers" in (await upload(browser, "own.csv", OWN)).text
+
+
+async def test_programs_see_and_say_what_headers_mean(open_board: OpenBoard) -> None:
+    who = open_board.reviewer
+    found = await uploaded(who, OWN)
+    headers = {"header": "Headline", "column": None, "proposed": "title", "filled": 2}
+    assert headers in list(found["columns"])  # type: ignore[call-overload]
+    assert found["campaign"] is None
+
+    found = await uploaded(who, OWN, map=PROPOSED)
+    assert (found["campaign"], found["problems"]) == ("own", [])
+    assert {**headers, "column": "title", "proposed": None} in found["columns"]  # type: ignore[operator]
+    # By file, and remembered.
+    answer = await who.post(f"{API}/sheets", files={"file": ("own.csv", OWN)})
+    assert answer.json()["campaign"] == "own"
+    form = {"map": ["Headline=topic"]}
+    answer = await who.post(f"{API}/sheets", files={"file": ("own.csv", OWN)}, data=form)
+    assert {**headers, "column": "topic", "proposed": None} in answer.json()["columns"]
+
+
+async def test_the_plan_keeps_the_columns_it_was_made_with(open_board: OpenBoard) -> None:
+    who = open_board.reviewer
+    found = await uploaded(who, OWN, map=PROPOSED)
+    answer = await who.post(f"{API}/plans", json={"sheet": found["sheet"]})
+    plan = answer.json()["plan"]
+    await uploaded(who, OWN, map=["Headline=topic"])
+    seen = await (await open_board.form("reviewer")).get(f"/plans/{plan}")
+    assert "Headline is <code>title</code>" in seen.text
+
+
+@pytest.mark.parametrize("name", ["own.json", "own.yaml"])
+async def test_headers_of_other_formats_are_asked_for_too(open_board: OpenBoard, name: str) -> None:
+    text = '[{"Video ID": "a", "Headline": "The Kettle", "Copy": "Boil it.", "Owner": "Ann"}]'
+    browser = await open_board.form("reviewer")
+    asked = await upload(browser, name, text)
+    assert f"4 headers in {name} are not known yet" in asked.text
+    assert (await confirm(browser, asked)).url.path.startswith("/plans/")
