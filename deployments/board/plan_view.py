@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from callsheet.deployments.board.services.plans import PlanView
+from callsheet.deployments.board.variants import variants_planned
 from callsheet.tasks.values.amounts import is_above, parse_credits
 
 #: Rows of a page of the table.
@@ -25,6 +26,8 @@ ACTIONS: Mapping[str, str] = {
     "off": "switched off",
     "retire": "retire",
 }
+#: What a plan pays for.
+PAYS = ("make", "remake", "edit", "retake")
 #: What a plan does with rows that were paid for before, and are not paid for again.
 PAID = ("nothing", "continue")
 
@@ -53,6 +56,8 @@ def shown_plan(
         "plan": seen.plan,
         "state": seen.state,
         "rows": rows[start : start + each],
+        "groups": variants_planned(rows[start : start + each], paid=PAYS),
+        "pays_for": PAYS,
         "chosen": chosen,
         "elsewhere": len(set(chosen) - {row["row"] for row in rows[start : start + each]}),
         "pager": _pager(start, each, len(rows)),

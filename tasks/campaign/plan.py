@@ -29,7 +29,7 @@ from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import from_micro
-from callsheet.tasks.values.briefs import Brief, Json, brand_of
+from callsheet.tasks.values.briefs import VARIANT_OF, Brief, Json, brand_of
 from callsheet.tasks.values.edits import OPERATIONS, Edits
 
 #: The fields that define a kind of row, with its operation.
@@ -179,12 +179,14 @@ def _plan(
     branded = bool(brand_of((header, "x") for header in sheet.columns))
     live, taken, paid = 0, 0, False
     shared: dict[Any, Any] = {}
+    varied = VARIANT_OF in sheet.columns
     for position, one in enumerate(diff(), start=1):
         named = one.brief or one.row
         assert named is not None, "a row is in the sheet, in the ledger, or in both"
         within = options.first is None or taken < options.first
         if within and (chosen is None or chosen(named, named.asked(), one.diff.state)):
-            lines.append(_line(one, named, shared, kinds=canary != "no", branded=branded))
+            line = _line(one, named, shared, kinds=canary != "no", branded=branded)
+            lines.append(line._replace(variant_of=_base(named, shared)) if varied else line)
             taken += one.diff.action != "off"
         unknown.discard(named.row.casefold())
         # Of all rows: the selection chooses what is made, the sheet says what is there.
@@ -255,6 +257,11 @@ def _line(
         tags=named.tags,
         kind=_kind(named, shared) if kinds else (),
     )
+
+
+def _base(named: Brief | CampaignRow, shared: dict[Any, Any]) -> str | None:
+    base = named.variant_of if isinstance(named, Brief) else None
+    return None if base is None else str(shared.setdefault(base, base))
 
 
 def _kind(named: Brief | CampaignRow, shared: dict[Any, Any]) -> tuple[object, ...]:

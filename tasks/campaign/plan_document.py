@@ -98,6 +98,7 @@ def _line_document(line: PlanLine) -> dict[str, object]:
         "brand": line.brand,
         "tags": list(line.tags),
         **{name: getattr(line, field) for name, field in _ASKED.items()},
+        "variant_of": line.variant_of,
     }
 
 
@@ -138,6 +139,7 @@ def _line_of(line: Mapping[str, Any]) -> PlanLine:
         row=str(line["row"]),
         action=line["action"],
         edit_of=line.get("edit_of"),
+        variant_of=line.get("variant_of"),
         found=FoundVideo(**line["adopts"]) if line.get("adopts") else None,
         state=line.get("state"),
         why=line.get("why"),

@@ -71,6 +71,8 @@ class PlanLine(NamedTuple):
     edit_of: EditOf | None = None
     #: The video that it takes over, or would if that were possible.
     found: FoundVideo | None = None
+    #: The id of the row that a matrix made it from.
+    variant_of: str | None = None
 
     @property
     def leaves_length(self) -> bool:

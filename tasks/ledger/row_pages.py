@@ -28,6 +28,7 @@ from callsheet.tasks.ledger.row_selection import (
 from callsheet.tasks.ledger.schema import deliveries, rows, takes
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.briefs import VARIANT_OF, variant_of
 
 # What the ledger shows of a campaign's rows to people, page by page. Reads only.
 #
@@ -78,6 +79,8 @@ class ShownRow:
     checks: Mapping[str, str] = field(default_factory=dict)
     flagged: int = 0
     pictures: Mapping[str, Any] = field(default_factory=dict)
+    #: The id of the row that a matrix made it from.
+    variant_of: str | None = None
 
     @property
     def quoted(self) -> Decimal | None:
@@ -297,7 +300,7 @@ _PRESENT = takes.alias("present")
 _LINE = (
     select(
         rows.c.id, rows.c.row, rows.c.state, rows.c.since, rows.c.reason, rows.c.operation,
-        rows.c.request, rows.c.tags, rows.c.notes,
+        rows.c.request, rows.c.tags, rows.c.notes, rows.c.cells,
         func.coalesce(_PRESENT.c.number, 0).label("take"), VIDEO_TAKE.label("video_id"),
     )
     .select_from(rows)
@@ -369,6 +372,8 @@ def _shown(
         checks=checks_in(made.get("checks")),
         flagged=made.get("flagged") or 0,
         pictures=json.loads(made.get("pictures") or "{}"),
+        # Few rows have one, and a script may be long: JSON is read only where it is worth it.
+        variant_of=variant_of(json.loads(raw["cells"])) if VARIANT_OF in raw["cells"] else None,
     )
 
 

@@ -23,7 +23,7 @@ from callsheet.tasks.sheet.matrix_columns import (
 )
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table
 from callsheet.tasks.sheet.text import MAX_ROWS, as_text, is_blank, slugify
-from callsheet.tasks.values.briefs import Json
+from callsheet.tasks.values.briefs import VARIANT_OF, Json
 from callsheet.tasks.values.requests import AspectRatio
 
 #: A matrix makes more videos than this only with `--yes-many`.
@@ -226,6 +226,7 @@ class _Expansion:
         own = {name: c for name, c in row.cells.items() if not self._is_gone(name)} | choice
         if choice and (name := row.cells.get("id")):
             own["id"] = name._replace(value=self._id(name, choice, settings.get("id")))
+            row = row._replace(texts=[*row.texts, (VARIANT_OF, as_text(name.value))])
         own |= self._translated(row, own, settings.get("fallback"))
         return row._replace(cells=own)
 
@@ -299,7 +300,8 @@ class _Expansion:
                 columns.setdefault(found[0], found[0])
             else:
                 columns.setdefault(name, header)
-        return columns | {n: n for own in axes for n in own if n not in columns}
+        columns |= {n: n for own in axes for n in own if n not in columns}
+        return columns | ({VARIANT_OF: VARIANT_OF} if any(axes) else {})
 
     def _report(self, axes: list[dict[str, list[Cell]]], count: int) -> None:
         for number, one in enumerate(self.plan.exclude):

@@ -24,6 +24,10 @@ CaptionFormat = Literal["srt", "vtt"]
 #: What becomes of rows that a workbook hides, or that a filter leaves out of it.
 HiddenRows = Literal["skip", "read"]
 
+#: The header under which a row that a matrix made has the id of the row it was made from. Left out
+#: when a status sheet is read again, as all that begin `cs_`.
+VARIANT_OF = "cs_variant_of"
+
 #: What a row asks for when it does not say: `POST /videos`. It alone takes an idempotency key.
 CREATE = "create"
 
@@ -76,6 +80,11 @@ class Brief:
         assert self._wishes is not None
         return self._wishes
 
+    @property
+    def variant_of(self) -> str | None:
+        """The id of the row that a matrix made it from; None for a row of its own."""
+        return variant_of(self.cells)
+
     def asked(self) -> Mapping[str, Json]:
         """Return what the row asks of the service, as a row of the ledger does."""
         return self.request
@@ -90,6 +99,11 @@ def brand_of(cells: Iterable[tuple[str, str]]) -> str | None:
     """Return the brand that a row names in its column `brand` or `x_brand`."""
     found = {header.strip().lower(): text.strip() for header, text in cells}
     return found.get("brand") or found.get("x_brand") or None
+
+
+def variant_of(cells: Iterable[Sequence[str]]) -> str | None:
+    """Return the id of the row that a matrix made a row from, by the row's cells."""
+    return next((text for header, text in cells if header == VARIANT_OF and text), None)
 
 
 def digest_of(operation: str, request: Mapping[str, Json]) -> str:

@@ -577,7 +577,7 @@ async def test_columns_count_once_and_by_their_own_headers(open_board: OpenBoard
 
     answer = await open_board.admin.post("/api/v1/sheets", json={"name": "s.csv", "text": text})
 
-    columns = {one["name"]: one["filled"] for one in answer.json()["columns"]}
+    columns = {one["header"]: one["filled"] for one in answer.json()["columns"]}
     assert columns == {"Video number": 3, "Script": 2, "Format": 3}
 
 

@@ -21,6 +21,7 @@ from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import FOR_A_PERSON, RowView, rows_in
 from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
 from callsheet.deployments.board.services.rows import carry_on, see_runs
+from callsheet.deployments.board.variants import Variants, variants_shown
 from callsheet.tasks.aftercare.export import Format, What, export
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
@@ -71,6 +72,7 @@ async def live(request: Request, board: TheBoard, person: Viewer, campaign: str)
     shown = await board.read(partial(read, after=asked.after, limit=asked.limit))
     told = await _told(board, person, found, view, len(shown.rows))
     told["cancelled"] = request.query_params.get("cancelled", "")
+    told["groups"] = _groups(view, shown.rows)
     return page(request, "live.html", person, rows=shown.rows, next=shown.next, **told)
 
 
@@ -124,6 +126,13 @@ async def _told(
         "counts": counts,
         "matching": matching,
     }
+
+
+def _groups(view: RowView, rows: Sequence[ShownRow]) -> list[Variants[ShownRow]]:
+    """Return rows with variants together, where they are in the order of the sheet."""
+    if view.sort != "sheet":
+        return [Variants(base=None, rows=rows, kinds={})]
+    return variants_shown(rows)
 
 
 #: The words of a moment, which differ from look to look.
@@ -196,6 +205,10 @@ class _Sent:
         rows = await self.board.read(read)
         for row in rows.values():
             found[f"row-{row.id}"] = show("_live_row.html", row=row)
+        # In the order of the page, in which variants follow each other.
+        for group in _groups(self.view, [rows[one] for one in self.numbers if one in rows]):
+            if group.base is not None:
+                found[f"group-{group.rows[0].id}"] = show("_live_group.html", group=group)
         return found
 
     def _differing(self, now: Mapping[str, str]) -> dict[str, str]:

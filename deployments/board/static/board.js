@@ -1,5 +1,6 @@
 // What scripts add to pages that are whole without them: live words, keys, copying, dropping a file.
-// Attributes that it knows: data-copy, data-keys, data-keys-off, data-title, data-select-all, data-select-bar.
+// Attributes that it knows: data-copy, data-keys, data-keys-off, data-title, data-select-all, data-select-group,
+// data-select-bar.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -117,11 +118,16 @@
     const boxes = all("input[name=row]");
     const chosen = boxes.filter((box) => box.checked);
     boxes.forEach((box) => box.closest("tr").classList.toggle("is-selected", box.checked));
-    const many = document.querySelector("[data-select-all]");
-    if (many) {
-      many.checked = chosen.length > 0 && chosen.length === boxes.length;
-      many.indeterminate = chosen.length > 0 && chosen.length < boxes.length;
-    }
+    // A box for several rows says whether all of them are chosen, or some.
+    const sum = (many, its) => {
+      const some = its.filter((box) => box.checked).length;
+      many.checked = some > 0 && some === its.length;
+      many.indeterminate = some > 0 && some < its.length;
+    };
+    all("[data-select-all]").forEach((many) => sum(many, boxes));
+    all("[data-select-group]").forEach((many) => {
+      sum(many, [...many.closest("tbody").querySelectorAll("input[name=row]")]);
+    });
     // The bar covers rows only while some are selected.
     said.closest(".acts").classList.toggle("is-idle", chosen.length === 0);
     said.textContent = chosen.length
@@ -131,6 +137,11 @@
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-select-all]")) {
       all("input[name=row]").forEach((box) => { box.checked = event.target.checked; });
+    }
+    if (event.target.matches("[data-select-group]")) {
+      event.target.closest("tbody").querySelectorAll("input[name=row]").forEach((box) => {
+        box.checked = event.target.checked;
+      });
     }
     if (event.target.matches("[data-submits]")) event.target.form.requestSubmit();
     if (event.target.matches("[data-keys-off]")) {
@@ -146,17 +157,18 @@
     if (event.target.closest("[data-keys]")) toggle();
   });
   const step = (by) => {
-    const rows = all("[data-row]");
+    // Not those of a row of variants that is closed.
+    const rows = all("[data-row]").filter((row) => row.getClientRects().length);
     if (!rows.length) return false;
     const at = rows.findIndex((row) => row.contains(document.activeElement));
     const next = rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + by))];
-    next.querySelector("a").focus();
+    next.querySelector("a, summary").focus();
     next.scrollIntoView({ block: "nearest" });
     return true;
   };
   const pick = () => {
     const row = document.activeElement.closest("[data-row]");
-    const box = row && row.querySelector("input[name=row]");
+    const box = row && row.querySelector("input[type=checkbox]");
     if (box) box.click();
     return Boolean(box);
   };
