@@ -134,6 +134,7 @@ CALLS = (
     row_calls.events_router,
     video_calls.router,
     people_calls.router,
+    campaign_calls.costs_router,
     campaign_calls.health_router,
     sheet_calls.router,
     plan_calls.router,

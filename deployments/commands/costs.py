@@ -12,9 +12,7 @@ from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.listing import ListedLine, show_lines
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
-from callsheet.tasks.aftercare.costs import CostLine, Costs, costs, moment_of
-from callsheet.tasks.ledger.costs import CostsOf
-from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.aftercare.costs import CostLine, Costs, costs, period_of
 from callsheet.tasks.values.amounts import CreditPrice, as_text, in_credits
 
 
@@ -29,14 +27,9 @@ def main(args: Namespace) -> int:
 
 
 async def _read(args: Namespace) -> Costs:
-    since = moment_of(args.since, "--since") if args.since else None
-    until = moment_of(args.until, "--until", end=True) if args.until else None
-    if since is not None and until is not None and since >= until:
-        raise BadInput(
-            f"--since {args.since} is after --until {args.until}", remedy="name the earlier first"
-        )
     sandbox = args.sandbox or settings_of(args).sandbox
-    wanted = CostsOf(since=since, until=until, sandbox=sandbox)
+    named = ("--since", "--until")
+    wanted = period_of(args.since, args.until, sandbox=sandbox, named=named)
     async with reading(args) as ledger:
         return await ledger.read(partial(costs, wanted=wanted, by=args.by))
 

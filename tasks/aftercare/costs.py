@@ -146,6 +146,23 @@ def moment_of(text: str, option: str, *, end: bool = False) -> float:
         ) from None
 
 
+def period_of(
+    since: str | None, until: str | None, *, sandbox: bool, named: tuple[str, str]
+) -> CostsOf:
+    """Return the takes from one day or month until another, both included; None: no limit.
+
+    `named` is what the two are called where they were asked for. Raises BadInput for what is none,
+    or ends before it begins.
+    """
+    begin = moment_of(since, named[0]) if since else None
+    end = moment_of(until, named[1], end=True) if until else None
+    if begin is not None and end is not None and begin >= end:
+        raise BadInput(
+            f"{named[0]} {since} is after {named[1]} {until}", remedy="name the earlier first"
+        )
+    return CostsOf(since=begin, until=end, sandbox=sandbox)
+
+
 def month_of(at: float) -> CostsOf:
     """Return the takes of the month (UTC) that a moment is in, up to now."""
     return CostsOf(since=moment_of(f"{datetime.fromtimestamp(at, UTC):%Y-%m}", "the month"))

@@ -13,6 +13,7 @@ from itertools import product
 from math import prod
 from typing import get_args
 
+from callsheet.tasks.runtime.errors import Problem
 from callsheet.tasks.sheet import cells
 from callsheet.tasks.sheet.headers import canonical_header
 from callsheet.tasks.sheet.matrix_columns import (
@@ -28,6 +29,7 @@ from callsheet.tasks.values.requests import AspectRatio
 
 #: A matrix makes more videos than this only with `--yes-many`.
 MAX_VIDEOS = 10_000
+_ASKED = "add --yes-many if you want them"
 _MEMBERS = ("axes", "exclude", "include", *SETTINGS)
 #: An input of a tool that may be a translation: the languages of the sheet decide.
 _INPUT = re.compile(r"fields\..+\.[A-Za-z]{2,3}(?:[-_]\w{2,4})?")
@@ -62,6 +64,11 @@ def expanded(table: Table, findings: Findings, *, many: bool = False) -> Table:
     return _Expansion(table, findings, MAX_ROWS if many else MAX_VIDEOS).table()
 
 
+def asks_for_many(problem: Problem) -> bool:
+    """Whether a problem is that the matrix means more videos than are made without a word."""
+    return problem.message.endswith(_ASKED)
+
+
 class _Expansion:
     def __init__(self, table: Table, findings: Findings, limit: int) -> None:
         self.given = table
@@ -77,7 +84,7 @@ class _Expansion:
         axes = [self._axes(row) for row in rows]
         count = sum(prod(map(len, own.values())) + len(self.plan.include) for own in axes)
         if count > self.limit:
-            remedy = "split the sheet" if count > MAX_ROWS else "add --yes-many if you want them"
+            remedy = "split the sheet" if count > MAX_ROWS else _ASKED
             self.findings.give_up(
                 f"means {count:,} videos, more than {self.limit:,}: {remedy}",
                 line=self.given.matrix_line,

@@ -1,4 +1,4 @@
-"""`/campaigns`, `/health` and `/activity`: campaigns with their counts, and how the board is."""
+"""`/campaigns`, `/costs`, `/health` and `/activity`: counts, what was spent, how the board is."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from callsheet.deployments.board.board import TheBoard, TheCampaign, Viewer
 from callsheet.deployments.board.health import Wellness
 from callsheet.deployments.board.problem_details import Moment
+from callsheet.tasks.aftercare.costs import By, costs, period_of
 from callsheet.tasks.engine.owner import is_at_work
 from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, all_campaigns, tally_of
@@ -118,6 +119,51 @@ def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:
 
 def _videos(counts: Counts) -> VideoCounts:
     return VideoCounts(total=counts.videos, flagged=counts.flagged, **counts.reviews)
+
+
+# `GET /costs`: what all campaigns cost.
+
+
+costs_router = APIRouter(tags=["costs"])
+
+
+class CostsLine(BaseModel):
+    """What the takes of one name cost; `name` is null where a take has none.
+
+    Amounts are credits; `money` is there where the price of a credit is set.
+    """
+
+    name: str | None
+    videos: int
+    takes: int
+    retakes: int
+    charged: Amount
+    reserved: Amount
+    money: Amount | None = None
+
+
+class CostsOut(BaseModel):
+    """What `callsheet costs --json` prints; `total` counts a take once."""
+
+    by: By
+    costs: list[CostsLine]
+    total: CostsLine
+    currency: str | None
+
+
+@costs_router.get("/costs", response_model_exclude_unset=True)
+async def get_costs(
+    board: TheBoard,
+    person: Viewer,
+    by: By = "month",
+    since: Annotated[str | None, Query(description="a day or month (UTC): 2026-11")] = None,
+    until: Annotated[str | None, Query(description="a day or month (UTC), included")] = None,
+) -> CostsOut:
+    """Add up what all campaigns cost, a line for each name."""
+    sandbox = board.settings.sandbox
+    wanted = period_of(since, until, sandbox=sandbox, named=("since", "until"))
+    found = await board.read(partial(costs, wanted=wanted, by=by))
+    return CostsOut.model_validate(found.as_json(board.settings.credit_price))
 
 
 # `/health` and `/activity`: how the board is, and what people did.

@@ -38,7 +38,8 @@ class PlanAsked(BaseModel):
     is kept. With `waves` parts of the rows are made first, as `["10%", "50%"]`;
     `retry_failed` allows so many new attempts of each row whose render fails. With `edits` of
     `retake` a changed row gets a new video instead of an edit. With `adopt` rows take over videos
-    that exist at the service, and none is made.
+    that exist at the service, and none is made. `yes_many`
+    accepts a matrix of more than 10,000 videos.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -54,6 +55,7 @@ class PlanAsked(BaseModel):
     waves: list[str] | None = Field(default=None, max_length=20)
     retry_failed: int | None = Field(default=None, ge=0, le=10)
     adopt: bool = False
+    yes_many: bool = False
     new_campaign: bool = False
     same_campaign: bool = False
 

@@ -12,10 +12,10 @@ from starlette.responses import PlainTextResponse, Response
 
 from callsheet.deployments.board.board import TheBoard, Viewer, at_least
 from callsheet.deployments.board.page import page
-from callsheet.tasks.aftercare.costs import GROUPINGS, By, costs, moment_of, month_of
+from callsheet.tasks.aftercare.costs import GROUPINGS, By, costs, month_of, period_of
 from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.campaigns import all_campaigns, tally_of
-from callsheet.tasks.ledger.costs import CostsOf, charged_in
+from callsheet.tasks.ledger.costs import charged_in
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.metrics import CONTENT_TYPE
 
@@ -51,11 +51,7 @@ async def costs_page(
     until: str = "",
 ) -> Response:
     """Show a line for every month, brand or person, and the total."""
-    wanted = CostsOf(
-        since=moment_of(since, "From") if since else None,
-        until=moment_of(until, "To", end=True) if until else None,
-        sandbox=board.settings.sandbox,
-    )
+    wanted = period_of(since, until, sandbox=board.settings.sandbox, named=("From", "To"))
     found = await board.read(partial(costs, wanted=wanted, by=by))
     asked = {name: value for name, value in (("since", since), ("until", until)) if value}
     return page(

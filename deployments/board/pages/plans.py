@@ -288,6 +288,7 @@ class _Filled:
     canary: Literal["yes"] | None = None
     edits: Literal["retake"] | None = None
     adopt: bool = False
+    yes_many: Literal["yes"] | None = None
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> _Filled:
@@ -299,6 +300,7 @@ class _Filled:
         found.canary = "yes" if fields.get("canary") == "yes" else None
         found.edits = "retake" if fields.get("edits") == "retake" else None
         found.adopt = fields.get("adopt") == "yes"
+        found.yes_many = "yes" if fields.get("yes_many") == "yes" else None
         return found
 
     def options(self) -> RunOptions:
@@ -308,8 +310,8 @@ class _Filled:
             raise BadInput(f'"{self.budget[:40]}" is no amount of credits', remedy="write 120")
         asked: dict[str, Any] = {"campaign": self.campaign or None, "select": self.select or None}
         asked |= {"first": self.first or None, "waves": self.waves or None, "canary": self.canary}
-        asked |= {"edits": self.edits, "adopt": self.adopt}
-        return RunOptions.of(asked, budget=budget, hidden_rows=self.hidden_rows)
+        asked |= {"edits": self.edits, "adopt": self.adopt, "hidden_rows": self.hidden_rows}
+        return RunOptions.of(asked, budget=budget, yes_many=self.yes_many is not None)
 
 
 async def _handed_in(
@@ -328,7 +330,7 @@ async def _handed_in(
         content = form.text.encode("utf-8", "surrogatepass")
         return await hand_in(board, person, name=name, content=content), form.text
     if kept := handed.texts.get("kept"):
-        return await see_sheet(board, person, kept), None
+        return await see_sheet(board, person, kept, yes_many=form.yes_many == "yes"), None
     raise ProblemDetails(422, "no file was chosen, and nothing pasted", title="There is no sheet")
 
 

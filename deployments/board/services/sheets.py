@@ -35,6 +35,7 @@ from callsheet.tasks.sheet.column_names import parse_map
 from callsheet.tasks.sheet.correct import correct
 from callsheet.tasks.sheet.fetch import fetch
 from callsheet.tasks.sheet.headers import KNOWN_COLUMNS, canonical_header
+from callsheet.tasks.sheet.matrix import asks_for_many
 from callsheet.tasks.sheet.read import FoundColumn, FoundSheet
 from callsheet.tasks.sheet.synonyms import Names, header_form
 from callsheet.tasks.sheet.table import Fetched
@@ -76,6 +77,12 @@ class SheetView:
             for number, one in enumerate(self.problems)
             if one.column is not None or one.value not in self.unmapped
         ]
+
+    @property
+    def many(self) -> str | None:
+        """How many videos it means, where nothing else has to be settled but that: in words."""
+        asks = len(self.problems) == 1 and asks_for_many(self.problems[0])
+        return self.problems[0].message.partition(":")[0] if asks else None
 
     def meanings(self, column: FoundColumn) -> list[tuple[str, str]]:
         """Return what a header may mean, the likeliest first: columns, each with its words."""
@@ -249,9 +256,14 @@ async def sheet_file(board: Board, sheet_id: str) -> tuple[str, bytes]:
     return kept.name, await asyncio.to_thread(read_kept, board.settings, kept)
 
 
-async def see_sheet(board: Board, person: Person, sheet_id: str) -> SheetView:
-    """Look at a sheet that was handed in; raises ProblemDetails (404) for none."""
-    return await _view(board, person, await kept_sheet(board, sheet_id))
+async def see_sheet(
+    board: Board, person: Person, sheet_id: str, *, yes_many: bool = False
+) -> SheetView:
+    """Look at a sheet that was handed in; raises ProblemDetails (404) for none.
+
+    `yes_many`: a person wants the more than 10,000 videos that its matrix means.
+    """
+    return await _view(board, person, await kept_sheet(board, sheet_id), yes_many=yes_many)
 
 
 async def kept_sheet(board: Board, sheet_id: str) -> KeptSheet:
@@ -294,8 +306,11 @@ async def read_mapped(
     return options, replace(await find(options.reading(board.settings)), columns=columns)
 
 
-async def _view(board: Board, person: Person, kept: KeptSheet) -> SheetView:
-    options, read = await read_mapped(board, kept, RunOptions(sandbox=board.sandbox), person)
+async def _view(
+    board: Board, person: Person, kept: KeptSheet, *, yes_many: bool = False
+) -> SheetView:
+    options = RunOptions(sandbox=board.sandbox, yes_many=yes_many)
+    options, read = await read_mapped(board, kept, options, person)
     mapped = parse_map(options.map or ())
     seen = partial(SheetView, kept=kept, rows=read.rows, columns=read.columns, mapped=mapped)
     if read.sheet is None or read.problems:

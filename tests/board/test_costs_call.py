@@ -1,0 +1,64 @@
+"""`GET /costs` says what `callsheet costs --json` does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from callsheet.tasks.aftercare.costs import GROUPINGS, By, costs
+from callsheet.tasks.ledger.costs import CostsOf
+from callsheet.tasks.values.amounts import parse_credit_price
+from tests.board.conftest import OpenBoard, board_at
+from tests.campaigns import Stage, brief
+from tests.databases import lay_ledger
+
+PRICE = "0.12 USD"
+ADDRESS = "/api/v1/costs"
+
+
+@pytest.fixture
+async def board(tmp_path: Path, made_ledger: Path) -> AsyncIterator[OpenBoard]:
+    lay_ledger(tmp_path, made_ledger)
+    async with board_at(tmp_path, environ={"CALLSHEET_CREDIT_PRICE": PRICE}) as opened:
+        stage = await Stage.set(opened.ledger, brief("a", tags=("tea", "new")), brief("b"))
+        await stage.delivered("a")
+        await stage.rendering("b")
+        yield opened
+
+
+@pytest.mark.parametrize("by", GROUPINGS)
+async def test_costs_are_those_of_the_command(board: OpenBoard, by: By) -> None:
+    found = await board.ledger.read(partial(costs, wanted=CostsOf(), by=by))
+    answer = await board.viewer.get(ADDRESS, params={"by": by})
+    assert answer.json() == found.as_json(parse_credit_price(PRICE))
+    assert answer.json()["total"]["charged"] == 12
+
+
+async def test_the_price_and_the_time_count(open_board: OpenBoard) -> None:
+    who = open_board.viewer
+    none = {"videos": 0, "takes": 0, "retakes": 0, "charged": 0, "reserved": 0}
+    asked = {"since": "2100-01", "until": "2100-02"}
+    assert (await who.get(ADDRESS, params=asked)).json() == {
+        "by": "month", "costs": [], "total": {"name": None, **none}, "currency": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"since": "soon"}, 'since "soon" is not a day or a month'),
+        ({"since": "2026-12", "until": "2026-11"}, "since 2026-12 is after until 2026-11"),
+        ({"by": "weather"}, "by"),
+        ({"bye": "brand"}, "bye"),
+    ],
+)
+async def test_what_makes_no_sense_is_refused(
+    open_board: OpenBoard, asked: dict[str, str], words: str
+) -> None:
+    answer = await open_board.viewer.get(ADDRESS, params=asked)
+    assert answer.status_code == 422
+    assert words in answer.text.replace("\\", "")
+    assert (await open_board.nobody.get(ADDRESS)).status_code == 401
