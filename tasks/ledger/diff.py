@@ -43,7 +43,7 @@ ACTIONS: dict[Action, str] = {
     "continue": "already paid for or started: continues, no new charge",
     "nothing": "delivered and unchanged",
     "wait": "waits until the first videos are kept",
-    "person": "waits for a person; no run spends on it",
+    "person": "needs attention; no run spends on it",
     "off": "switched off in the sheet",
     "retire": "left the sheet: kept in the ledger, nothing is deleted",
 }

@@ -37,6 +37,12 @@ async def test_costs_are_those_of_the_command(board: OpenBoard, by: By) -> None:
     assert answer.json()["total"]["charged"] == 12
 
 
+async def test_pages_say_credits_in_money_too(board: OpenBoard) -> None:
+    browser = await board.form("viewer")
+    assert "1.44 USD" in (await browser.get("/c/spring")).text
+    assert "1.44 USD" in (await browser.get("/costs")).text
+
+
 async def test_the_price_and_the_time_count(open_board: OpenBoard) -> None:
     who = open_board.viewer
     none = {"videos": 0, "takes": 0, "retakes": 0, "charged": 0, "reserved": 0}

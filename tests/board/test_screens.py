@@ -408,8 +408,8 @@ async def test_what_was_approved_without_the_board_is_a_plan_there(open_board: O
 @pytest.mark.parametrize(
     ("verdicts", "words"),
     [
-        ([None, None], "Look at them"),
-        (["keep", None], "Look at it"),
+        ([None, None], "2 videos are ready to review"),
+        (["keep", None], "1 video is ready to review"),
         (["keep", "reject"], "1 video is rejected"),
         (["keep", "keep"], "Download the report"),
     ],
@@ -427,6 +427,26 @@ async def test_the_page_of_a_finished_campaign_says_what_comes_next(
     page = await (await open_board.form("viewer")).get("/c/spring")
 
     assert words in page.text
+
+
+async def test_rows_with_the_same_problem_are_one_group(open_board: OpenBoard) -> None:
+    stage = await Stage.set(open_board.ledger, brief("row-a"), brief("row-b"))
+    for number, row in enumerate("ab"):
+        why = f"edit line {number} or retake row-{row}"
+        await stage.moved(await stage.rendering(f"row-{row}"), "stalled", why)
+
+    page = await (await open_board.form("viewer")).get("/c/spring/attention")
+
+    assert "2 rows without progress" in page.text
+    assert page.text.count('<section class="panel"') == 1
+
+
+async def test_a_take_that_failed_is_not_called_rendered(open_board: OpenBoard) -> None:
+    await (await Stage.set(open_board.ledger, brief("a"))).failed("a")
+
+    page = await (await open_board.form("viewer")).get("/c/spring/rows/a")
+
+    assert re.search(r'<td class="whole">failed <time', page.text)
 
 
 MISTAKES = "id,script,aspect_ratio\na,Hello,9:17\nb,,9:16\n"
@@ -621,7 +641,7 @@ async def test_costs_are_a_page_and_the_first_page_has_the_total(open_board: Ope
 
     assert 'href="/costs"' in first.text
     assert "Charged this month" in first.text
-    assert re.search(r'Needs attention</div><div class="value">1<', first.text)
+    assert re.search(r'Needs attention</div><div class="value">1 <small>row<', first.text)
     assert "24 credits for 1 video, over all campaigns" in by_tag.text
     assert "a row with several tags counts under each of them" in by_tag.text
     assert "since=1970-01&amp;until=1970-01&amp;by=brand" in by_tag.text

@@ -301,8 +301,13 @@ async def go_on(board: TheBoard, person: Approver, campaign: str) -> Response:
 def _grouped(rows: Sequence[ShownRow]) -> list[_Group]:
     found: dict[tuple[State, str], list[ShownRow]] = defaultdict(list)
     for row in rows:
-        found[row.state, row.reason or ""].append(row)
-    groups = [_Group(state, reason, these) for (state, reason), these in found.items()]
+        # The same thing is wrong with rows whose reasons name each row and its line alone.
+        reason = re.sub(r"\bline \d+", "its line", (row.reason or "").replace(row.row, "ROW"))
+        found[row.state, reason].append(row)
+    groups = [
+        _Group(state, (these[0].reason or "") if len(these) == 1 else reason, these)
+        for (state, reason), these in found.items()
+    ]
     return sorted(groups, key=lambda one: (ORDER.index(one.state), -len(one.rows)))
 
 

@@ -175,4 +175,8 @@ def _columns(request: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
 
 
 def _text(value: Json) -> str:
+    if isinstance(value, Mapping) and isinstance(scenes := value.get("scenes"), list):
+        return " ".join(
+            str(one.get("narration") or "") for one in scenes if isinstance(one, Mapping)
+        )
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

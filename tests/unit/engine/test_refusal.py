@@ -26,6 +26,11 @@ from callsheet.tasks.values.briefs import Brief, Json
             "fields.product: too long; fields.offer: too short",
             f'fields.product "{"x" * 59}…" and fields.offer "y": edit',
         ),
+        (
+            {"script": {"scenes": [{"narration": "Boil it."}, {"narration": "Pour it."}]}},
+            "script names a brand",
+            'the service refused script "Boil it. Pour it.": edit line 3',
+        ),
         ({"title": "Tea"}, "subtitle_mode is odd", ": edit line 3 of the sheet and run again"),
     ],
 )
