@@ -45,6 +45,7 @@ COMMANDS = {
     "retake": ("make new videos for rows; shows the price and asks first", "sheet"),
     "ledger": ("back up, restore, check, upgrade or shrink the ledger", "sheet"),
     "cancel": ("cancel rows or a whole campaign, even during a run", "sheet"),
+    "prune": ("delete videos at the service that are stored and not needed there", "sheet"),
     "nightly": ("scan an inbox and make the videos of new and changed sheets", "server"),
     "nights": ("list, schedule, pause and test nightly runs", "server"),
     "video": ("call any video operation of the service directly", "direct"),

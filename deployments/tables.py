@@ -51,7 +51,7 @@ def show_plan(plan: Plan, console: Console, *, whole: bool = False) -> None:
     person = sum(line.action == "person" for line in plan.lines)
     if person:
         console.print(f"[yellow]{plain(_people(person, plan))}[/]")
-    touched = [line for line in plan.lines if line.action != "nothing"]
+    touched = [line for line in plan.lines if line.action != "nothing" or line.was]
     if touched:
         _show_table(plan, touched, console, len(touched) if whole else SHOWN)
     for words in warnings_of(plan):

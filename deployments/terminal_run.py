@@ -13,6 +13,7 @@ from rich.console import Console
 
 from callsheet.deployments.commands.check import show_sheet
 from callsheet.deployments.commands.options import typed_in
+from callsheet.deployments.commands.prune import prune
 from callsheet.deployments.prefect_run import PrefectBeside
 from callsheet.deployments.process import stopping
 from callsheet.deployments.progress import ProgressView
@@ -34,7 +35,7 @@ from callsheet.tasks.campaign.report import say_outcome
 from callsheet.tasks.campaign.run import Door, Run, say_hidden
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import released
-from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.errors import ConfigurationError, SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
@@ -49,9 +50,18 @@ async def run_here(
     door = _Terminal(args, prefect)
     steps = PLAIN if prefect is None else noted(prefect.taken)
     outcome = await run_sheet(options, settings, door, steps)
+    document = outcome.as_json()
+    if args.prune and outcome.exit_status not in (1, 2, 4):
+        named = Namespace(**{**vars(args), "campaign": outcome.campaign})
+        try:
+            document["prune"] = await prune(named, settings)
+            document["exit"] = outcome.exit_status or document["prune"]["exit"]
+        except SpendRefused:
+            # The run is over, whatever the answer is to this question.
+            say(f"nothing was deleted: `{suggest('prune', outcome.campaign)}` asks again")
     if args.json:
-        print_json(outcome.as_json())
-    return outcome.exit_status
+        print_json(document)
+    return int(document["exit"])
 
 
 class _Terminal(Door):

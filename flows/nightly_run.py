@@ -20,6 +20,7 @@ from typing import Any
 from callsheet.flows.executor import PLAIN, Steps
 from callsheet.flows.night_sheet import NightSheet
 from callsheet.flows.sheet_run import Sweeping
+from callsheet.tasks.aftercare.prune import prune_delivered
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.engine.owner import is_dead, is_near, name_of, this_process
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
@@ -192,6 +193,9 @@ async def sweep(
         )
         async with kept(sweeping):
             sheets, waiting = await _Order(sweeping, tell, stopped, still).carry()
+            if sweeping.lost is None and not stopped():
+                named = [report.campaign for report in sheets if report.campaign]
+                await prune_delivered(settings, ledger, named, clock=clock)
         return replace(begun, ended_at=clock(), sheets=sheets, waiting=waiting)
 
 

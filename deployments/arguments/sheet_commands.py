@@ -98,6 +98,12 @@ def run(parser: ArgumentParser) -> None:
         "PostgreSQL ledger",
     )
     parser.add_argument(
+        "--prune",
+        action="store_true",
+        help="afterwards, delete videos at the service that are not needed there; asks first",
+    )
+    _take_deletions(parser)
+    parser.add_argument(
         "--without-prefect", action="store_true", help="run the same steps without Prefect"
     )
 
@@ -428,6 +434,27 @@ def approve(parser: ArgumentParser) -> None:
 def cancel(parser: ArgumentParser) -> None:
     """Give `callsheet cancel` its arguments."""
     _take_rows(parser)
+
+
+def prune(parser: ArgumentParser) -> None:
+    """Give `callsheet prune` its arguments."""
+    _take_campaign(parser)
+    _take_deletions(parser)
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    _take_sandbox(parser)
+
+
+def _take_deletions(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--undelivered",
+        action="store_true",
+        help="also delete paid videos of rows that left the sheet that are not in the store",
+    )
+    parser.add_argument(
+        "--prune-store",
+        action="store_true",
+        help="also delete the files in the store of rows that left the sheet",
+    )
 
 
 def _take_run(parser: ArgumentParser) -> None:

@@ -122,6 +122,8 @@ def _show_attempt(one: Attempt, console: Console) -> None:
         console.print(f"  given up {say_moment(take.abandoned_at)} by a person")
     if take.accepted_at:
         console.print(f"  accepted {say_moment(take.accepted_at)} as {plain(take.video_id)}")
+    if take.deletion:
+        console.print(f"  {plain(take.deletion)}")
     if one.hinted_at:
         console.print(f"  a webhook named it {say_moment(one.hinted_at)}")
     if take.charged is not None:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -21,11 +22,13 @@ from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.engine.free_calls import LATER
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
+from callsheet.tasks.ledger.deletions import deletion_of
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.runtime.errors import (
     BadInput,
     CallsheetError,
     ConfigurationError,
+    NotFound,
     NotSent,
     OutcomeUnknown,
     Parked,
@@ -117,7 +120,10 @@ async def _carry_out(args: Namespace, settings: Settings, verb: Verb, *, pays: b
                 ledger=ledger,
                 until_told=stack,
             )
-            document = await verb(session)
+            try:
+                document = await verb(session)
+            except NotFound as error:
+                raise await _explained(session, error) from error
             document.setdefault("exit", 0)
             if args.json:
                 print_json(document)
@@ -126,6 +132,15 @@ async def _carry_out(args: Namespace, settings: Settings, verb: Verb, *, pays: b
             return document
     except (ServiceError, VideoError, StoreError) as error:
         raise ending(error, time.time()) from error
+
+
+async def _explained(at: Session, error: NotFound) -> CallsheetError:
+    """Return the error for a video that is not there: what the ledger knows, or as it is."""
+    video_id = getattr(at.args, "id", None)
+    if at.ledger is None or video_id is None:
+        return error
+    words = await at.ledger.read(partial(deletion_of, video_id=video_id))
+    return error if words is None else BadInput(f"{video_id} was {words}; nothing was spent")
 
 
 async def _open_ledger(settings: Settings, *, make: bool) -> Ledger | None:

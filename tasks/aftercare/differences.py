@@ -404,7 +404,7 @@ def keys_of_rows(
     return {
         key: (row.campaign, row.row)
         for (row, digest), nth in last.items()
-        for key in _keys(row.campaign, row.row, row.operation, digest, nth + AHEAD)
+        for key in _keys(row.campaign, row.first_id or row.row, row.operation, digest, nth + AHEAD)
     }
 
 
@@ -414,7 +414,7 @@ def keys_of_briefs(briefs: Mapping[str, Sequence[Brief]]) -> dict[str, tuple[str
         key: (campaign, brief.row)
         for campaign, some in briefs.items()
         for brief in some
-        for key in _keys(campaign, brief.row, brief.operation, brief.digest, 1 + AHEAD)
+        for key in _keys(campaign, brief.was or brief.row, brief.operation, brief.digest, 1 + AHEAD)
     }
 
 

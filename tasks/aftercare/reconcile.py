@@ -120,7 +120,9 @@ def _known(connection: Connection, campaign: Campaign | None) -> Known:
         keys |= {take.key for _, take in takes}
         if campaign is None or campaign.id == one.id:
             rows += [(one, row) for row in mine.values()]
-            taken += [(one, row, take) for row, take in takes if take.video_id]
+            taken += [
+                (one, row, take) for row, take in takes if take.video_id and not take.deletion
+            ]
     # An edited video has several takes: what it is now, the last of them says.
     last = {take.video_id: (one, row, take) for one, row, take in sorted(taken, key=_by_take)}
     edits = calls_about(connection, take_ids=[take.id for _, _, take in last.values()])

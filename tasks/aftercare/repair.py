@@ -77,7 +77,8 @@ async def _mend(one: AuditedFile, at: Context, places: Places) -> AuditedFile:
     try:
         return replace(one, repaired=await bring_back(one, at, places))
     except NotFound:
-        return replace(one, left="the service no longer has this video: it cannot be fetched again")
+        words = one.take.deletion or "the service no longer has this video"
+        return replace(one, left=f"{words}: it cannot be fetched again")
     except (Conflict, BadRequest):
         return replace(one, left="the service no longer has this file of the video")
     except (VideoError, _Another) as error:

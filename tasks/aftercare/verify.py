@@ -171,7 +171,7 @@ async def verify(
 
     async def check(one: AuditedFile) -> AuditedFile:
         async with slots:
-            return await _audited(one, places, spool, quick=quick)
+            return await audited(one, places, spool, quick=quick)
 
     files = await asyncio.gather(*(check(one) for one in expected))
     folder = f"{store.rstrip('/')}/{campaign.name}"
@@ -253,13 +253,18 @@ def _wanting(row: CampaignRow, take: Take, have: Iterable[str]) -> list[AuditedF
     ]
 
 
-async def _audited(one: AuditedFile, places: Places, spool: Path, *, quick: bool) -> AuditedFile:
+async def audited(
+    one: AuditedFile, places: Places, spool: Path, *, quick: bool = False
+) -> AuditedFile:
+    """Return a file as it is in the store now."""
     if one.file is None:
         return one
     try:
         verdict, words, found = await _judge(one.file, places, spool, quick=quick)
     except StoreError as error:
         verdict, words, found = "unknown", str(error), None
+    if verdict == "missing" and one.take.deletion:
+        words += f"; its video was {one.take.deletion}"
     return replace(one, verdict=verdict, words=words, found=found)
 
 

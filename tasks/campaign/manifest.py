@@ -118,6 +118,11 @@ class ManifestRow(BaseModel):
     operation: Lenient[StrictStr] = None
     digest: Lenient[StrictStr] = None
     nth: Lenient[StrictInt] = None
+    #: The id that its key is made of, where the row was renamed.
+    first_id: Lenient[StrictStr] = None
+    #: When its video was deleted at the service, and by whom.
+    deleted_at: Lenient[Amount] = None
+    deleted_by: Lenient[StrictStr] = None
     take_quoted: Lenient[Amount] = None
     sent_at: Lenient[Amount] = None
     to_be_sent: Lenient[bool] = None
@@ -225,7 +230,8 @@ async def keep_manifest(at: Context, campaign: Campaign) -> str | None:
     if await at.ledger.read(partial(_is_own, campaign=campaign, found=found, made_at=made_at)):
         return None
     lines = _earlier_takes(found, at.clock() if made_at is None else made_at)
-    keep = partial(keep_earlier, campaign_id=campaign.id, found=lines, at=at.clock())
+    first = [(line.row, line.first_id) for line in found.by_row.values() if line.first_id]
+    keep = partial(keep_earlier, campaign_id=campaign.id, found=lines, first=first, at=at.clock())
     await at.ledger.write(keep)
     return None
 
@@ -325,6 +331,8 @@ async def _past_take(
         charged=cost if cost is None else max(cost - charged, Decimal(0)),
         video_id=video_id,
         sent_at=noted,
+        deleted_at=line.deleted_at,
+        deleted_by=line.deleted_by,
         source="the store's manifest",
         files=await _files(at, row, line, number),
         review=_review(line, noted),

@@ -159,7 +159,8 @@ def are_alike(briefs: Sequence[Brief], rows: Sequence[CampaignRow]) -> bool:
     """Return whether a sheet and a campaign's rows are the same, give or take some editing."""
     live = [row for row in rows if row.state != "retired"] or rows
     known = {row.row: row for row in rows}
-    same = sum(brief.row in known and _is_same(known[brief.row], brief) for brief in briefs)
+    pairs = ((known.get(brief.row) or known.get(brief.was or ""), brief) for brief in briefs)
+    same = sum(row is not None and _is_same(row, brief) for row, brief in pairs)
     return same >= ALIKE * min(len(briefs), len(live))
 
 
@@ -298,7 +299,7 @@ def _told(request: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _damage(briefs: Sequence[Brief], rows: Sequence[CampaignRow]) -> str:
-    digests = {brief.row: brief.digest for brief in briefs}
+    digests = {name: brief.digest for brief in briefs for name in (brief.was, brief.row)}
     live = [row for row in rows if row.state != "retired"]
     remade = sum(row.row in digests and digests[row.row] != row.digest for row in live)
     retired = sum(row.row not in digests for row in live)

@@ -24,8 +24,9 @@ from callsheet.tasks.ledger.diff import RowDiff, diff_row, diff_sheet
 from callsheet.tasks.ledger.earlier_takes import EarlierTake, refused_rows, say_held
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import too_dear
+from callsheet.tasks.ledger.renames import reused_ids
 from callsheet.tasks.ledger.values import CampaignRow
-from callsheet.tasks.runtime.errors import SpendRefused
+from callsheet.tasks.runtime.errors import Problem, SheetError, SpendRefused
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import from_micro
@@ -53,6 +54,8 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
     diff = partial(diff_sheet, connection, number, sheet.briefs, skipped=sheet.skipped, edits=edits)
     with no_search():
         plan = _plan(sheet, options, campaign, diff)
+    if number is not None:
+        _check_ids(connection, number, sheet)
     if number is not None and not options.pay_again:
         refused = refused_rows(connection, number)
         plan = _without_refused(plan, refused) if refused else plan
@@ -64,6 +67,26 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
         return plan
     wanted = [(line.row, line.digest) for line in plan.spending]
     return replace(plan, elsewhere=tuple(paid_elsewhere(connection, number, wanted)))
+
+
+def _check_ids(connection: Connection, campaign_id: int, sheet: Sheet) -> None:
+    """Raise SheetError for ids that a renamed row had first."""
+    problems = []
+    for brief, column, now in reused_ids(connection, campaign_id, sheet.briefs):
+        cell = sheet.cells.get(brief.row, {}).get(column)
+        problem = Problem(
+            file=sheet.name,
+            line=cell.line if cell else brief.line,
+            cell=cell.where if cell else column,
+            row=brief.row,
+            column=column,
+            value=brief.was if column == "was" else brief.row,
+            message=f'is the id that "{now}" had before, and its payments are under it: choose '
+            "another id; nothing was spent",
+        )
+        problems.append(problem)
+    if problems:
+        raise SheetError(problems)
 
 
 def _without_refused(plan: Plan, refused: Mapping[str, EarlierTake]) -> Plan:
@@ -241,14 +264,17 @@ def _line(
     for name, value in asked.items():
         if isinstance(value, str):
             asked[name] = shared.setdefault(value, value)
+    was = outline.row if outline is not None and outline.row != named.row else None
+    why = [f"was {was}"] if was else []
     return PlanLine(
         row=named.row,
+        was=was,
         title=named.title,
         charged=_credits((outline and outline.charged) or 0, shared),
         **asked,
         action=diff.action,
         digest=named.digest,
-        why=diff.why,
+        why="; ".join([*why, *([diff.why] if diff.why else [])]) or None,
         state=diff.state,
         priced=_credits(outline.quoted, shared) if outline and known else None,
         max_credits=named.max_credits,

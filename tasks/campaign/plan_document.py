@@ -88,6 +88,7 @@ def _line_document(line: PlanLine) -> dict[str, object]:
         "action": line.action,
         "edit_of": line.edit_of,
         "state": line.state,
+        **({"was": line.was} if line.was else {}),
         "why": line.words,
         "adopts": line.found._asdict() if line.found else None,
         "digest": line.digest,

@@ -333,7 +333,11 @@ def _keys(campaign: str, wanted: Iterable[UnpaidRow]) -> dict[str, tuple[UnpaidR
     """Return the keys of the attempts at each row's brief that come now, with row and attempt."""
     return {
         idempotency_key(
-            campaign=campaign, row=row.row, operation=row.operation, digest=row.digest, nth=nth
+            campaign=campaign,
+            row=row.first_id or row.row,
+            operation=row.operation,
+            digest=row.digest,
+            nth=nth,
         ): (row, nth)
         for row in wanted
         for nth in range(row.nth, row.nth + AHEAD + 1)

@@ -100,6 +100,12 @@ def manifest_line(
         "operation": row.operation,
         "digest": take.digest if take else row.digest,
         "nth": take.nth if take else row.nth,
+        **({"first_id": row.first_id} if row.first_id else {}),
+        **(
+            {"deleted_at": take.deleted_at, "deleted_by": take.deleted_by}
+            if take and take.deleted_at
+            else {}
+        ),
         "take_quoted": as_number(take.quoted) if take else None,
         "sent_at": take.intended_at if take and stands else None,
         "to_be_sent": to_be_sent,

@@ -132,6 +132,7 @@ async def _campaign_of(run: Run, sheet: Sheet, match: Match) -> Campaign:
         at=run.at.clock(),
         origin=sheet.origin,
         sandbox=run.options.sandbox,
+        keep_at_service=sheet.keep_at_service,
         apart_from=apart_from,
     )
     return await run.at.ledger.write(change)

@@ -65,6 +65,8 @@ class PlanLine(NamedTuple):
     tags: tuple[str, ...] = ()
     #: What rows of one kind have in common; only set if canaries are wanted.
     kind: tuple[object, ...] = ()
+    #: The id that the row has in the ledger until now.
+    was: str | None = None
     #: The verdict on its video: keep or reject, else passed, flagged or unchecked.
     verdict: str | None = None
     #: What of its video is edited, where that is enough.

@@ -55,6 +55,8 @@ class Campaign:
     cancel_requested_at: float | None
     #: Whether it was paid for with the credits of a sandbox of our own; None: nobody knows.
     sandbox: bool | None = None
+    #: How long the service keeps a delivered video, in seconds; None: the sheet does not say.
+    keep_at_service: float | None = None
     #: What is known of its report in the store, as text (`reports`).
     reported: str | None = None
     #: Who is at work on it; None where its lease was released or has lapsed.
@@ -124,11 +126,13 @@ def ensure_campaign(
     origin: SheetOrigin | None = None,
     apart_from: Collection[int] = (),
     sandbox: bool | None = False,
+    keep_at_service: float | None = None,
 ) -> Campaign:
     """Return the campaign of this name, made if it is new, with the sheet it is run from.
 
     `apart_from` are campaigns that have paid for rows of it, and from which it stands apart; with
     `sandbox` its service is one of our own, which stays so once anything is approved or was sent.
+    `keep_at_service` is how long the service keeps its delivered videos, in seconds.
     """
     found = find_campaign(connection, name)
     if found is None:
@@ -141,13 +145,13 @@ def ensure_campaign(
     this = campaigns.c.id == found.id
     if is_begun(connection, found.id):
         sandbox = found.sandbox
-    now = replace(found, sheet=sheet, sheet_digest=sheet_digest, sandbox=sandbox)
-    values = {"sheet": sheet, "sheet_digest": sheet_digest, "sandbox": sandbox}
-    connection.execute(update(campaigns).where(this).values(**values))
+    said: dict[str, Any] = {"sheet": sheet, "sheet_digest": sheet_digest, "sandbox": sandbox}
+    said["keep_at_service"] = keep_at_service
+    connection.execute(update(campaigns).where(this).values(**said))
     if origin is not None:
         remember_origin(connection, found.id, origin, at=at)
     set_apart(connection, found.id, apart_from)
-    return now
+    return replace(found, **said)
 
 
 def set_budget(connection: Connection, campaign: Campaign, *, budget: Decimal, at: float) -> None:

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from sqlalchemy import Connection
 
 from callsheet.tasks.ledger.figures import Outline, outlines_of, pages_of
+from callsheet.tasks.ledger.renames import find_renamed
 from callsheet.tasks.ledger.service_state import changed_by_hand
 from callsheet.tasks.ledger.values import (
     NOT_BEGUN,
@@ -85,6 +86,8 @@ class RowDiff(NamedTuple):
             return False
         if brief is None:
             return True
+        if outline.row != brief.row:
+            return False
         if (outline.position, outline.line) != (position, brief.line):
             return False
         return outline.wishes == brief.wishes and not (
@@ -138,9 +141,13 @@ def diff_sheet(
     `skipped` are in the sheet, but not to be touched: nothing is said of them.
     """
     known = outlines_of(connection, campaign_id) if campaign_id is not None else {}
+    renamed = find_renamed(connection, campaign_id, known, briefs, skipped)
+    for old in renamed.values():
+        del known[old.row]
     for page in pages_of(briefs):
         pairs: list[tuple[Outline | None, Brief | None]]
         pairs = [(known.pop(brief.row, None), brief) for brief in page]
+        pairs = [(renamed.get(brief.row, outline), brief) for outline, brief in pairs if brief]
         yield from _diff_page(connection, campaign_id, pairs, edits)
     left = [
         outline

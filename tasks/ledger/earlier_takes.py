@@ -16,6 +16,7 @@ from callsheet.tasks.ledger.accounts import count_past
 from callsheet.tasks.ledger.deliveries import Delivered, VideoFindings, keep_files, keep_findings
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, note
+from callsheet.tasks.ledger.renames import first_ids, set_first_ids
 from callsheet.tasks.ledger.reviews import Review, restore_review
 from callsheet.tasks.ledger.schema import earlier_takes, rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, State, rows_of
@@ -80,6 +81,7 @@ class UnpaidRow(NamedTuple):
     operation: str
     digest: str
     nth: int
+    first_id: str | None = None
 
 
 def unpaid_rows(connection: Connection, campaign_id: int) -> list[UnpaidRow]:
@@ -89,7 +91,7 @@ def unpaid_rows(connection: Connection, campaign_id: int) -> list[UnpaidRow]:
         takes.c.digest == rows.c.digest, takes.c.nth == rows.c.nth, takes.c.refused_at.is_(None)
     )
     query = (
-        select(rows.c.id, rows.c.row, rows.c.operation, rows.c.digest, rows.c.nth)
+        select(rows.c.id, rows.c.row, rows.c.operation, rows.c.digest, rows.c.nth, rows.c.first_id)
         .outerjoin(takes, and_(takes.c.id == rows.c.take_id, paid))
         .where(
             rows.c.campaign_id == campaign_id,
@@ -103,12 +105,22 @@ def unpaid_rows(connection: Connection, campaign_id: int) -> list[UnpaidRow]:
 
 
 def keep_earlier(
-    connection: Connection, campaign_id: int, found: Iterable[EarlierTake], *, at: float
+    connection: Connection,
+    campaign_id: int,
+    found: Iterable[EarlierTake],
+    *,
+    at: float,
+    first: Iterable[tuple[str, str]] = (),
 ) -> None:
     """Remember earlier takes that this ledger has no take of.
 
     What is known of the same attempt already, a refusal or a decision among it, stays as it is.
+    `first` are rows with the ids that they had first; what is known of a row under its first id is
+    known of the row.
     """
+    set_first_ids(connection, campaign_id, first)
+    renamed = dict(first_ids(connection, campaign_id))
+    found = (replace(one, row=renamed.get(one.row, one.row)) for one in found)
     for page in pages_of(found):
         named = sorted({one.row for one in page})
         known = {(o.row, o.digest, o.nth) for o in earlier_of(connection, campaign_id, named=named)}
@@ -247,6 +259,9 @@ class PastTake:
     charged: Decimal | None
     video_id: str
     sent_at: float
+    #: When its video was deleted at the service, and by whom.
+    deleted_at: float | None = None
+    deleted_by: str | None = None
     #: Where it is known from, for people.
     source: str = "the store's manifest"
     files: Sequence[Delivered] = ()
@@ -308,6 +323,7 @@ def _write_take(
         "quoted": to_micro(past.quoted), "reserved": reserved, "charged": cost,
         "video_id": past.video_id, "intended_at": past.sent_at, "accepted_at": past.sent_at,
         "refused_at": None, "ready_at": there, "delivered_at": there, "found_at": at,
+        "deleted_at": past.deleted_at, "deleted_by": past.deleted_by,
     }  # fmt: skip
     if refused is not None:
         connection.execute(update(takes).where(takes.c.id == refused).values(**values))

@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 #: The newest migration. An older ledger is upgraded; a newer one is worked with where it says that
 #: this can be done (`database`), else refused.
-REVISION = "0027"
+REVISION = "0028"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
 FIRST = "0021"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
@@ -59,6 +59,8 @@ campaigns = Table(
     Column("cancel_requested_at", Float),
     # Whether a sandbox of our own made its videos; unknown where this was not kept yet.
     Column("sandbox", Boolean),
+    # For how many seconds the service keeps delivered videos; null: until a person deletes them.
+    Column("keep_at_service", Float),
     # What the files of the report in the store were made of: while it is so, they stand.
     Column("reported", Text),
 )
@@ -137,6 +139,8 @@ rows = Table(
     # think
     # they have a row one is known to be wrong. No reference: a claim would wait for its batch.
     Column("batch_id", Id),
+    # The id that it had first, where it was renamed: its keys are made of it.
+    Column("first_id", String(200)),
     UniqueConstraint("campaign_id", "row"),
     # All that counting rows by state, with their prices, needs to look at.
     Index(None, "campaign_id", "state", "quoted", "take_id"),
@@ -150,6 +154,10 @@ Index(
     *(rows.c.batch_id, rows.c.state, rows.c.priority.desc(), rows.c.position, rows.c.id),
     sqlite_where=rows.c.batch_id.is_not(None),
 )
+
+#: Rows that were renamed: few, if any.
+RENAMED = rows.c.first_id.is_not(None)
+Index("ix_rows_renamed", rows.c.campaign_id, rows.c.first_id, sqlite_where=RENAMED)
 
 takes = Table(
     "takes",
@@ -191,6 +199,9 @@ takes = Table(
     Column("pictures", Text),
     # Since when it is known here, where another ledger paid for it.
     Column("found_at", Float),
+    # When its video was deleted at the service, and by whom, for people.
+    Column("deleted_at", Float),
+    Column("deleted_by", String(200)),
     UniqueConstraint("row_id", "number"),
     UniqueConstraint("key"),
     Index(None, "video_id"),

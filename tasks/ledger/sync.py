@@ -17,6 +17,7 @@ from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.diff import Diff, RowDiff, diff_rows, diff_sheet
 from callsheet.tasks.ledger.figures import Outline
 from callsheet.tasks.ledger.moves import move
+from callsheet.tasks.ledger.renames import rename_row
 from callsheet.tasks.ledger.schema import campaigns, events, rows
 from callsheet.tasks.ledger.values import NOT_BEGUN, TRANSITIONS, CampaignRow, State
 from callsheet.tasks.runtime.process import no_search
@@ -68,7 +69,9 @@ def sync_sheet(
     and so do those that are `skipped`, which are in the sheet.
     """
     changes = _Changes(connection)
-    if only is None or len(only.places) + len(only.left) > FEW:
+    few = only is not None and len(only.places) + len(only.left) <= FEW
+    if only is None or not few or any(briefs[place - 1].was for place in only.places):
+        # Which row has another id now is known by all rows together.
         found = diff_sheet(connection, campaign_id, briefs, skipped=skipped, edits=edits)
         places: Iterable[int] = count(1)
     else:
@@ -78,6 +81,9 @@ def sync_sheet(
     for position, one in zip(places, found, strict=False):
         if one.is_synced(position) or (one.brief is None and not retire):
             continue
+        if one.outline is not None and one.brief and one.outline.row != one.brief.row:
+            rename_row(connection, campaign_id, one.outline, one.brief.row, at=at)
+            changes.any = changes.reorder = True
         if one.outline is None:
             assert one.brief is not None, "a row is in the sheet, in the ledger, or in both"
             new = _new_row(campaign_id, one.brief, position, one.diff, at)
@@ -156,6 +162,7 @@ def _new_row(
     return {
         "campaign_id": campaign_id,
         "row": brief.row,
+        "first_id": brief.was,
         "state": diff.state,
         "since": at,
         "reason": diff.why,

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Literal, cast, get_args
 
@@ -59,6 +60,9 @@ class Take:
     key_in_body: bool | None = None
     #: The length asked for, in seconds, where the body itself is not in memory.
     asked_seconds: float | None = None
+    #: When its video was deleted at the service, and by whom.
+    deleted_at: float | None = None
+    deleted_by: str | None = None
 
     @property
     def stands(self) -> bool:
@@ -69,6 +73,14 @@ class Take:
     def adopted(self) -> bool:
         """Whether its video was made elsewhere: what that cost is no cost of its campaign."""
         return self.found_at is not None and self.quoted == self.charged == 0
+
+    @property
+    def deletion(self) -> str | None:
+        """When its video was deleted at the service, and by whom, in words."""
+        if self.deleted_at is None:
+            return None
+        day = datetime.fromtimestamp(self.deleted_at, UTC)
+        return f"deleted at the service on {day:%Y-%m-%d} by {self.deleted_by}"
 
     @property
     def keyed(self) -> bool:
@@ -122,6 +134,8 @@ class CampaignRow:
     approved: Decimal | None = None
     #: How many more takes were approved with it, for renders that fail at the service.
     retries: int | None = None
+    #: The id that it had first, where it was renamed.
+    first_id: str | None = None
 
     def asked(self) -> dict[str, Json]:
         """Return what the row asks of the service, as the body without key and start."""
@@ -131,7 +145,7 @@ class CampaignRow:
         """Return the key of the attempt at its brief that comes now, or of the `nth`."""
         return idempotency_key(
             campaign=self.campaign,
-            row=self.row,
+            row=self.first_id or self.row,
             operation=self.operation,
             digest=self.digest,
             nth=nth or self.nth,
@@ -255,6 +269,7 @@ def last_made(takes: Sequence[Take]) -> Take | None:
         given_up = take.abandoned_at is not None and (take.keyed or take.charged == 0)
         if take.refused_at is None and not given_up:
             made = take.stands and take.delivered_at is not None and take.video_id is not None
+            made = made and not take.deletion
             return take if made else None
     return None
 

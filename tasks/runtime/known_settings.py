@@ -223,6 +223,9 @@ class Settings(BaseModel):
     credit_price: Price | None = _setting(
         None, "what a credit costs in money, such as 0.12 USD; then costs are shown in both"
     )
+    keep_at_service: Seconds | None = _setting(
+        None, "how long the service keeps delivered videos, such as 30d; default until you prune"
+    )
     unlisted: Unlisted = _setting(
         "refuse", "what to do with a tool or field that the service does not list: refuse, advise"
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from math import gcd
 
-from callsheet.tasks.runtime.errors import did_you_mean
+from callsheet.tasks.runtime.errors import BadInput, did_you_mean
 from callsheet.tasks.sheet.synonyms import PRIORITIES
 from callsheet.tasks.sheet.text import (
     LANGUAGES,
@@ -19,7 +19,7 @@ from callsheet.tasks.sheet.text import (
     row_id_fault,
 )
 from callsheet.tasks.sheet.trees import parse_json
-from callsheet.tasks.values.amounts import parse_credits
+from callsheet.tasks.values.amounts import parse_credits, parse_duration
 from callsheet.tasks.values.briefs import CaptionFormat, Json
 
 # Cells to values: every parser returns the value or raises ValueError with what is wrong.
@@ -407,6 +407,14 @@ def edits(value: Json) -> str:
     if word not in ("cheapest", "retake"):
         raise ValueError("is neither cheapest nor retake")
     return word
+
+
+def duration(value: Json) -> float:
+    """Return a duration in seconds; raise ValueError for anything else."""
+    try:
+        return parse_duration(str(value))
+    except BadInput as error:
+        raise ValueError("is not a duration: write it like 30d") from error
 
 
 def canary(value: Json) -> str:

@@ -191,6 +191,7 @@ WAVES: Form = {
     ]
 }
 RETRIES: Form = {"enum": [*range(MOST_RETRIES + 1), "no", False]}
+DURATION: Form = _text(r"(?:[0-9]+(?:\.[0-9]+)?[dhmsDHMS])+")
 CAMPAIGN: Form = _name(_CAMPAIGN)
 OBJECT: Form = {"anyOf": [{"type": "object"}, _text(r"\{[\s\S]*\}")]}
 SCRIPT: Form = {"anyOf": [{"type": "string", "maxLength": MAX_CELL_CHARACTERS}, {"type": "object"}]}
@@ -340,6 +341,10 @@ class OwnColumns(BaseModel):
     uses: Annotated[str | None, Reads(cells.row_id, ROW_ID)] = Field(
         None, description="The id of another row: its cells count wherever this row has none."
     )
+    was: Annotated[str | None, Reads(cells.row_id, ROW_ID)] = Field(
+        None,
+        description="The id that the row had before: it keeps its videos, reviews and payments.",
+    )
     operation: Annotated[str | None, _one_of(tuple(REQUESTS))] = Field(
         None, description="What is asked for: a video (create) unless it says one of the clips."
     )
@@ -439,6 +444,11 @@ class Document(BaseModel):
         (),
         description="Addresses that finished files are copied to, like "
         "s3://bucket/{campaign}/{language}/{name}.mp4.",
+    )
+    keep_at_service: Annotated[float | None, Reads(cells.duration, DURATION)] = Field(
+        None,
+        description="How long the service keeps a delivered video, such as 30d; then it is "
+        "deleted there.",
     )
     defaults: dict[str, Json] | None = Field(
         None, description="Columns for every row that does not say them itself."

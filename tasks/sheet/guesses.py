@@ -226,7 +226,7 @@ def _sorted(names: tuple[str, ...]) -> _Columns | None:
             inputs.append((name, name.removeprefix(_INPUT)))
         elif name == "id":
             continue
-        elif name == FIELDS or name not in asked:
+        elif name in (FIELDS, "was") or name not in asked:
             return None
         elif not (kind := is_free(asked[name])).free:
             coded.append(name)

@@ -29,6 +29,8 @@ from callsheet.tasks.values.requests import REQUESTS
 
 _EMPTY: Form = {"enum": [None, "", [], {}]}
 _BLANK: Form = {"$ref": "#/$defs/blank"}
+#: A row alone can say these.
+_NOT_SHARED: Form = {"id": _BLANK, "uses": _BLANK, "was": _BLANK}
 _NO_INPUTS: Form = {"anyOf": [_BLANK, {"type": "object", "additionalProperties": _BLANK}]}
 _INPUT, _MEMBER = r"^fields\.", r"^body\."
 #: Columns that become a tool or a script in each video of the row.
@@ -57,7 +59,7 @@ def sheet_schema() -> Form:
     parts["defaults"] = {
         "description": parts["defaults"]["description"],
         "anyOf": [
-            {"$ref": "#/$defs/columns", "properties": {"id": _BLANK, "uses": _BLANK}},
+            {"$ref": "#/$defs/columns", "properties": _NOT_SHARED},
             _EMPTY,
         ],
     }
@@ -65,7 +67,7 @@ def sheet_schema() -> Form:
     parts["defaults"]["anyOf"] = [
         {
             "type": "object",
-            "properties": {**_properties(ANY_ROW), "id": _BLANK, "uses": _BLANK},
+            "properties": {**_properties(ANY_ROW), **_NOT_SHARED},
             "patternProperties": {
                 **_PATTERNS,
                 r"^tag:\s*\S": {"description": "Defaults for rows with this tag.", "anyOf": tag},

@@ -67,6 +67,7 @@ class Mapped:
             retry_failed=self._one(top, "retry_failed"),
             names=self._one(top, "names"),
             copies=self._one(top, "copies"),
+            keep_at_service=self._one(top, "keep_at_service"),
             matrix=None if is_blank(top.get("matrix")) else top["matrix"],
             matrix_line=top.lines.get("matrix"),
             complete=not self.refused,
@@ -121,7 +122,7 @@ class Mapped:
             self.tagged[tag] = cells
 
     def _refuse_ids(self, cells: dict[str, Cell]) -> None:
-        for name in ("id", "uses", "video_id"):
+        for name in ("id", "uses", "video_id", "was"):
             if own := cells.pop(name, None):
                 self.findings.refuse(
                     "cannot be a default: every row has its own",

@@ -234,6 +234,8 @@ class _Expansion:
         if choice and (name := row.cells.get("id")):
             own["id"] = name._replace(value=self._id(name, choice, settings.get("id")))
             row = row._replace(texts=[*row.texts, (VARIANT_OF, as_text(name.value))])
+        if choice and (before := row.cells.get("was")):
+            own["was"] = before._replace(value=self._id(before, choice, settings.get("id")))
         own |= self._translated(row, own, settings.get("fallback"))
         return row._replace(cells=own)
 

@@ -16,7 +16,7 @@ TRANSLATED = tuple(
 _AXES = tuple(
     name
     for name in (*OwnColumns.model_fields, *ASKED)
-    if name not in (*SETTINGS, "uses", "video_id")
+    if name not in (*SETTINGS, "uses", "video_id", "was")
 )
 MATRIX_PATTERN = rf"^matrix\.(?:{'|'.join((*SETTINGS, *_AXES))}|fields\..+)$"
 TRANSLATION_PATTERN = rf"^(?:{'|'.join(TRANSLATED)})\.[a-zA-Z]{{2,3}}(?:[-_][a-zA-Z0-9]{{2,4}})?$"

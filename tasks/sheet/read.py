@@ -13,7 +13,7 @@ from callsheet.tasks.runtime.errors import Problem, SheetError, shorten
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet import cells as cells_of
-from callsheet.tasks.sheet.cells import amount
+from callsheet.tasks.sheet.cells import amount, duration
 from callsheet.tasks.sheet.formats import SUFFIXES, read_table
 from callsheet.tasks.sheet.synonyms import Names, header_form
 from callsheet.tasks.sheet.table import Cell, Findings, Sheet, SheetOptions, Table
@@ -22,11 +22,10 @@ from callsheet.tasks.values.amounts import parse_retries, parse_waves, say_bytes
 from callsheet.tasks.values.briefs import Json, origin_of
 from callsheet.tasks.values.names import DEFAULT_NAMES
 
-T = TypeVar("T")
-
 # The two ways in: from an address, and from bytes.
 
 
+T = TypeVar("T")
 STDIN = "stdin"
 _PLAIN = SheetOptions()
 
@@ -122,6 +121,7 @@ def sheet_of(
     canary = _member(table.canary, cells_of.canary, findings)
     waves = _member(table.waves, parse_waves, findings)
     edits = _member(table.edits, cells_of.edits, findings)
+    keep = _member(table.keep_at_service, duration, findings)
     retry_failed = _member(table.retry_failed, parse_retries, findings)
     names = table.names or Cell("names", options.names, None, "the setting names")
     if names.value != DEFAULT_NAMES:
@@ -151,6 +151,7 @@ def sheet_of(
         edits=edits,
         waves=waves or (),
         retry_failed=retry_failed,
+        keep_at_service=keep,
         briefs=briefs,
         columns=table.columns,
         advice=findings.advice,

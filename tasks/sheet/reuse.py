@@ -16,7 +16,7 @@ from callsheet.tasks.sheet.text import as_text, language_code
 
 _USES = "uses"
 #: What a row never takes from another.
-_OWN = ("id", _USES, "video_id")
+_OWN = ("id", "was", _USES, "video_id")
 
 
 def completed(table: Table, findings: Findings) -> Table:

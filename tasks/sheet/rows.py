@@ -45,10 +45,11 @@ _OFFERED: Mapping[str, Callable[[Json], Json]] = {"tool": cells.name, "character
 
 
 class Candidate(NamedTuple):
-    """A brief whose id may yet be another row's too, and the cell that stands in."""
+    """A brief whose id may yet be another row's too, and the cells of its ids, now and before."""
 
     brief: Brief
     place: Cell | None
+    was: Cell | None = None
 
 
 def to_briefs(
@@ -76,6 +77,7 @@ def to_briefs(
             places[candidate.brief.row] = merged
     reading.guesses.tell(findings)
     _refuse_twins(known, findings)
+    _refuse_moves(known, findings)
     if nameless := [one.brief.line for one in known if one.place is None]:
         count = len(nameless)
         findings.advise(
@@ -89,7 +91,7 @@ def to_briefs(
 
 def _advise_length(candidates: Iterable[Candidate], findings: Findings) -> None:
     """Advise on scripts that cannot be spoken in the length that their row asks for."""
-    for brief, name in candidates:
+    for brief, name, _ in candidates:
         if brief.enabled and (words := too_long(brief.request)):
             column = "script" if "script" in brief.request else "narration"
             row = brief.row if name else None
@@ -187,6 +189,7 @@ class _Reading:
         usual: tuple[CaptionFormat, ...] = ("srt", "vtt") if operation == CREATE else ()
         brief = Brief(
             row=said.id or content_id(operation or "", request),
+            was=said.was,
             operation=operation or "",
             request=request,
             captions=usual if said.captions is None else said.captions,
@@ -213,13 +216,14 @@ class _Reading:
         name = _salvaged(self.name, cells.row_id)
         brief = Brief(
             row=str(name or f"line {row.line}"),
+            was=_salvaged(merged.get("was"), cells.row_id),
             operation=operation or "",
             request=asked,
             enabled=_salvaged(merged.get("enabled"), cells.truth) is not False,
             line=row.line,
             cells=row.texts,
         )
-        return Candidate(brief, self.name)
+        return Candidate(brief, self.name, merged.get("was"))
 
     def _alike(self, row: Row, merged: Cells) -> Candidate | None:
         """Return the brief of a row that differs from one before only in what is free; or None."""
@@ -390,6 +394,31 @@ def _refuse_twins(candidates: list[Candidate], findings: Findings) -> None:
                 cell=where.where if where else "id",
                 column="id",
             )
+
+
+def _refuse_moves(candidates: list[Candidate], findings: Findings) -> None:
+    """Refuse an earlier id that is still a row's, or that two rows claim."""
+    moved = [one for one in candidates if one.was is not None and one.brief.was is not None]
+    if not moved:
+        return
+    lines = {fold(one.brief.row): one.brief.line for one in candidates}
+    claimed: dict[str, int] = {}
+    for brief, _, cell in moved:
+        assert cell is not None
+        assert brief.was is not None
+        was = fold(brief.was)
+        first = claimed.setdefault(was, brief.line)
+        if was == fold(brief.row):
+            message = "is the id that the row has now: write the id that it had before, or nothing"
+        elif was in lines:
+            message = f"is still the id of line {lines[was]}: leave it empty, or change that id"
+        elif first != brief.line:
+            message = f"is what line {first} was too: only one row can keep its videos"
+        else:
+            continue
+        findings.refuse(
+            message, line=cell.line, cell=cell.where, value=brief.was, row=brief.row, column="was"
+        )
 
 
 # Rows that a workbook hides, or that a filter leaves out of it: read, or left out as asked.

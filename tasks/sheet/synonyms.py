@@ -17,6 +17,7 @@ _CALLED: Mapping[str, str] = {
     "référence, referencia, numéro, número, kennung",
     "video_id": "service video id, existing video, existing video id, adopt, bestehendes video, "
     "vorhandenes video, vidéo existante, video existente",
+    "was": "moved, old id, previous id, former id, alte id, frühere id, ancien id, id anterior",
     "title": "name, headline, heading, video title, titel, überschrift, schlagzeile, titre, "
     "título, titular, encabezado",
     "topic": "subject, theme, brief, idea, thema, idee, sujet, thème, tema, idea del video",

@@ -102,6 +102,7 @@ class Table:
     retry_failed: Cell | None = None
     names: Cell | None = None
     copies: Cell | None = None
+    keep_at_service: Cell | None = None
     #: What a YAML or JSON sheet says under `matrix`, and in which line.
     matrix: Json = None
     matrix_line: int | None = None
@@ -235,6 +236,8 @@ class Sheet:
     waves: tuple[str, ...] = ()
     #: How many new takes of each row are made whose render fails, where it says so.
     retry_failed: int | None = None
+    #: How long the service keeps a delivered video, in seconds, where it says so.
+    keep_at_service: float | None = None
     #: Where it comes from; None for standard input.
     origin: SheetOrigin | None = None
     #: Whether its campaign was named after the file, for want of anything better.

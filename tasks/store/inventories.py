@@ -1,4 +1,4 @@
-"""The inventory of a folder and that of a bucket: files looked at, never written or removed."""
+"""The inventory of a folder and that of a bucket: files looked at, never written."""
 
 from __future__ import annotations
 
@@ -52,6 +52,10 @@ class FolderInventory:
     async def set_aside(self, uri: str, mark: str) -> str:
         """Give a file another name in its folder; raise StoreError where that name is taken."""
         return await asyncio.to_thread(_set_aside, Path(uri), mark)
+
+    async def delete(self, uri: str) -> None:
+        """Delete a file; one that is not there is deleted."""
+        await asyncio.to_thread(_delete, Path(uri))
 
     async def aclose(self) -> None:
         """Nothing is held open."""
@@ -109,6 +113,11 @@ class BucketInventory:
         A `mark` that names the content makes this safe to do again after a kill.
         """
         return await said(self._set_aside(self._key(uri), mark))
+
+    async def delete(self, uri: str) -> None:
+        """Delete an object; one that is not there is deleted."""
+        key, bucket = self._key(uri), self._calls.bucket
+        await said(self._calls.call(lambda client: client.delete_object(Bucket=bucket, Key=key)))
 
     async def aclose(self) -> None:
         """Let go of connections and threads."""
@@ -199,6 +208,13 @@ def _set_aside(path: Path, mark: str) -> str:
         os.rename(path, aside)
         sync_folder(path.parent)
     return str(aside)
+
+
+def _delete(path: Path) -> None:
+    with disk_trouble(_DISK, path.parent):
+        path.unlink(missing_ok=True)
+        if path.parent.is_dir():
+            sync_folder(path.parent)
 
 
 # Addresses at which a browser reads an object.

@@ -11,8 +11,8 @@ from typing import Literal, Protocol
 
 # What a store is, and what is in it as an auditor sees it: protocols and the values they speak.
 #
-# An inventory never writes a video and never removes one. Its files go by their addresses as
-# deliveries have them: a path, or `s3://bucket/key`.
+# An inventory never writes a video, and removes one only where a person said so. Its files go by
+# their addresses as deliveries have them: a path, or `s3://bucket/key`.
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,9 @@ class Inventory(Protocol):
 
         What has that name already is left alone: raises StoreError.
         """
+
+    async def delete(self, uri: str) -> None:
+        """Delete a file; one that is not there is deleted."""
 
     async def aclose(self) -> None:
         """Let go of connections and threads."""

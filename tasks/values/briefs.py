@@ -43,6 +43,8 @@ class Brief:
     """
 
     row: str
+    #: The id that the row had before.
+    was: str | None = None
     request: Mapping[str, Json]
     operation: str = CREATE
     captions: tuple[CaptionFormat, ...] = ("srt", "vtt")

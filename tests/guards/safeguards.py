@@ -20,6 +20,9 @@ MODEL = ("tests/model/first_story.py",)
 STORIES = ("tests/model/test_stories.py",)
 DECIDE = ("tests/unit/engine/test_decide.py",)
 TAKES = ("tests/unit/ledger/test_takes.py",)
+RENAMES = ("tests/unit/ledger/test_renames.py",)
+DELETIONS = ("tests/unit/ledger/test_deletions.py",)
+PRUNE = ("tests/pipeline/test_prune.py",)
 CALLS = ("tests/unit/ledger/test_paid_calls.py",)
 FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
@@ -1490,5 +1493,54 @@ MUTATIONS = (
         "if mine >= EACH or ",
         "if ",
         ("tests/board/test_attacks.py",),
+    ),
+    Mutation(
+        "a renamed row keeps the key of its first id",
+        "tasks/ledger/values.py",
+        "row=self.first_id or self.row",
+        "row=self.row",
+        RENAMES,
+    ),
+    Mutation(
+        "the first id of a renamed row is no other row's",
+        "tasks/ledger/renames.py",
+        "if first.get(brief.row, brief.row) != brief.row:",
+        "if False:",
+        RENAMES,
+    ),
+    Mutation(
+        "a video that was never delivered is not deleted unasked",
+        "tasks/ledger/deletions.py",
+        "if now.delivered_at is None and not undelivered:",
+        "if False:",
+        DELETIONS,
+    ),
+    Mutation(
+        "a video is not deleted before its files were found in the store",
+        "tasks/aftercare/prune.py",
+        "if (trouble := await _trouble(old, at, places)) is not None:",
+        "if (trouble := None) is not None:",
+        PRUNE,
+    ),
+    Mutation(
+        "a video that another row has is not deleted",
+        "tasks/ledger/deletions.py",
+        "    if other_row(connection, str(old.take.video_id), take_id) is not None:",
+        "    if False:",
+        DELETIONS,
+    ),
+    Mutation(
+        "a take whose video is deleted undelivered has its key no more",
+        "tasks/ledger/deletions.py",
+        'renewed = {"nth": take.nth + 1,',
+        'renewed = {"nth": take.nth,',
+        DELETIONS,
+    ),
+    Mutation(
+        "a file in the store that is not what was delivered is not deleted",
+        "tasks/aftercare/prune.py",
+        'elif one.verdict not in ("intact", "missing"):',
+        "elif False:",
+        PRUNE,
     ),
 )

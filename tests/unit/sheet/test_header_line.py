@@ -47,7 +47,7 @@ def test_a_first_line_that_is_the_header_is_left_alone(read, table, rows):
 
 
 def test_unknown_columns_of_a_first_line_are_still_named(refuse, table):
-    content, name, _ = table([["id", "Wer", "Was"], ["r1", "a", "b"]])
+    content, name, _ = table([["id", "Wer", "Wie"], ["r1", "a", "b"]])
     assert len(refuse(content, name)) == 2
 
 

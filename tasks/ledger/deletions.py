@@ -1,0 +1,159 @@
+"""Videos that may be deleted at the service, and what was deleted there and in the store.
+
+Owns `takes.deleted_at`. A take stays with its charges and its history, whatever was deleted of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, false, or_, select, update
+
+from callsheet.tasks.ledger.deliveries import Delivered, deliveries_of
+from callsheet.tasks.ledger.figures import pages_of
+from callsheet.tasks.ledger.moves import note
+from callsheet.tasks.ledger.schema import campaigns, deliveries, rows, takes
+from callsheet.tasks.ledger.values import CampaignRow, Take, rows_by_number, take_of
+
+#: What the events of it are called.
+KIND = "prune"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OldVideo:
+    """A take whose video is not needed at the service any more; `files` are those in the store.
+
+    `other` is another row that has the same video, as `row of campaign`.
+    """
+
+    row: CampaignRow
+    take: Take
+    files: Sequence[Delivered] = ()
+    other: str | None = None
+
+    @property
+    def left(self) -> bool:
+        """Whether its row has left the sheet."""
+        return self.row.state == "retired"
+
+
+def old_videos(
+    connection: Connection, campaign_id: int, *, before: float | None, retired: bool = True
+) -> list[OldVideo]:
+    """Return the videos of rows that left the sheet, and those delivered up to `before`.
+
+    In the order of the sheet; `before` in Unix seconds, None for no such videos. Without `retired`
+    the rows that left the sheet are like all others. Videos that were deleted before are returned
+    as long as the store has their files and their rows have left.
+    """
+    gone = rows.c.state == "retired" if retired else false()
+    there = takes.c.deleted_at.is_(None)
+    stored = select(deliveries.c.id).where(deliveries.c.take_id == takes.c.id)
+    wanted = and_(gone, or_(there, stored.exists()))
+    if before is not None:
+        wanted = or_(wanted, and_(there, takes.c.delivered_at <= before))
+    query = (
+        select(*takes.c)
+        .join(rows, rows.c.id == takes.c.row_id)
+        .where(takes.c.campaign_id == campaign_id, takes.c.video_id.is_not(None), wanted)
+        .order_by(rows.c.position, takes.c.row_id, takes.c.number)
+    )
+    found = connection.execute(query).all()
+    files = deliveries_of(connection, campaign_id) if found else {}
+    of_row: dict[int, CampaignRow] = {}
+    for page in pages_of(dict.fromkeys(one.row_id for one in found)):
+        of_row |= {row.id: row for row in rows_by_number(connection, page)}
+    return [
+        OldVideo(
+            row=of_row[one.row_id],
+            take=take_of(one),
+            files=files.get(one.id, ()),
+            other=other_row(connection, str(one.video_id), one.id),
+        )
+        for one in found
+    ]
+
+
+def other_row(connection: Connection, video_id: str, take_id: int) -> str | None:
+    """Return another row that has a video and needs it, as `row of campaign`."""
+    query = (
+        select(rows.c.row, campaigns.c.name)
+        .select_from(takes)
+        .join(rows, rows.c.id == takes.c.row_id)
+        .join(campaigns, campaigns.c.id == rows.c.campaign_id)
+        .where(takes.c.video_id == video_id, takes.c.id != take_id, takes.c.deleted_at.is_(None))
+        .limit(1)
+    )
+    found = connection.execute(query).first()
+    return None if found is None else f"{found.row} of {found.name}"
+
+
+def intend_deletion(
+    connection: Connection, old: OldVideo, *, words: str, undelivered: bool = False, at: float
+) -> bool:
+    """Record that a video is about to be deleted at the service; return False if it must not be.
+
+    Its row, its delivery and the rows that share the video are looked at once more.
+    """
+    take_id = old.take.id
+    this = select(takes.c.deleted_at, takes.c.delivered_at, rows.c.state)
+    query = this.join(rows, rows.c.id == takes.c.row_id).where(takes.c.id == take_id)
+    now = connection.execute(query.with_for_update()).one()
+    if now.deleted_at is not None or now.state != old.row.state:
+        return False
+    if now.delivered_at is None and not undelivered:
+        return False
+    if other_row(connection, str(old.take.video_id), take_id) is not None:
+        return False
+    note(connection, old.row, KIND, words, at=at, take=old.take)
+    return True
+
+
+def record_deletion(
+    connection: Connection, old: OldVideo, *, by: str, words: str, at: float
+) -> None:
+    """Record that the service has a video no more; one that was never delivered is given up."""
+    this = and_(takes.c.id == old.take.id, takes.c.deleted_at.is_(None))
+    connection.execute(update(takes).where(this).values(deleted_at=at, deleted_by=by[:200]))
+    if old.take.delivered_at is None:
+        _give_up(connection, old, at=at)
+    note(connection, old.row, KIND, words, at=at, take=old.take)
+
+
+def record_deleted_files(
+    connection: Connection, old: OldVideo, *, kinds: Sequence[str], words: str, at: float
+) -> None:
+    """Record that the store has files of a take no more; `words`, for its history, name them.
+
+    Without its video the take is given up: should the row come back to the sheet, it is made anew.
+    """
+    of_take = and_(deliveries.c.take_id == old.take.id, deliveries.c.kind.in_(kinds))
+    connection.execute(deliveries.delete().where(of_take))
+    if "mp4" in kinds:
+        connection.execute(update(takes).where(takes.c.id == old.take.id).values(pictures=None))
+        _give_up(connection, old, at=at)
+    note(connection, old.row, KIND, words, at=at, take=old.take)
+
+
+def deletion_of(connection: Connection, video_id: str) -> str | None:
+    """Return when a video was deleted at the service, and by whom, in words."""
+    query = select(*takes.c).where(takes.c.video_id == video_id, takes.c.deleted_at.is_not(None))
+    found = connection.execute(query.limit(1)).first()
+    return None if found is None else take_of(found).deletion
+
+
+def is_shared_file(connection: Connection, uri: str, take_id: int) -> bool:
+    """Return whether the delivery of another take is the same file."""
+    query = select(deliveries.c.id).where(deliveries.c.uri == uri, deliveries.c.take_id != take_id)
+    return connection.execute(query.limit(1)).first() is not None
+
+
+def _give_up(connection: Connection, old: OldVideo, *, at: float) -> None:
+    """Have no run take up a take again; the next attempt at its brief has another key."""
+    take, row = old.take, old.row
+    this = and_(takes.c.id == take.id, takes.c.abandoned_at.is_(None))
+    connection.execute(update(takes).where(this).values(abandoned_at=at))
+    same = and_(rows.c.digest == take.digest, rows.c.nth == take.nth)
+    renewed = {"nth": take.nth + 1, "quoted": None, "quoted_at": None}
+    connection.execute(update(rows).where(rows.c.id == row.id, same).values(**renewed))

@@ -1,0 +1,112 @@
+"""Which videos may be deleted at the service, and what stays of them in the ledger."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from callsheet.tasks.ledger.deletions import (
+    OldVideo,
+    deletion_of,
+    intend_deletion,
+    is_shared_file,
+    old_videos,
+    record_deleted_files,
+    record_deletion,
+)
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.schema import takes
+from tests.campaigns import NOW, VIDEO, Stage, brief
+
+
+@pytest.fixture
+async def stage(ledger: Ledger) -> Stage:
+    return await Stage.set(ledger, *(brief(row, topic=row) for row in "abc"))
+
+
+async def old(stage: Stage, before: float | None = None, **own: Any) -> dict[str, OldVideo]:
+    query = partial(old_videos, campaign_id=stage.campaign.id, before=before, **own)
+    return {one.row.row: one for one in await stage.ledger.read(query)}
+
+
+async def may(stage: Stage, one: OldVideo, **own: Any) -> bool:
+    return bool(await stage.write(intend_deletion, one, words="soon", at=NOW, **own))
+
+
+async def test_rows_that_left_and_what_was_delivered_long_ago_are_found(stage: Stage) -> None:
+    for row in "ab":
+        await stage.delivered(row)
+    await stage.rendering("c")
+
+    assert await old(stage) == {}
+    assert set(await old(stage, NOW)) == {"a", "b"}
+    assert await old(stage, NOW - 1) == {}
+    await stage.sync(brief("a", topic="a"))
+    assert set(await old(stage)) == {"b"}
+    assert set(await old(stage, retired=False)) == set()
+    # What is under way has not left yet.
+    assert (await stage.row("c")).state == "rendering"
+
+
+async def test_a_deletion_is_recorded_once_and_nothing_is_lost(stage: Stage) -> None:
+    before = await stage.delivered("a")
+    await stage.sync(brief("b", topic="b"), brief("c", topic="c"))
+    one = (await old(stage))["a"]
+
+    assert await may(stage, one)
+    await stage.write(record_deletion, one, by="Ann", words="gone", at=NOW)
+
+    assert not await may(stage, one)
+    # The store still has its files, which may be deleted too.
+    (again,) = (await old(stage)).values()
+    assert again.take.deletion is not None
+    assert again.take.deletion.endswith("by Ann")
+    assert before.take is not None
+    assert (again.take.charged, again.take.stands) == (before.take.charged, True)
+    assert await stage.ledger.read(partial(deletion_of, video_id="vid_a")) == again.take.deletion
+    assert [e.words for e in await stage.events("a") if e.kind == "prune"] == ["soon", "gone"]
+    await stage.write(record_deleted_files, again, kinds=["mp4"], words="files", at=NOW)
+    assert await old(stage) == {}
+    await stage.sync(*(brief(row, topic=row) for row in "abc"))
+    row = await stage.row("a")
+    assert row.take is not None
+    assert (row.state, row.nth, row.take.charged) == ("planned", 2, before.take.charged)
+    assert row.key() != row.take.key
+
+
+async def test_what_is_not_stored_is_deleted_only_if_that_is_said(stage: Stage) -> None:
+    await stage.failed("a")
+    await stage.sync(brief("b", topic="b"), brief("c", topic="c"))
+    one = (await old(stage))["a"]
+
+    assert not await may(stage, one)
+    assert await may(stage, one, undelivered=True)
+    await stage.write(record_deletion, one, by="Ann", words="gone", at=NOW)
+
+    assert await old(stage) == {}
+    await stage.sync(*(brief(row, topic=row) for row in "abc"))
+    row = await stage.row("a")
+    assert row.take is not None
+    assert (row.state, row.nth, row.take.stands) == ("planned", 2, False)
+
+
+async def test_a_row_that_came_back_or_shares_its_video_keeps_it(stage: Stage) -> None:
+    await stage.delivered("a")
+    shared = await stage.delivered("b")
+    await stage.sync(brief("b", topic="b"), brief("c", topic="c"))
+    one = (await old(stage))["a"]
+
+    def share(connection: Any) -> None:
+        this = takes.c.id == shared.take.id
+        connection.execute(update(takes).where(this).values(video_id="vid_a"))
+
+    await stage.ledger.write(share)
+    assert (await old(stage))["a"].other == f"b of {stage.campaign.name}"
+    assert not await may(stage, one)
+    is_shared = partial(is_shared_file, uri=VIDEO.uri, take_id=one.take.id)
+    assert await stage.ledger.read(is_shared)
+    await stage.sync(*(brief(row, topic=row) for row in "abc"))
+    assert not await may(stage, one)

@@ -1,0 +1,102 @@
+"""A row with a new id: what it keeps in the ledger, and what its keys are made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from callsheet.tasks.ledger.earlier_takes import EarlierTake, earlier_of, keep_earlier
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.renames import reused_ids
+from callsheet.tasks.ledger.values import State
+from callsheet.tasks.values.briefs import Brief
+from tests.campaigns import NOW, Stage, brief
+
+STATES: tuple[State, ...] = (
+    "planned", "quoted", "approved", "submitting", "rendering", "ready", "delivered", "failed",
+    "held", "stalled", "uncertain", "retired",
+)  # fmt: skip
+
+
+@pytest.fixture
+async def stage(ledger: Ledger) -> Stage:
+    return await Stage.set(ledger, *(brief(row, topic=row) for row in "ab"))
+
+
+def renamed(was: str = "a", row: str = "n", **own: Any) -> Brief:
+    return replace(brief(row, topic="a"), was=was, **own)
+
+
+@pytest.mark.parametrize("state", STATES)
+async def test_the_row_and_its_key_are_the_same_in_every_state(stage: Stage, state: State) -> None:
+    before = await stage.in_state(state)
+
+    for _ in range(2):
+        await stage.sync(renamed(), brief("b", topic="b"))
+
+    after = await stage.row("n")
+    assert (after.id, after.take, after.key()) == (before.id, before.take, before.key())
+    assert [(one.row, one.first_id) for one in await stage.rows()] == [("n", "a"), ("b", None)]
+    said = [one.words for one in await stage.events("n") if one.kind == "renamed"]
+    assert said == ["was a"]
+
+
+async def test_a_second_rename_keeps_the_first_id(stage: Stage) -> None:
+    before = await stage.delivered()
+    await stage.sync(renamed(), brief("b", topic="b"))
+
+    await stage.sync(renamed("n", "m"), brief("b", topic="b"))
+    # Written for a sheet in which the first id was never changed.
+    await stage.sync(renamed("a", "o"), brief("b", topic="b"))
+
+    after = await stage.row("o")
+    assert (after.id, after.first_id, after.state) == (before.id, "a", "delivered")
+
+
+async def test_a_row_that_is_paid_for_under_its_new_id_stays(stage: Stage) -> None:
+    old, new = await stage.delivered("a"), await stage.delivered("b")
+
+    await stage.sync(renamed("a", "b"))
+
+    rows = {one.row: (one.id, one.state) for one in await stage.rows()}
+    assert rows == {"a": (old.id, "retired"), "b": (new.id, "planned")}
+
+
+async def test_a_row_that_the_ledger_never_had_has_the_key_of_its_earlier_id(stage: Stage) -> None:
+    asked = brief("x", topic="x")
+
+    await stage.sync(*(brief(row, topic=row) for row in "ab"), asked)
+    key = (await stage.row("x")).key()
+    await stage.sync(*(brief(row, topic=row) for row in "ab"), replace(asked, row="y", was="gone"))
+
+    assert (await stage.row("y")).key() != key
+    assert (await stage.row("y")).first_id == "gone"
+
+
+async def test_what_is_known_of_the_earlier_id_is_known_of_the_row(stage: Stage) -> None:
+    digest = (await stage.row("a")).digest
+    one = EarlierTake(row="a", digest=digest, nth=1, sent_at=1.0)
+    await stage.write(keep_earlier, stage.campaign.id, [one], at=NOW)
+
+    await stage.sync(renamed(), brief("b", topic="b"))
+    await stage.write(keep_earlier, stage.campaign.id, [replace(one, nth=2)], at=NOW)
+
+    async def known() -> list[tuple[str, int]]:
+        found = await stage.write(earlier_of, stage.campaign.id)
+        return sorted((one.row, one.nth) for one in found)
+
+    assert await known() == [("n", 1), ("n", 2)]
+
+
+async def test_the_first_id_of_a_row_is_no_other_rows(stage: Stage) -> None:
+    await stage.delivered()
+    await stage.sync(renamed(), brief("b", topic="b"))
+    sheet = [renamed(), brief("a", topic="new"), renamed("a", "c"), brief("b", topic="b")]
+
+    def found(connection: Any) -> list[tuple[str, str, str]]:
+        reused = reused_ids(connection, stage.campaign.id, sheet)
+        return [(one.row, column, now) for one, column, now in reused]
+
+    assert await stage.ledger.read(found) == [("a", "id", "n"), ("c", "was", "n")]
