@@ -32,6 +32,7 @@ from callsheet.deployments.board.pages import (
     overview,
     people,
     plans,
+    prune,
     rows,
     settings,
     videos,
@@ -122,6 +123,7 @@ PAGES = (
     rows.router,
     videos.router,
     rows.retakes_router,
+    prune.router,
     people.router,
     people.login_router,
     settings.router,
@@ -140,6 +142,7 @@ CALLS = (
     plan_calls.router,
     plan_calls.retakes_router,
     plan_calls.cancel_router,
+    plan_calls.prune_router,
     plan_calls.runs_router,
 )
 API = "/api/v1"

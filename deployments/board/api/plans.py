@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, Viewer
 from callsheet.deployments.board.problem_details import Moment
 from callsheet.deployments.board.services.plans import approve, plan_of_sheet, see_plan
+from callsheet.deployments.board.services.prune import delete_videos, show_old_videos
 from callsheet.deployments.board.services.rows import cancel, carry_on, plan_of_retakes, see_run
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.plans import PlanState
@@ -213,6 +214,75 @@ async def cancel_rows(
     """Cancel rows: what has not begun at once, what is under way as soon as that can be."""
     named = CancelAsked() if asked is None else asked
     return (await cancel(board, person, campaign, **named.model_dump())).as_json()
+
+
+# `/campaigns/C/prune`: videos at the service that are not needed there.
+
+
+prune_router = APIRouter(prefix="/campaigns/{campaign}/prune", tags=["campaigns"])
+
+
+class PrunedFiles(BaseModel):
+    """The files of a video in the store: those that were deleted, and which stay and why."""
+
+    deleted: list[str]
+    kept: list[str]
+
+
+class PrunedVideo(BaseModel):
+    """A video: why it may be deleted, whether it was, and why it stays."""
+
+    row: str
+    take: int
+    video_id: str
+    charged: Number | None
+    because: str
+    deleted: bool
+    kept: str | None
+    files: PrunedFiles
+
+
+class PruneOut(BaseModel):
+    """The videos, how many were deleted or have to stay; `exit` as the command's exit status."""
+
+    campaign: str
+    videos: list[PrunedVideo]
+    deleted: int
+    kept: int
+    files_deleted: int
+    exit: int
+
+
+class PruneAsked(BaseModel):
+    """The videos to delete, as they were listed.
+
+    `undelivered` also deletes those that are not in the store, `store` the files of rows that left
+    the sheet too.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    videos: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        min_length=1, max_length=1000
+    )
+    undelivered: bool = False
+    store: bool = False
+
+
+@prune_router.get("", response_model=PruneOut)
+async def list_old_videos(
+    campaign: CampaignName, board: TheBoard, person: Approver
+) -> dict[str, Any]:
+    """List the videos that may be deleted at the service; delete nothing."""
+    return (await show_old_videos(board, person, campaign)).as_json()
+
+
+@prune_router.post("", response_model=PruneOut)
+async def delete_old_videos(
+    campaign: CampaignName, asked: PruneAsked, board: TheBoard, person: Approver
+) -> dict[str, Any]:
+    """Delete these videos at the service, each after its files were found in the store."""
+    return (await delete_videos(board, person, campaign, **asked.model_dump())).as_json()
 
 
 # `/runs`: what became of runs that were approved on the board.

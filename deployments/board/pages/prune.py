@@ -1,0 +1,62 @@
+"""`/c/C/prune`: videos at the service that are not needed there, and the button to delete them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from callsheet.deployments.board.board import Approver, Board, TheBoard
+from callsheet.deployments.board.page import page, part
+from callsheet.deployments.board.services.prune import delete_videos, show_old_videos
+from callsheet.tasks.aftercare.prune import Removal
+from callsheet.tasks.ledger.campaigns import tally_of
+from callsheet.tasks.ledger.people import Person
+
+router = APIRouter(prefix="/c/{campaign}/prune")
+
+#: Videos that a page lists, and its form may name.
+MOST = 500
+
+
+@router.get("")
+async def prune(request: Request, board: TheBoard, person: Approver, campaign: str) -> Response:
+    """List the videos, each with why it may be deleted or has to stay."""
+    return await _shown(request, board, person, campaign)
+
+
+@router.post("")
+async def pruned(request: Request, board: TheBoard, person: Approver, campaign: str) -> Response:
+    """Delete the videos that the page listed, and say what was done."""
+    async with request.form(max_files=0, max_fields=MOST + 20) as fields:
+        videos = [one for one in fields.getlist("video") if isinstance(one, str)]
+    done = await delete_videos(board, person, campaign, videos)
+    return await _shown(request, board, person, campaign, done.videos)
+
+
+async def _shown(
+    request: Request,
+    board: Board,
+    person: Person,
+    campaign: str,
+    done: Sequence[Removal] = (),
+) -> Response:
+    found = await show_old_videos(board, person, campaign)
+    stayed = {one.old.take.id: one for one in done if one.kept}
+    wanted = [one for one in found.wanted if one.old.take.id not in stayed]
+    kept = [*stayed.values(), *(one for one in found.videos if one.kept)]
+    return page(
+        request,
+        "prune.html",
+        person,
+        tab="report",
+        campaign=campaign,
+        root=f"/c/{part(campaign)}",
+        tally=await board.read(partial(tally_of, campaign=found.campaign)),
+        videos=wanted[:MOST],
+        kept=kept[:MOST],
+        more=max(0, len(wanted) - MOST),
+        deleted=sum(one.deleted for one in done) if done else None,
+    )
