@@ -39,7 +39,7 @@ from callsheet.tasks.values.briefs import CREATE, Brief, Json
 #: Nothing of these is finished, or will be without another payment.
 UNUSABLE = ENDED | {"draft"}
 #: How a video was found, for people.
-BY = {"id": "its id", "key": "its key", "title": "its title and length"}
+BY = {"id": "its id", "key": "its key (another ledger paid for it)", "title": "its title and length"}
 #: Where the row and the record both say it, it must be the same.
 _SAME = ("aspect_ratio", "language")
 _HOW = "write the id of its video into the column video_id"
@@ -243,15 +243,17 @@ def _line(line: PlanLine, outcome: Outcome | None, named: Mapping[str, str]) -> 
 
 
 def as_found(document: Mapping[str, Any], plan: Plan) -> Plan:
-    """Return a plan with the videos that the document of an earlier one takes over."""
-    shown = {one["row"]: one["adopts"] for one in document["rows"] if one["action"] == "adopt"}
+    """Return a plan with the videos that were found for the document of an earlier one."""
+    shown = {one["row"]: one for one in document["rows"] if one.get("adopts")}
 
     def put_in(line: PlanLine) -> PlanLine:
-        if line.row not in shown:
+        one = shown.get(line.row)
+        if one is None or line.action not in ("make", "adopt", "person"):
             return line
-        return _line(line, FoundVideo(**shown[line.row]), {})
+        found = FoundVideo(**one["adopts"])
+        return line._replace(action=one["action"], why=one["why"], found=found)
 
-    lines = map(put_in, plan.lines)
+    lines = tuple(map(put_in, plan.lines))
     return replace(plan, lines=tuple(line for line in lines if not (plan.adopt and line.spends)))
 
 

@@ -447,16 +447,18 @@ async def test_videos_that_exist_are_adopted_and_nothing_is_paid(
     }
     asked |= {"duration_seconds": 5, "start_generation": True}
     video = service.post("videos", asked)["id"]
-    sheet = simple_sheet(2, title=name)
+    head, *rows = simple_sheet(3, title=name).splitlines()
+    cells = ("", "", "vid_nope")
+    sheet = "\n".join([f"{head},video_id", *map("{},{}".format, rows, cells)])
 
     plan = await plan_for(board.reviewer, f"{name}.csv", sheet, adopt=True)
     browser = await board.form("approver")
     page = await browser.get(f"/plans/{plan['plan']}")
 
-    assert (plan["counts"], plan["total"]) == ({"adopt": 1}, 0)
+    assert (plan["counts"], plan["total"]) == ({"adopt": 1, "person": 1}, 0)
     assert plan["rows"][0]["adopts"]["video_id"] == video
     assert "1 row without a video to take over (r002)" in plan["notes"][0]
     assert "Adopt 1 video for 0 credits" in page.text
     assert (await ended(board.viewer, await approved(board.approver, plan)))["exit"] == 0
-    assert await states(board, name) == {"r001": "delivered", "r002": "planned"}
+    assert await states(board, name) == {"r001": "delivered", "r002": "planned", "r003": "held"}
     assert charged(service, await keys(board, name)) == 0
