@@ -152,7 +152,9 @@ def _was_delivered(one: Difference) -> bool:
 
 def _say(one: AuditedFile, *, lost: bool) -> str:
     name = PurePosixPath(one.file.uri).name if one.file else one.kind
-    said = f"{name} is {one.verdict}" + (f" ({one.words})" if one.words else "")
+    said = f"{name} is {one.verdict}" + (
+        f" ({one.words})" if one.words and one.verdict != "missing" else ""
+    )
     return f"{said}: {one.left}" if one.left and not lost else said
 
 

@@ -39,7 +39,11 @@ from callsheet.tasks.values.briefs import CREATE, Brief, Json
 #: Nothing of these is finished, or will be without another payment.
 UNUSABLE = ENDED | {"draft"}
 #: How a video was found, for people.
-BY = {"id": "its id", "key": "its key (another ledger paid for it)", "title": "its title and length"}
+BY = {
+    "id": "its id",
+    "key": "its key (another ledger paid for it)",
+    "title": "its title and length",
+}
 #: Where the row and the record both say it, it must be the same.
 _SAME = ("aspect_ratio", "language")
 _HOW = "write the id of its video into the column video_id"

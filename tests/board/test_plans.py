@@ -462,3 +462,28 @@ async def test_videos_that_exist_are_adopted_and_nothing_is_paid(
     assert (await ended(board.viewer, await approved(board.approver, plan)))["exit"] == 0
     assert await states(board, name) == {"r001": "delivered", "r002": "planned", "r003": "held"}
     assert charged(service, await keys(board, name)) == 0
+
+
+async def test_what_changed_outside_is_found_and_repaired_on_the_board(
+    board: OpenBoard, service: Sandbox, name: str, tmp_path: Path
+) -> None:
+    plan = await plan_for(board.admin, f"{name}.csv", simple_sheet(1))
+    await ended(board.viewer, await approved(board.approver, plan))
+    (captions,) = tmp_path.rglob(f"{name}/**/*.srt")
+    captions.unlink()
+    address = f"{API}/campaigns/{name}"
+
+    (found,) = (await board.reviewer.get(f"{address}/drift")).json()["drift"]
+    browser = await board.form("approver")
+    page = await browser.get(f"/c/{name}/changes")
+    refused = await board.viewer.get(f"{address}/drift")
+    (repaired,) = (await board.approver.post(f"{address}/repair")).json()["drift"]
+
+    assert (found["row"], found["where"], found["cost"]) == ("r001", "store", 0)
+    assert "srt is missing" in found["what"]
+    assert "Repair for 0 credits" in page.text
+    assert refused.status_code == 403
+    assert repaired["repaired"] == "fetched again"
+    assert captions.exists()
+    assert "Nothing changed outside" in (await browser.get(f"/c/{name}/changes")).text
+    assert (await board.viewer.get(f"{API}/activity")).json()["acts"][0]["act"] == "repair"

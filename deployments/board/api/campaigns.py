@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
-from callsheet.deployments.board.board import TheBoard, TheCampaign, Viewer
+from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, TheCampaign, Viewer
 from callsheet.deployments.board.health import Wellness
 from callsheet.deployments.board.problem_details import Moment
+from callsheet.deployments.board.services.drift import repair, see_drift
 from callsheet.tasks.aftercare.costs import By, costs, period_of
+from callsheet.tasks.aftercare.drift import Refreshed
 from callsheet.tasks.engine.owner import is_at_work
 from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, all_campaigns, tally_of
@@ -100,6 +102,42 @@ async def get_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> W
     counts = await board.read(partial(counts_of, campaign_id=known.id))
     line = line_of(known, tally)
     return WholeCampaign(**dict(line), videos=_videos(counts), tags=dict(counts.tags))
+
+
+class DriftLine(BaseModel):
+    """One thing that changed outside since delivery; `cost` of the remedy is null if not known.
+
+    `row` is null for a file of the whole campaign, `repaired` what a repair did.
+    """
+
+    row: str | None
+    where: Literal["service", "store"]
+    what: str
+    remedy: str | None
+    cost: Amount | None
+    repaired: str | None
+
+
+class DriftFound(BaseModel):
+    """Everything that changed outside."""
+
+    drift: list[DriftLine]
+
+
+@router.get("/{campaign}/drift", response_model=DriftFound)
+async def get_drift(board: TheBoard, person: Reviewer, known: TheCampaign) -> dict[str, Any]:
+    """Compare the delivered videos of a campaign with the service and the store."""
+    return _drift(await see_drift(board, person, known.name))
+
+
+@router.post("/{campaign}/repair", response_model=DriftFound)
+async def repair_campaign(board: TheBoard, person: Approver, known: TheCampaign) -> dict[str, Any]:
+    """Fix what changed outside where that is free, and say what was done; pays for nothing."""
+    return _drift(await repair(board, person, known.name))
+
+
+def _drift(found: Refreshed) -> dict[str, Any]:
+    return {"drift": [one.as_json() for one in found.drift]}
 
 
 def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:

@@ -14,14 +14,16 @@ from typing import Any, get_args
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer
+from callsheet.deployments.board.board import Approver, Board, Reviewer, TheBoard, Viewer
 from callsheet.deployments.board.limits import OneStream
 from callsheet.deployments.board.page import filled, page, part
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import FOR_A_PERSON, RowView, rows_in
+from callsheet.deployments.board.services.drift import repair, see_drift
 from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
 from callsheet.deployments.board.services.rows import carry_on, see_runs
 from callsheet.deployments.board.variants import Variants, variants_shown
+from callsheet.tasks.aftercare.drift import Refreshed
 from callsheet.tasks.aftercare.export import Format, What, export
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
@@ -321,6 +323,33 @@ async def _last_run(board: Board, person: Person, campaign: str) -> str | None:
     """Return the id of the newest run, where it has ended."""
     runs = await see_runs(board, person, campaign, limit=1)
     return runs[0].id if runs and runs[0].ended_at is not None else None
+
+
+# `/c/C/changes`: what changed outside since delivery, looked for when the page is asked for.
+
+
+@router.get("/changes")
+async def changes(request: Request, board: TheBoard, person: Reviewer, campaign: str) -> Response:
+    """Show what changed at the service and in the store."""
+    found = await see_drift(board, person, campaign)
+    return await _changes(request, board, person, found, repaired=False)
+
+
+@router.post("/changes")
+async def repaired(request: Request, board: TheBoard, person: Approver, campaign: str) -> Response:
+    """Fix what is free to fix, and show what was done."""
+    found = await repair(board, person, campaign)
+    return await _changes(request, board, person, found, repaired=True)
+
+
+async def _changes(
+    request: Request, board: Board, person: Person, found: Refreshed, *, repaired: bool
+) -> Response:
+    known = found.campaign
+    tally = await board.read(partial(tally_of, campaign=known))
+    shown = partial(page, request, "changes.html", person, tab="changes", tally=tally)
+    root = f"/c/{part(known.name)}"
+    return shown(campaign=known.name, root=root, drift=found.drift, repaired=repaired)
 
 
 # `/c/C/report`: what a campaign has made and cost, to print and to take home.

@@ -1,0 +1,34 @@
+"""What changed outside since delivery: looked for when a person asks, and repaired at no charge."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.aftercare.drift import Refreshed, refresh, repair_drift
+from callsheet.tasks.engine.context import connect, open_service
+from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.people import Person
+
+
+async def see_drift(board: Board, person: Person, campaign: str) -> Refreshed:
+    """Compare a campaign with service and store; raises ProblemDetails (404) for an unknown one.
+
+    Reads only. Raises Parked or ConfigurationError when the service cannot be asked.
+    """
+    async with await open_service(board.settings, board.ledger, board.clock) as service:
+        look = partial(refresh, campaign, board.settings, ledger=board.ledger, service=service)
+        found = await look(select=None, clock=board.clock)
+    if found is None:
+        raise ProblemDetails(404, f"there is no campaign {campaign}")
+    return found
+
+
+async def repair(board: Board, person: Person, campaign: str) -> Refreshed:
+    """Fix what changed where that is free; return what was found, and what was done about it."""
+    found = await see_drift(board, person, campaign)
+    note = partial(note_act, act="repair", by=person.name, at=board.clock(), campaign=campaign)
+    await board.write(partial(note, rows=len({one.row for one in found.drift if one.row})))
+    async with connect(board.settings, clock=board.clock) as at:
+        return await repair_drift(found, at)
