@@ -148,9 +148,9 @@ def refuse_refused(refused: Sequence[EarlierTake]) -> None:
     raise SpendRefused(
         f"this ledger knows nothing of {named}, but an earlier one may have sent {it}: making {it} "
         f"now may pay a second time ({evidence}); nothing was spent",
-        remedy="restore the old ledger (CALLSHEET_LEDGER), or look for the videos in the service's "
-        f"app; to pay for them again, {again_with('--pay-again')}; to make the other rows, choose "
-        "them with `--select ROWS`",
+        remedy="restore the old ledger (CALLSHEET_LEDGER), or write the ids of the videos into "
+        "the column video_id to take them over; to pay for them again, "
+        f"{again_with('--pay-again')}; to make the other rows, choose them with `--select ROWS`",
     )
 
 

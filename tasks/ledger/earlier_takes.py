@@ -31,8 +31,8 @@ from callsheet.tasks.values.amounts import to_micro
 
 #: Why no run pays for a row, where more is not known.
 MAYBE_PAID = (
-    "another ledger may have paid for it: put that ledger back, or run the sheet with --pay-again "
-    "to pay for it again"
+    "another ledger may have paid for it: put that ledger back, write the id of its video into the "
+    "column video_id to take it over, or run the sheet with --pay-again to pay for it again"
 )
 #: Where a row rests before anything was paid for its present brief.
 UNPAID: tuple[State, ...] = ("planned", "quoted", "approved", "held")

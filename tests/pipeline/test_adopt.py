@@ -178,3 +178,26 @@ def test_a_cell_that_cannot_be_meant_is_a_line_of_its_own(
     assert ended.status == 2
     assert said in ended.err
     assert "video_id" in ended.err
+
+
+def test_a_row_that_may_be_paid_for_takes_over_its_video(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    head, row = "id,operation,image,max_credits", f"a,image-to-video,https://img.example/{name},50"
+    sheet = desk.sheet(f"{name}.csv", f"{head}\n{row}\n")
+    desk.run(sheet)
+    video = desk.rows(name)["a"]["video_id"]
+    for file in (desk.folder / ".callsheet").glob("ledger.db*"):
+        file.unlink()
+    (desk.folder / "deliveries" / name / "manifest.json").unlink()
+    bought = len(studio.bought())
+    refused = desk.run(sheet)
+    assert (refused.status, "column video_id" in refused.err) == (4, True), refused.err
+    assert desk.call("adopt", sheet, "--yes", "--json").json["adopted"] == []
+
+    desk.sheet(sheet, f"{head},video_id\n{row},{video}\n")
+    ended = desk.run(sheet)
+
+    assert ended.json["rows"] == {"total": 1, "delivered": 1}, ended.err
+    assert desk.rows(name)["a"]["video_id"] == video
+    assert len(studio.bought()) == bought
