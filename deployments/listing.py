@@ -18,7 +18,7 @@ from callsheet.deployments.terminal import plain, say_moment, table
 from callsheet.tasks.engine.owner import name_of
 from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import Tally
-from callsheet.tasks.values.amounts import as_text, count
+from callsheet.tasks.values.amounts import CreditPrice, as_text, count
 
 # Lines in columns that fit any terminal: short columns first, then words, and paths uncut.
 #
@@ -163,19 +163,28 @@ def _linked(folder: str, path: str) -> Text:
 
 
 def show_status(
-    found: Sequence[CampaignStatus], accounts: Sequence[Account], console: Console
+    found: Sequence[CampaignStatus],
+    accounts: Sequence[Account],
+    console: Console,
+    price: CreditPrice | None = None,
 ) -> None:
-    """Show campaigns and who is at work on them, then the accounts, if there are any."""
-    _show_campaigns(found, console)
+    """Show campaigns and who is at work on them, then the accounts, if there are any.
+
+    With the price of a credit, what campaigns were charged is in money too.
+    """
+    _show_campaigns(found, console, price)
     if accounts:
         _show_accounts(accounts, console)
 
 
-def _show_campaigns(found: Sequence[CampaignStatus], console: Console) -> None:
-    amounts = ("quoted", "reserved", "charged", "variance", "budget", "left")
+def _show_campaigns(
+    found: Sequence[CampaignStatus], console: Console, price: CreditPrice | None
+) -> None:
+    money = (price.currency,) if price else ()
+    amounts = ("quoted", "reserved", "charged", *money, "variance", "budget", "left")
     lines = [
         ListedLine(
-            (one.campaign.name, f"{one.tally.total:,}", *_amounts(one.tally)),
+            (one.campaign.name, f"{one.tally.total:,}", *_amounts(one.tally, price)),
             ", ".join(f"{n:,} {state}" for state, n in one.tally.rows.items()),
         )
         for one in found
@@ -211,9 +220,11 @@ def _show_accounts(accounts: Sequence[Account], console: Console) -> None:
     console.print(made)
 
 
-def _amounts(tally: Tally) -> list[str]:
+def _amounts(tally: Tally, price: CreditPrice | None) -> list[str]:
     limits = ["-" if a is None else as_text(a) for a in (tally.budget, tally.left)]
     spent = [as_text(tally.quoted), as_text(tally.reserved), as_text(tally.charged)]
+    if price is not None:
+        spent.append(f"{price.of(tally.charged):,f}")
     return [*spent, _signed(tally.variance), *limits]
 
 

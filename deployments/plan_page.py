@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from importlib.resources import files
 from typing import Any
@@ -13,7 +14,7 @@ from callsheet.deployments.board.services.plans import PlanView
 from callsheet.tasks.campaign.plan_document import PAID, plan_of
 from callsheet.tasks.campaign.report import sums_of, warnings_of
 from callsheet.tasks.ledger.plans import KeptPlan
-from callsheet.tasks.values.amounts import parse_credits
+from callsheet.tasks.values.amounts import CreditPrice, parse_credits
 
 #: The parts of the page, by the actions in each; other actions are in the last one.
 _PARTS = {
@@ -24,8 +25,13 @@ _PARTS = {
 _REST = "Nothing to pay"
 
 
-def plan_page(document: Mapping[str, Any], *, command: str) -> str:
-    """Return the page, with the plan's document in it; `command` runs exactly this plan."""
+def plan_page(
+    document: Mapping[str, Any], *, command: str, price: CreditPrice | None = None
+) -> str:
+    """Return the page, with the plan's document in it; `command` runs exactly this plan.
+
+    With the price of a credit, all prices are in money too.
+    """
     made_at = datetime.fromisoformat(document["made_at"]).timestamp()
     stored = KeptPlan(
         id="",
@@ -44,12 +50,13 @@ def plan_page(document: Mapping[str, Any], *, command: str) -> str:
         approved_at=None,
         replaced_by=None,
     )
-    plan = plan_of(document)
+    plan = replace(plan_of(document), credit_price=price)
     return rendered(
         "plan_file.html",
         **shown_plan(PlanView(plan=stored, state="ready"), each=0),
         style=files("callsheet.deployments.board").joinpath("static/board.css").read_text("utf-8"),
         command=command,
+        credit_price=price,
         parts=_parts(document["rows"]),
         sums=sums_of(plan),
         warnings=warnings_of(plan),

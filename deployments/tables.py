@@ -20,7 +20,7 @@ from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import as_text, count, parse_credits
+from callsheet.tasks.values.amounts import CreditPrice, as_text, count, parse_credits
 from callsheet.tasks.values.briefs import CREATE
 
 if TYPE_CHECKING:
@@ -89,6 +89,9 @@ def _people(person: int, plan: Plan) -> str:
 
 def _show_table(plan: Plan, touched: Sequence[PlanLine], console: Console, most: int) -> None:
     columns = {name: [show(line) for line in touched] for name, show in _COLUMNS.items()}
+    if plan.credit_price is not None:
+        columns[plan.credit_price.currency] = [_money(line, plan.credit_price) for line in touched]
+    columns["video"] = [line.title for line in touched]
     why = [why_of(line) for line in touched]
     same = {name: cells[0] for name, cells in columns.items() if _is_said_once(name, cells)}
     narrow = console.is_terminal and console.width < WIDE
@@ -106,7 +109,8 @@ def _show_table(plan: Plan, touched: Sequence[PlanLine], console: Console, most:
         named = ", ".join(_same(name, cell) for name, cell in same.items())
         console.print(plain(f"all {count(len(touched), 'row')}: {named}"))
     last = "why" if any(why) else ""
-    show_lines(console, (*kept, last), lines[:most], numbers=("length", "credits"))
+    numbers = ("length", "credits", (plan.credit_price and plan.credit_price.currency) or "")
+    show_lines(console, (*kept, last), lines[:most], numbers=numbers)
     if len(touched) > most:
         rest = count(len(touched) - most, "more row", "more rows")
         console.print(f"... and {rest} (`callsheet plan SHEET --all` shows every row)")
@@ -157,6 +161,10 @@ def _credits(line: PlanLine) -> str:
     return as_text(line.priced) if line.spends or line.action == "adopt" else "-"
 
 
+def _money(line: PlanLine, price: CreditPrice) -> str:
+    return f"{price.of(line.priced):,f}" if line.spends and line.priced is not None else "-"
+
+
 _COLUMNS: dict[str, Callable[[PlanLine], str]] = {
     "row": lambda line: line.row,
     "what": _what,
@@ -167,7 +175,6 @@ _COLUMNS: dict[str, Callable[[PlanLine], str]] = {
     "brand": lambda line: shorten(line.brand or "-", LABEL),
     "tags": lambda line: shorten(", ".join(line.tags) or "-", LABEL),
     "credits": _credits,
-    "video": lambda line: line.title,
 }
 _LABELS = ("brand", "tags")
 _SAID_ONCE = ("what", "by", "length", "ratio", "lang", "brand", "tags")

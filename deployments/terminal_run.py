@@ -135,7 +135,7 @@ def _show(run: Run, console: Console, plan: Plan) -> None:
         show_sheet(run.sheet, console)
     show_plan(plan, console)
     for account in plan.accounts:
-        left, budget = as_text(account.left), in_credits(account.budget)
+        left, budget = as_text(account.left), in_credits(account.budget, plan.credit_price)
         console.print(plain(f"{left} of the {budget} of {account} are left"))
 
 
@@ -148,11 +148,16 @@ async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
     if args.plan:
         check_saved_plan(plan, Path(args.plan), tolerance=tolerance)
         return f"approved with the plan {args.plan}"
-    credits = in_credits(plan.total)
+    price = plan.credit_price
+    credits = in_credits(plan.total, price)
     credits += _later(plan)
     again = sum((one.credits for one in plan.elsewhere), Decimal(0))
     named = " and ".join(one.campaign for one in plan.elsewhere)
-    more = f", though {named} has paid {as_text(again)} for videos of it" if plan.elsewhere else ""
+    more = (
+        f", though {named} has paid {in_credits(again, price)} for videos of it"
+        if plan.elsewhere
+        else ""
+    )
     if plan.adopting:
         videos = f"take over {count(len(plan.adopting), 'video')} for 0 credits"
         more += f", and {videos}"
@@ -181,8 +186,8 @@ def _later(plan: Plan) -> str:
         return ""
     unpriced = whole.unpriced - plan.unpriced
     unknown = f" and {unpriced} at an unknown price" if unpriced else ""
-    more = as_text(whole.total - plan.total)
-    return f" now, and {more} more{unknown} once the first videos pass their checks"
+    more = in_credits(whole.total - plan.total, plan.credit_price)
+    return f" now, and {more}{unknown} more once the first videos pass their checks"
 
 
 async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ from starlette.responses import HTMLResponse
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
 from callsheet.tasks.sheet.correct import is_correctable
-from callsheet.tasks.values.amounts import as_text, count, in_credits
+from callsheet.tasks.values.amounts import CreditPrice, as_text, count, in_credits, parse_credits
 
 #: Up to so many seconds a moment is told by how long ago it was: then the number, and its unit.
 _AGO = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (2_592_000, 86_400, "d"))
@@ -44,6 +45,27 @@ def rendered(template: str, **shown: Any) -> str:
 def part(text: object) -> str:
     """Return a name as one part of an address."""
     return quote(str(text), safe="")
+
+
+def _price(context: Context) -> CreditPrice | None:
+    """Return the price of a credit; a page without a board is given it."""
+    board = context.get("board")
+    price: CreditPrice | None = board.settings.credit_price if board else context["credit_price"]
+    return price
+
+
+@pass_context
+def _in_credits(context: Context, amount: Decimal | None) -> str:
+    return in_credits(amount, _price(context))
+
+
+@pass_context
+def _money(context: Context, amount: Decimal | float | None) -> str:
+    """Return an amount of credits in money, below the credits; nothing without a price."""
+    price, credits = _price(context), parse_credits(amount)
+    if price is None or not credits:
+        return ""
+    return Markup('<span class="money">{}</span>').format(price.words(credits))
 
 
 @pass_context
@@ -119,7 +141,8 @@ _TEMPLATES = Environment(
 )
 _TEMPLATES.filters |= {
     "credits": as_text,
-    "in_credits": in_credits,
+    "in_credits": _in_credits,
+    "money": _money,
     "moment": _moment,
     "day": _day,
     "with_code": _with_code,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -75,10 +76,11 @@ async def _ask(args: Namespace, run: Run, campaign: Campaign, console: Console) 
         console.print(f"nothing of {plain(campaign.name)} waits for approval, 0 credits")
         return None
     plan = waiting_plan(campaign, rows, budget_of(args))
+    plan = replace(plan, credit_price=run.at.settings.credit_price)
     show_plan(plan, console)
     check_budget(plan)
     first = first_videos(row.reason for row in rows if row.state == "held")
     kept = f", and keep {first}" if first else ""
-    credits = in_credits(plan.total)
+    credits = in_credits(plan.total, plan.credit_price)
     question = f"Approve {count(len(rows), 'video')} for {credits}{kept}?"
     return plan.approved(await consent(args, question, what=f"{credits} are"))

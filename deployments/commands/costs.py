@@ -42,8 +42,7 @@ def _show(found: Costs, price: CreditPrice | None, console: Console) -> None:
     columns = (found.by.replace("_", " "), "videos", "takes", "reserved", "charged", *money)
     lines = [ListedLine(_cells(line, price)) for line in found.lines]
     show_lines(console, (*columns, ""), lines, numbers=columns[1:])
-    total = f"total: {in_credits(found.total.charged)}"
-    console.print(plain(total + (f", {price.words(found.total.charged)}" if price else "")))
+    console.print(plain(f"total: {in_credits(found.total.charged, price)}"))
     if found.note:
         console.print(f"({found.note})")
 

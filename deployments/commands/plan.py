@@ -122,7 +122,7 @@ def _save(args: Namespace, plan: Plan) -> None:
     if Path(args.output).suffix.lower() in PAGES:
         from callsheet.deployments.plan_page import plan_page
 
-        page = partial(plan_page, command=command)
+        page = partial(plan_page, command=command, price=plan.credit_price)
     save_plan(saved, Path(args.output), page)
     say(f"saved; `{command}` runs exactly this plan, or stops without spending")
 
@@ -147,7 +147,8 @@ def show_plan(args: Namespace) -> int:
     saved, console = read_plan(Path(args.file)), console_for(args)
     args.sheet = saved["terms"].get("sheet")
     settings = settings_of(args)
-    show_table(plan_of(saved), console, whole=args.all)
+    shown = replace(plan_of(saved), credit_price=settings.credit_price)
+    show_table(shown, console, whole=args.all)
     if "made_by" in saved:
         console.print(plain(f"made by {saved['made_by']}, {saved.get('made_at')}"))
     moved: list[str] | None = None

@@ -36,7 +36,7 @@ from callsheet.tasks.ledger.takes import RETAKEABLE
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
+from callsheet.tasks.values.amounts import CreditPrice, as_number, as_text, count, in_credits
 
 #: State -> why a row is not taken again, and what `{run}` does instead.
 _WHY_NOT = {
@@ -93,7 +93,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
     async with open_run(options, settings, door) as run:
         found = await offers(run.at, choice.campaign, choice.again)
         if found:
-            _show_offers(choice.campaign, found, console)
+            _show_offers(choice.campaign, found, console, settings.credit_price)
         approved = [offer for offer in found if not offer.refusal]
         if approved:
             await _approve(args, run, choice.campaign, approved, console)
@@ -172,7 +172,7 @@ async def _approve(
     check_budget(plan)
     if args.run:
         await run.at.store.check()
-    total = in_credits(plan.total)
+    total = in_credits(plan.total, run.at.settings.credit_price)
     if plan.unpriced:
         total += f" and {plan.unpriced} at an unknown price"
     videos = count_videos(len(approved))
@@ -211,7 +211,12 @@ def _ways(choice: Choice, approved: Sequence[CampaignRow]) -> str:
     return f"`{alone}` makes them now, `{run_line(campaign)}` with the rest of the sheet"
 
 
-def _show_offers(campaign: Campaign, found: Sequence[Offer], console: Console) -> None:
+def _show_offers(
+    campaign: Campaign,
+    found: Sequence[Offer],
+    console: Console,
+    credit_price: CreditPrice | None,
+) -> None:
     """Show a line for every row: its price, what it cost before, what becomes of that."""
     numbers = ("credits", "takes so far", "credits so far")
     columns = ("row", "state", *numbers, "video", "what becomes of the old one")
@@ -219,6 +224,8 @@ def _show_offers(campaign: Campaign, found: Sequence[Offer], console: Console) -
     for offer in found:
         row = offer.row
         price = "-" if offer.refusal else as_text(offer.price)
+        if credit_price and offer.price and not offer.refusal:
+            price += f" ({credit_price.words(offer.price)})"
         words = offer.words or _kept(row)
         so_far = (str(row.take.number if row.take else 0), as_text(offer.earlier))
         cells = (price, *so_far, plain(row.title), plain(words))

@@ -28,7 +28,7 @@ def main(args: Namespace) -> int:
     from callsheet.deployments.listing import show_status
     from callsheet.deployments.terminal import console_for, print_json
 
-    show_status(found, accounts, console_for(args))
+    show_status(found, accounts, console_for(args), settings_of(args).credit_price)
     if args.json:
         documents = [status_document(one) for one in found]
         document: dict[str, object] = documents[0] if args.campaign else {"campaigns": documents}

@@ -66,6 +66,7 @@ async def outcome_of(
         exit_status=exit_status(states),
         parked_until=parked,
         words=words,
+        credit_price=at.settings.credit_price,
     )
 
 
@@ -220,7 +221,8 @@ def warnings_of(plan: Plan) -> list[str]:
     """Return what a person may not have meant, a sentence each."""
     found = [
         f"{count(len(one.costs), 'of these rows is', 'of these rows are')} campaign "
-        f"{one.campaign}'s, already paid for there ({in_credits(one.credits)}): a run makes "
+        f"{one.campaign}'s, already paid for there "
+        f"({in_credits(one.credits, plan.credit_price)}): a run makes "
         f"{'it' if len(one.costs) == 1 else 'them'} again"
         for one in plan.elsewhere
     ]
@@ -282,7 +284,8 @@ def _waiting(plan: Plan, wave: int, lines: Sequence[PlanLine]) -> str:
         checked = "passes its checks"
     until = f"{first} {checked}" if plan.is_released_by_checks else f"you keep {first}"
     total = sum((line.priced or Decimal(0) for line in lines), Decimal(0))
-    words = f"{count(len(lines), 'row waits', 'rows wait')} until {until}, then {in_credits(total)}"
+    words = f"{count(len(lines), 'row waits', 'rows wait')} until {until}, then "
+    words += in_credits(total, plan.credit_price)
     if unpriced := sum(line.priced is None for line in lines):
         words += f" and {unpriced:,} at an unknown price"
     return words
@@ -295,7 +298,7 @@ def _retries(plan: Plan) -> str:
     words = f"up to {count(plan.retry_failed, 'new attempt')} of each row whose render fails, "
     words += "within its max_credits and the budget"
     if plan.budget is None:
-        return f"{words}: at most {in_credits(plan.most - plan.total)} more"
+        return f"{words}: at most {in_credits(plan.most - plan.total, plan.credit_price)} more"
     return words
 
 
@@ -318,15 +321,19 @@ def _account(plan: Plan) -> str:
     """Say what the service's account holds, and what it lacks for this plan."""
     if plan.balance is None or not plan.spending:
         return ""
-    words = f"the service's account has {in_credits(plan.balance)}"
+    words = f"the service's account has {in_credits(plan.balance, plan.credit_price)}"
     short = plan.total - plan.balance
-    return f"{words}: {in_credits(short)} short for this plan" if short > 0 else words
+    return (
+        f"{words}: {in_credits(short, plan.credit_price)} short for this plan"
+        if short > 0
+        else words
+    )
 
 
 def _budget(plan: Plan) -> str:
     if plan.budget is None:
         return ""
-    words = f"budget of the campaign, over every run: {in_credits(plan.budget)}"
+    words = f"budget of the campaign, over every run: {in_credits(plan.budget, plan.credit_price)}"
     if plan.committed:
         words += f", {as_text(plan.committed)} reserved or charged before"
     left = plan.budget - plan.committed - (plan.total if plan.spending else Decimal(0))
@@ -386,11 +393,12 @@ def log_line(snapshot: Snapshot, now: datetime | None = None) -> str:
 
 def say_outcome(outcome: RunOutcome) -> str:
     """Say how many rows are where, what this run was charged, and what the campaign has cost."""
-    tally = outcome.tally
+    tally, price = outcome.tally, outcome.credit_price
     counts = ", ".join(f"{n:,} {state}" for state, n in tally.rows.items())
-    words = f"{counts}; this run was charged {in_credits(outcome.charged_this_run)}, "
-    words += f"the campaign has cost {in_credits(tally.charged)}"
-    return words + (f" with {in_credits(tally.reserved)} reserved" if tally.reserved else "")
+    words = f"{counts}; this run was charged {in_credits(outcome.charged_this_run, price)}, "
+    words += f"the campaign has cost {in_credits(tally.charged, price)}"
+    reserved = f" with {in_credits(tally.reserved, price)} reserved" if tally.reserved else ""
+    return words + reserved
 
 
 def done_of(snapshot: Snapshot) -> str:

@@ -100,7 +100,7 @@ async def plan_step(run: Run, campaign: str) -> None:
     if await find_earlier(run, run.campaign):
         # Rows that were found, or that may have been paid for, are not made any more.
         plan = await plan_sheet(at.ledger, sheet, options)
-    run.go_by(plan)
+    run.go_by(replace(plan, credit_price=at.settings.credit_price))
     if plan.moves_anything:
         await run.meet_starter()
     # After the recovery: what was made before is made, whatever the service offers by now.

@@ -113,7 +113,8 @@ async def plan_unpriced(
     if ledger is not None:
         sheet = await name_campaign(ledger, sheet, options)
     match = await match_sheet(ledger, sheet, options, settings)
-    return PricedPlan(sheet, await plan_sheet(ledger, sheet, options), match)
+    plan = await plan_sheet(ledger, sheet, options)
+    return PricedPlan(sheet, replace(plan, credit_price=settings.credit_price), match)
 
 
 async def plan_with_prices(

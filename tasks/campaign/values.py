@@ -13,7 +13,7 @@ from callsheet.tasks.ledger.campaigns import Campaign, PaidElsewhere, Tally
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.earlier_takes import EarlierTake
 from callsheet.tasks.ledger.values import State
-from callsheet.tasks.values.amounts import as_number, count, in_credits, is_above
+from callsheet.tasks.values.amounts import CreditPrice, as_number, count, in_credits, is_above
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import EditOf
 
@@ -136,6 +136,8 @@ class Plan:
     refused: tuple[EarlierTake, ...] = ()
     #: Whether rows take over videos that exist, and nothing is made.
     adopt: bool = False
+    #: What a credit costs, where the settings say so: people are shown every price in money too.
+    credit_price: CreditPrice | None = None
     #: Whether one row of each kind is made first.
     canary: Canary = "no"
     #: The parts of the rows that are made first, as `10%`.
@@ -198,7 +200,8 @@ class Plan:
         made = len(self.spending) - edits
         things = [count(made, "video")] if made or not edits else []
         things += [count(edits, "edit")] if edits else []
-        return f"{' and '.join(things)} for {'at most ' if edits else ''}{in_credits(self.total)}"
+        credits = in_credits(self.total, self.credit_price)
+        return f"{' and '.join(things)} for {'at most ' if edits else ''}{credits}"
 
     @property
     def most(self) -> Decimal:
@@ -235,6 +238,8 @@ class RunOutcome:
     exit_status: int
     parked_until: datetime | None = None
     words: str | None = None
+    #: What a credit costs, where the settings say so.
+    credit_price: CreditPrice | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `run --json`."""

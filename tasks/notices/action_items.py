@@ -16,7 +16,7 @@ from callsheet.tasks.ledger.values import NEEDS_PERSON
 from callsheet.tasks.nights.reports import NightReport, Outcome, SheetReport, names_of
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
-from callsheet.tasks.values.amounts import count, in_credits
+from callsheet.tasks.values.amounts import CreditPrice, count, in_credits
 
 # Finds what needs attention after a nightly run, for how long, and whether to send it again.
 #
@@ -374,6 +374,8 @@ class Contents:
     expiring: tuple[Expiring, ...] = ()
     next_at: float | None = None
     board: str | None = None
+    #: What a credit costs, where the settings say so.
+    credit_price: CreditPrice | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

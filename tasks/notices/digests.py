@@ -159,7 +159,7 @@ async def _write_digest(
     again = last is not None and last.night == night.night
     window = f"{night.night} {tells.as_text()}" if again else night.night
     videos = await with_pictures(ledger, settings, contents.videos)
-    letter = digest_letter(replace(contents, videos=videos))
+    letter = digest_letter(replace(contents, videos=videos, credit_price=settings.credit_price))
     await write_down(ledger, inbox, letter, kind="digest", window=window, about=noted, now=now)
 
 

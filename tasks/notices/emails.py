@@ -117,7 +117,7 @@ def _short(contents: Contents) -> str:
     if fresh:
         page = next((line.link for line in contents.lines if line.fresh and line.link), None)
         told.append(f"- {count(fresh, 'new video')}" + (f": {page}" if page else ""))
-    told.append(f"- {in_credits(contents.charged)} in this run")
+    told.append(f"- {in_credits(contents.charged, contents.credit_price)} in this run")
     if contents.next_at is not None:
         told.append(f"- Next nightly run: {_moments(contents.zone)(contents.next_at)}")
     return "\n".join(told)
@@ -269,7 +269,7 @@ def _of_several(lines: Sequence[CampaignFigures], contents: Contents) -> list[st
         said.append(f"{count(approvals, 'approval')} to give")
     if sheets:
         said.append(f"{count(sheets, 'sheet')} to fix")
-    return [*said, f"{in_credits(contents.charged)} in this run"]
+    return [*said, f"{in_credits(contents.charged, contents.credit_price)} in this run"]
 
 
 def _of_kind(matters: Iterable[Matter], kind: str) -> int:

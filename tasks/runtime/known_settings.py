@@ -221,7 +221,7 @@ class Settings(BaseModel):
         "", "credits a cost center may cost in all: marketing=500,sales=200"
     )
     credit_price: Price | None = _setting(
-        None, "what a credit costs in money, such as 0.12 USD; then costs are shown in both"
+        None, "what a credit costs in money, such as 0.12 USD; then every price is shown in both"
     )
     keep_at_service: Seconds | None = _setting(
         None, "how long the service keeps delivered videos, such as 30d; default until you prune"

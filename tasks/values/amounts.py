@@ -82,9 +82,13 @@ def as_text(amount: Decimal | None) -> str:
     return "unknown" if amount is None else f"{amount:,f}"
 
 
-def in_credits(amount: Decimal | None) -> str:
-    """Return `amount` with its unit, for people: `1 credit`, `12.5 credits`."""
-    return f"{as_text(amount)} credit{'' if amount == 1 else 's'}"
+def in_credits(amount: Decimal | None, price: CreditPrice | None = None) -> str:
+    """Return `amount` with its unit, for people: `1 credit`, `12.5 credits`.
+
+    With the price of a credit it is in money too, unless it is none: `45 credits (5.40 USD)`.
+    """
+    words = f"{as_text(amount)} credit{'' if amount == 1 else 's'}"
+    return f"{words} ({price.words(amount)})" if price and amount else words
 
 
 # What a credit costs in money, as `0.12 USD`.

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,9 +19,10 @@ from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.runs import ask_run
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.values.briefs import Brief
-from tests.board.conftest import OpenBoard
+from tests.board.conftest import OpenBoard, board_at
 from tests.board.with_videos import with_videos
 from tests.campaigns import NOW, Stage, brief
+from tests.databases import lay_ledger
 
 EVIL = '<script>alert(1)</script> & "x"'
 
@@ -267,6 +269,20 @@ async def test_checked_rows_stay_checked_on_every_page_of_a_plan(open_board: Ope
     assert "5, max_credits is 2" in page.text
     for odd in ("make:-1", "make:9999999999", "x", ""):
         assert (await browser.post(path, data={"go": odd})).status_code == 200
+
+
+async def test_every_price_is_in_money_too(tmp_path: Path, made_ledger: Path) -> None:
+    lay_ledger(tmp_path, made_ledger)
+    environ = {"CALLSHEET_CREDIT_PRICE": "0.5 EUR"}
+    async with board_at(tmp_path, environ=environ) as board:
+        await in_every_state(board)
+        await a_plan(board, "ready", 5)
+        browser = await board.form("approver")
+        told = {path: (await browser.get(path)).text for path in ("/plans/ready", "/c/spring", "/")}
+    assert "Approve 1 row for 5 credits (2.50 EUR)" in told["/plans/ready"]
+    assert told["/plans/ready"].count('<span class="money">2.50 EUR</span>') == 3
+    assert '12<span class="money">6.00 EUR</span>' in told["/c/spring"]
+    assert "EUR</span>" in told["/"]
 
 
 async def test_who_may_not_plan_checks_no_rows(open_board: OpenBoard) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.programs import Desk, simple_sheet
@@ -21,7 +22,33 @@ def test_costs_are_told_in_credits_and_in_money(desk: Desk, name: str, tmp_path:
         "by": "brand", "costs": [{"name": "Acme", **line}], "total": {"name": None, **line},
         "currency": "USD", "exit": 0,
     }  # fmt: skip
-    assert "total: 30 credits, 3.60 USD" in told.err
+    assert "total: 30 credits (3.60 USD)" in told.err
     assert desk.call("costs", "--since", "2100-01", "--json").json["costs"] == []
     assert desk.call("costs", "--since", "soon").status == 2
     assert desk.call("costs", "--since", "2026-12", "--until", "2026-11").status == 2
+
+
+def test_every_price_is_told_in_money_too(desk: Desk, name: str) -> None:
+    desk.environ["CALLSHEET_CREDIT_PRICE"] = "0.12 USD"
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    budget = ("--budget", "100")
+
+    plan = desk.call("plan", sheet, *budget, "-o", "plan.html")
+    asked = desk.call("run", sheet, *budget, "--without-prefect")
+    run = desk.run(sheet, *budget)
+    status = desk.call("status", name)
+    again = desk.call("retake", name, "r001", "--because", "too dark")
+
+    page = (desk.folder / "plan.html").read_text()
+    for told in (plan.out, asked.out, run.err):
+        assert "2 videos for 30 credits (3.60 USD)" in told
+        assert re.search(r"r002 +15 +1\.80", told)
+    assert page.count(">1.80 USD<") == 2
+    assert ">3.60 USD<" in page
+    assert "30 credits (3.60 USD) are not approved" in asked.err
+    assert "this run was charged 30 credits (3.60 USD)" in run.err
+    assert re.search(r" 30 +3\.60 ", status.out)
+    assert "15 (1.80 USD)" in again.out
+    assert "1 more video for 15 credits (1.80 USD)" in again.out
+    # Programs read credits.
+    assert run.json["credits"]["charged"] == 30

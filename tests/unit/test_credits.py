@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callsheet.tasks.values.amounts import as_number, as_text, from_micro, parse_credits, to_micro
+from callsheet.tasks.values.amounts import (
+    CreditPrice,
+    as_number,
+    as_text,
+    from_micro,
+    in_credits,
+    parse_credits,
+    to_micro,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,3 +73,19 @@ def test_shown_to_programs_and_to_people(amount, number, text):
 
 def test_an_unknown_amount_is_called_so():
     assert (as_number(None), as_text(None)) == (None, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("amount", "words", "priced"),
+    [
+        ("45", "45 credits", "45 credits (5.40 USD)"),
+        ("1", "1 credit", "1 credit (0.12 USD)"),
+        ("1234.5", "1,234.5 credits", "1,234.5 credits (148.14 USD)"),
+        ("0", "0 credits", "0 credits"),
+        (None, "unknown credits", "unknown credits"),
+    ],
+)
+def test_a_price_is_in_money_too_where_a_credit_has_a_price(amount, words, priced):
+    credits = None if amount is None else Decimal(amount)
+    assert in_credits(credits) == words
+    assert in_credits(credits, CreditPrice(Decimal("0.12"), "USD")) == priced

@@ -22,6 +22,7 @@ from callsheet.tasks.notices.action_items import (
 from callsheet.tasks.notices.emails import alarm_letter, digest_letter
 from callsheet.tasks.notices.publish import sample_letter
 from callsheet.tasks.notices.send import chat_text
+from callsheet.tasks.values.amounts import CreditPrice
 from tests.unit.notices.made_nights import BROKEN, DEAR, FAILED, at, night
 
 BOARD = "https://board.example"
@@ -94,6 +95,14 @@ def test_page_and_text_tell_the_same(words: str) -> None:
     assert words.lower() in seen(letter.html).lower()
     assert words.lower() in seen(letter.bare).lower()
     assert words.lower() in " ".join(letter.text.split()).lower()
+
+
+def test_charges_are_in_money_too_where_a_credit_has_a_price() -> None:
+    letter = digest_letter(replace(FULL, credit_price=CreditPrice(Decimal("0.5"), "EUR")))
+    for told in (seen(letter.html), letter.text):
+        assert "6 credits (3.00 EUR) this night" in told
+    assert "6 credits (3.00 EUR) in this run" in letter.short
+    assert "EUR" not in digest_letter(FULL).text
 
 
 def test_every_decision_has_one_link_in_each_form() -> None:
