@@ -106,6 +106,9 @@ class NightSheet:
         known = self._run.known
         if not is_as_dealt(self._entry, known) or self._taken_up:
             return None
+        if self._at.settings.links:
+            # Links end and reviews change a feed, without any change of the sheet.
+            return None
         if known.set_aside_at is not None:
             report = self._left_alone()
         elif known.outcome in ("delivered", "unchanged", "needs-person") and known.campaign:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from callsheet.tasks.campaign.feed import FEEDS
 from callsheet.tasks.campaign.selection import Selection
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import (
@@ -53,7 +54,7 @@ WANTED: Mapping[Wanted, tuple[PictureKind, ...]] = {
     "no": (),
 }
 #: Callsheet's other files in the folder of a campaign.
-OURS = ("manifest.json", "status.csv")
+OURS = ("manifest.json", "status.csv", *FEEDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -183,9 +183,12 @@ def status_sheet(
 
 
 def status_line(
-    row: CampaignRow, line: Mapping[str, Any], cells: Sequence[tuple[str, str]]
+    row: CampaignRow,
+    line: Mapping[str, Any],
+    cells: Sequence[tuple[str, str]],
+    link: Callable[[str], str | None] | None = None,
 ) -> dict[str, Any]:
-    """Return one line of the status sheet: the cells of a row, and how it stands."""
+    """Return one line of the status sheet: the cells of a row, how it stands, the video's link."""
     files = {file["kind"]: file for file in line["deliveries"]}
     video = files.get("mp4", {})
     return {
@@ -198,6 +201,7 @@ def status_line(
         "cs_video_id": line["video_id"],
         "cs_video_take": line["video_take"],
         "cs_video": video.get("uri"),
+        **({"cs_link": link(video["uri"]) if video else None} if link else {}),
         "cs_sha256": video.get("sha256"),
         "cs_bytes": video.get("bytes"),
         "cs_srt": files.get("srt", {}).get("uri"),

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.feed import FEEDS, as_json_feed, as_media_rss, item_of
 from callsheet.tasks.campaign.report import manifest_line, row_documents, status_line
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
@@ -33,6 +34,7 @@ from callsheet.tasks.ledger.sync import SENDING, Reported, note_report, rows_cha
 from callsheet.tasks.ledger.values import CampaignRow, cells_of, rows_of
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.runtime.spreadsheets import csv_writer, write_csv
+from callsheet.tasks.store.addresses import linking
 
 if TYPE_CHECKING:
     # Whoever reads rows need not pay for the service's client.
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 #: The form of both files: another one is written anew.
 REPORT = 2
 STATUS = "status.csv"
+#: Makes the link to a file, by its address in the store.
+Link = Callable[[str], str | None]
 #: A row, how it stands, and its cells.
 Line = tuple[CampaignRow, dict[str, Any], Sequence[tuple[str, str]]]
 
@@ -57,17 +61,19 @@ async def report_stands(at: Context, campaign: Campaign) -> bool:
     reported = Reported.read(campaign.reported)
     if reported is None:
         return False
-    if await at.ledger.read(partial(_made_of, name=campaign.name)) != reported.made_of:
+    if await at.ledger.read(partial(_made_of, at=at, name=campaign.name)) != reported.made_of:
         return False
+    names = [*_names(), *(FEEDS if at.settings.feed else ())]
     try:
-        found = [await at.store.head(f"{campaign.name}/{name}") for name in _names()]
+        found = [await at.store.head(f"{campaign.name}/{name}") for name in names]
     except (StoreError, StoreUnusable):
         return False
-    return tuple(file and file.sha256 for file in found) == reported.files
+    digests = tuple(file and file.sha256 for file in found)
+    return digests[:2] == reported.files and None not in digests
 
 
 async def write_report(at: Context, campaign: Campaign) -> None:
-    """Put `manifest.json` and `status.csv` into the campaign's folder of the store.
+    """Put `manifest.json`, `status.csv` and feeds into the campaign's folder of the store.
 
     What already exists, made of the same, is left as it is.
     """
@@ -76,11 +82,17 @@ async def write_report(at: Context, campaign: Campaign) -> None:
     if await report_stands(at, known):
         return
     with TemporaryDirectory(prefix="callsheet-report-") as folder:
-        before = await _last_report(at, known, _names())
+        # Links are made for all rows: those of lines that have not changed would end.
+        before = None if at.settings.links else await _last_report(at, known, _names())
         files = [Path(folder) / name for name in _names()]
         write = partial(_write_files, at=at, campaign=campaign, files=files, before=before)
         made_of, mark = await at.ledger.read(write)
         manifest, status = [await _replace(at, campaign, file) for file in files]
+        if at.settings.feed:
+            feeds = [Path(folder) / name for name in FEEDS]
+            await at.ledger.read(partial(_write_feeds, at=at, campaign=known, files=feeds))
+            for file in feeds:
+                await _replace(at, campaign, file)
     reported = Reported(made_of=made_of, files=(manifest, status), mark=mark)
     await _note(at, known, reported)
 
@@ -153,12 +165,15 @@ async def _note(at: Context, known: Campaign, reported: Reported) -> None:
 
 async def _replace(at: Context, campaign: Campaign, file: Path) -> str:
     """Put a file into the campaign's folder of the store; return its digest."""
-    kind = "text/csv" if file.suffix == ".csv" else "application/json"
+    kind = _KINDS[file.suffix]
     stored = await at.store.replace(f"{campaign.name}/{file.name}", file, content_type=kind)
     return stored.sha256
 
 
-def _made_of(connection: Connection, name: str) -> str:
+_KINDS = {".csv": "text/csv", ".json": "application/json", ".mrss": "application/rss+xml"}
+
+
+def _made_of(connection: Connection, at: Context, name: str) -> str:
     """Return a digest of what a report would be made of now.
 
     Whatever changes a row on its way leaves an event, or an amount; what a sheet changes beside
@@ -170,6 +185,8 @@ def _made_of(connection: Connection, name: str) -> str:
     asked = (campaign.sheet, campaign.sheet_digest, campaign.sandbox)
     last = last_event(connection, campaign.id)
     made_of = [REPORT, name, *asked, last, tally.as_json(), tally.credits_as_json()]
+    if links := at.settings.links:
+        made_of += [*links, links.turn(at.clock()), at.settings.feed]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
 
 
@@ -184,10 +201,11 @@ def _write_files(
 
     Returns a digest of what they were made of, and the last event that they know of.
     """
-    made_of, mark = _made_of(connection, campaign.name), last_event(connection, campaign.id)
+    made_of, mark = _made_of(connection, at, campaign.name), last_event(connection, campaign.id)
     head, foot = _frame(connection, at, campaign)
     if before is None or not _amend(connection, campaign, head, foot, files, before):
-        _write_anew(connection, campaign, head, foot, files)
+        link = linking(at.store.address, at.settings.links) if at.settings.links else None
+        _write_anew(connection, campaign, head, foot, files, link)
     return made_of, mark
 
 
@@ -236,7 +254,12 @@ def _status_texts(lines: Mapping[int, Line]) -> tuple[set[bytes], dict[int, byte
 
 
 def _write_anew(
-    connection: Connection, campaign: Campaign, head: str, foot: str, files: Sequence[Path]
+    connection: Connection,
+    campaign: Campaign,
+    head: str,
+    foot: str,
+    files: Sequence[Path],
+    link: Link | None,
 ) -> None:
     """Write the files from all rows. A page of rows is in memory at a time."""
     columns: dict[str, None] = {}
@@ -248,19 +271,39 @@ def _write_anew(
             texts[0].write(f"{before}{_manifest_text(*line, sending=len(files) == 1)}")
             before = ",\n"
             if len(files) > 1:
-                status = status_line(*line)
+                status = status_line(*line, link)
                 add = add or csv_writer(texts[1], list(status))
                 add(status)
                 columns.update(dict.fromkeys(status))
         texts[0].write(before + foot if before == head else foot)
     if len(files) > 1:
-        _widen(connection, campaign, files[1], list(columns))
+        _widen(connection, campaign, files[1], list(columns), link)
 
 
-def _widen(connection: Connection, campaign: Campaign, file: Path, columns: list[str]) -> None:
+def _write_feeds(
+    connection: Connection, at: Context, campaign: Campaign, files: Sequence[Path]
+) -> None:
+    """Write the feeds of the videos that are kept, or of all that are not rejected."""
+    link = linking(at.store.address, at.settings.links)
+    lines = report_lines(connection, campaign.id, numbers_of(connection, campaign.id))
+    kept = at.settings.feed == "kept"
+    found = (item_of(campaign.name, row, line, link, kept=kept) for row, line, _ in lines)
+    items = [item for item in found if item is not None]
+    files[0].write_bytes(as_json_feed(campaign.name, items))
+    files[1].write_bytes(as_media_rss(campaign.name, items))
+
+
+def _widen(
+    connection: Connection,
+    campaign: Campaign,
+    file: Path,
+    columns: list[str],
+    link: Link | None,
+) -> None:
     """Write the status sheet once more where rows have columns that its first one has not."""
     numbers = numbers_of(connection, campaign.id)
-    lines = (status_line(*found) for found in report_lines(connection, campaign.id, numbers))
+    found = report_lines(connection, campaign.id, numbers)
+    lines = (status_line(*line, link) for line in found)
     first = next(lines, None)
     if first is None or len(first) < len(columns):
         with _open_text(file) as out:

@@ -31,7 +31,7 @@ from callsheet.tasks.ledger.service_state import (
     keep_pace,
     pace_of,
 )
-from callsheet.tasks.runtime.errors import LedgerError
+from callsheet.tasks.runtime.errors import ConfigurationError, LedgerError
 from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import log_as
@@ -39,6 +39,7 @@ from callsheet.tasks.runtime.process import Sleep, UnixClock, raise_file_limit
 from callsheet.tasks.service import Gate, Pace, VideoService
 from callsheet.tasks.service.rate_limits import Rate, Turns, after_refusal, turns
 from callsheet.tasks.store import Fetcher, SecondProcess, Store, open_store
+from callsheet.tasks.store.addresses import linking
 
 # What a run holds open: ledger, service, store and spool, and the clock it goes by.
 #
@@ -85,6 +86,7 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
     Raises ConfigurationError, LedgerError or StoreUnusable before anything can be spent.
     """
     settings.service()
+    check_links(settings)
     log_as(settings.log, settings.log_level)
     settings = fitted(settings, raise_file_limit())
     make_home(settings.home)
@@ -112,6 +114,16 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
             baseline=Baseline(ledger, service, organisation_of(settings)),
             second=second,
             clock=clock,
+        )
+
+
+def check_links(settings: Settings) -> None:
+    """Raise ConfigurationError where links or a feed are asked for that cannot be made."""
+    linking(open_store(settings.store).address, settings.links)
+    if settings.feed and settings.links is None:
+        raise ConfigurationError(
+            "a feed needs links to its videos; nothing was spent",
+            remedy="set CALLSHEET_LINKS to `public https://...` or `presigned 7d`",
         )
 
 

@@ -23,6 +23,7 @@ from callsheet.tasks.values.amounts import (
     parse_duration,
 )
 from callsheet.tasks.values.briefs import CHECKS
+from callsheet.tasks.values.locations import Links, parse_links
 
 if TYPE_CHECKING:
     from callsheet.tasks.credentials import Login, Register
@@ -158,6 +159,13 @@ Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
 Pool = Annotated[str, _read(_pool, "not of letters, digits, dots, dashes and underscores alone")]
 Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
 Words = Annotated[frozenset[str], _split(",")]
+LinksWanted = Annotated[
+    Links, _read(parse_links, "neither like presigned 7d (7d at most) nor public https://...")
+]
+Feed = Annotated[
+    Literal["kept", "delivered"],
+    _read({"kept": "kept", "delivered": "delivered"}.get, "neither kept nor delivered"),
+]
 Places = Annotated[tuple[str, ...], _split(r"\s")]
 
 
@@ -192,6 +200,12 @@ class Settings(BaseModel):
     )
     copies: Places = _setting(
         "", "addresses that finished files are copied to, as in a sheet, with blanks between them"
+    )
+    links: LinksWanted | None = _setting(
+        None, "links to videos in status sheet and feed: presigned 7d, or public https://..."
+    )
+    feed: Feed | None = _setting(
+        None, "videos in feed.json and feed.mrss next to the status sheet: kept or delivered"
     )
     horizon: Seconds = _setting("24h", "how long the service is trusted to know an idempotency key")
     deadline: Seconds = _setting("3h", "how long a render may take before its row is stalled")

@@ -17,10 +17,11 @@ from callsheet.tasks.store.inventories import (
     BucketSigner,
     FolderInventory,
     origin_of_bucket,
+    signed_for,
 )
 from callsheet.tasks.store.second_process import SecondProcess
-from callsheet.tasks.store.store import Inventory, Signer, Store
-from callsheet.tasks.values.locations import ObjectAddress, object_at
+from callsheet.tasks.store.store import Inventory, Signer, Store, name_below
+from callsheet.tasks.values.locations import Links, ObjectAddress, object_at
 
 # What kinds of object stores there are, and how an address becomes one; contacts nobody.
 
@@ -33,6 +34,8 @@ class StoreKind:
     inventory: Callable[[ObjectAddress], Inventory]
     #: What signs addresses in one bucket for browsers.
     signer: Callable[[ObjectAddress], Signer]
+    #: What signs addresses in one bucket at once, for so many seconds.
+    signed: Callable[[ObjectAddress, int], Callable[[str], str]]
     #: The origin that signed addresses have (`https://host`), where that can be said.
     origin: Callable[[ObjectAddress], str | None]
 
@@ -43,6 +46,7 @@ KINDS: dict[str, StoreKind] = {
         store=lambda address: BucketStore(address.bucket, address.key),
         inventory=lambda address: BucketInventory(address.bucket),
         signer=lambda address: BucketSigner(address.bucket),
+        signed=lambda address, lasting: signed_for(address.bucket, lasting),
         origin=lambda address: origin_of_bucket(address.bucket),
     )
 }
@@ -161,6 +165,30 @@ class SignedAddresses:
         """Let go of threads."""
         for signer in self._signers.values():
             await signer.aclose()
+
+
+def linking(store: str, links: Links | None) -> Callable[[str], str | None]:
+    """Return what makes the link to a file in the store at `store`; None of a file elsewhere.
+
+    Raises ConfigurationError where there is nothing to sign.
+    """
+    if links is None:
+        return lambda uri: None
+    where, base = object_at(store), links.base
+    if base is not None:
+        return lambda uri: f"{base}/{quote(name)}" if (name := name_below(store, uri)) else None
+    if where is None or where.scheme not in KINDS:
+        raise ConfigurationError(
+            "links = presigned needs a store in a bucket; nothing was spent",
+            remedy="set links to `public https://...`, or store to `s3://bucket/prefix`",
+        )
+    sign = KINDS[where.scheme].signed(where, links.lasting)
+
+    def link(uri: str) -> str | None:
+        there = object_at(uri)
+        return sign(there.key) if there is not None and there.root == where.root else None
+
+    return link
 
 
 def origin_of_store(address: str) -> str | None:

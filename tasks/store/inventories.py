@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -246,6 +246,25 @@ class BucketSigner:
     async def aclose(self) -> None:
         """Let go of threads."""
         await self._calls.aclose()
+
+
+def signed_for(bucket: str, lasting: int) -> Callable[[str], str]:
+    """Return what signs addresses of objects of a bucket by their keys, for `lasting` seconds.
+
+    It raises StoreError without credentials.
+    """
+    from botocore.exceptions import BotoCoreError
+
+    client = make_client(1, signature="s3v4")
+
+    def sign(key: str) -> str:
+        wanted = {"Bucket": bucket, "Key": key}
+        try:
+            return client.generate_presigned_url("get_object", Params=wanted, ExpiresIn=lasting)
+        except BotoCoreError as error:
+            raise StoreError(f"links cannot be signed: {error}", permanent=True) from None
+
+    return sign
 
 
 def origin_of_bucket(bucket: str) -> str | None:

@@ -8,6 +8,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.amounts import parse_duration
 
 #: What is behind an address that is neither a folder nor an object store.
 WEB = ("http", "https")
@@ -53,3 +57,36 @@ def folder_at(address: str) -> Path | None:
     if "://" in address:
         return None
     return Path(address).expanduser().absolute()
+
+
+class Links(NamedTuple):
+    """How to link to files of the store: below a public address, or signed for some seconds."""
+
+    base: str | None = None
+    lasting: int = 0
+
+    def turn(self, now: float) -> int:
+        """Return a number that changes at a moment (Unix seconds) when links are to be made anew.
+
+        A link that is signed is replaced when half of its time has passed.
+        """
+        return 0 if self.base else int(now // (self.lasting / 2))
+
+
+#: The longest that S3 lets a signed address be read at, and the shortest that is of use.
+_LONGEST, _SHORTEST = 7 * 86400, 60
+
+
+def parse_links(text: str) -> Links | None:
+    """Read `public https://cdn.example.com/videos` or `presigned 7d`; None for anything else."""
+    kind, _, value = text.strip().partition(" ")
+    parts = urlsplit(value.strip())
+    if kind == "public":
+        right = parts.scheme in WEB and parts.hostname and not (parts.query or parts.fragment)
+        return Links(base=value.strip().rstrip("/")) if right else None
+    try:
+        lasting = parse_duration(value)
+    except BadInput:
+        return None
+    right = kind == "presigned" and _SHORTEST <= lasting <= _LONGEST
+    return Links(lasting=int(lasting)) if right else None
