@@ -321,6 +321,9 @@ async def _past_take(
     keyed = row.operation == CREATE or line.key == key
     noted = one.sent_at if one.sent_at is not None else one.noted_at
     cost = parse_credits(line.charged)
+    files = await _files(at, row, line, number)
+    if line.deleted_at is not None and not files:
+        return None
     return PastTake(
         number=number,
         nth=nth,
@@ -334,7 +337,7 @@ async def _past_take(
         deleted_at=line.deleted_at,
         deleted_by=line.deleted_by,
         source="the store's manifest",
-        files=await _files(at, row, line, number),
+        files=files,
         review=_review(line, noted),
         checks=line.checks if line.video_take == number else None,
     )
@@ -353,7 +356,10 @@ def _review(line: ManifestRow, at: float) -> Review | None:
 
 async def _files(at: Context, row: CampaignRow, line: ManifestRow, number: int) -> list[Delivered]:
     """Return the files of a delivered line, if all of them are in the store and intact."""
-    if line.state != "delivered" or not line.deliveries:
+    # A row that left the sheet was delivered before.
+    if line.state not in ("delivered", "retired") or line.video_take != number:
+        return []
+    if not line.deliveries:
         return []
     found = await asyncio.gather(*(_file(at, row, file, number) for file in line.deliveries))
     return [file for file in found if file is not None] if all(found) else []

@@ -168,6 +168,10 @@ async def _from_manifest(at: Context, campaign: Campaign, wanted: Sequence[Unpai
             one = latest[row.row]
             if past is not None:
                 known.past[row.row] = (row, past)
+            elif _is_deleted(one):
+                # Its key would bring back a video that is not there any more.
+                known.attempts.append((row, one.nth + 1))
+                continue
             elif one.nth > row.nth:
                 known.attempts.append((row, one.nth))
             if one.refused or _is_old(at, row.operation, one.sent_at):
@@ -225,6 +229,11 @@ def _is_wanted(row: UnpaidRow, one: EarlierTake) -> bool:
     if (one.digest, made_by(operation)) != (row.digest, row.operation):
         return False
     return not one.nth or one.nth >= row.nth
+
+
+def _is_deleted(one: EarlierTake) -> bool:
+    """Whether its video was deleted at the service."""
+    return one.line is not None and json.loads(one.line).get("deleted_at") is not None
 
 
 def _is_old(at: Context, operation: str, sent: float | None) -> bool:

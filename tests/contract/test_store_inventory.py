@@ -74,6 +74,19 @@ async def test_setting_aside_loses_nothing(place, tmp_path: Path) -> None:
         assert path.read_bytes() == VIDEO
 
 
+async def test_a_file_is_deleted_once_and_its_neighbors_stay(place) -> None:
+    inventory, uri = place
+    beside = await inventory.set_aside(uri, "old")
+
+    for _ in range(2):
+        await inventory.delete(uri)
+
+    assert (await inventory.size(uri), await inventory.size(beside)) == (None, len(VIDEO))
+    await inventory.delete(beside)
+    assert await inventory.size(beside) is None
+    await inventory.delete(beside.replace("/spring/", "/nowhere/"))
+
+
 async def test_a_name_that_is_taken_by_another_file_is_left_alone(place, tmp_path: Path) -> None:
     inventory, uri = place
     store = open_store(uri.removesuffix(f"/{NAME}"))

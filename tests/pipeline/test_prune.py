@@ -204,6 +204,26 @@ def test_a_nightly_run_deletes_what_was_delivered_long_ago(
     assert "by retention" in desk.call("explain", name, "r001").out
 
 
+@pytest.mark.parametrize("store", [False, True])
+def test_a_row_that_comes_back_to_a_lost_ledger_is_paid_again_only_if_its_file_is_gone(
+    store: bool, desk: Desk, studio: Sandbox, name: str
+) -> None:
+    left(desk, name, rows=2)
+    key = desk.rows(name)["r003"]["key"]
+    desk.call("prune", name, "--yes", *(["--prune-store"] if store else []))
+    for file in (desk.folder / ".callsheet").glob("ledger.db*"):
+        file.unlink()
+
+    ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(3, title=name)))
+
+    row = desk.rows(name)["r003"]
+    assert (ended.status, ended.json["rows"]) == (0, {"total": 3, "delivered": 3}), ended.err
+    assert (row["key"] == key) is not store
+    assert studio.charged([key, row["key"]]) == dict.fromkeys({key, row["key"]}, 1)
+    assert Path(row["deliveries"][0]["uri"]).exists()
+    assert desk.call("reconcile", name).status == 0
+
+
 def test_a_lost_ledger_learns_from_the_manifest_what_was_deleted(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

@@ -70,8 +70,8 @@ class Scenario:
     typed: str | None = None
 
     def sheet(self, step: int, name: str) -> str:
-        """Return the sheet of a run, as CSV."""
-        lines = [f"{row.id},{row.cells}" for row in self.sheets[step]]
+        """Return the sheet of a run, as CSV, without the rows that have left it."""
+        lines = [f"{row.id},{row.cells}" for row in self.sheets[step] if row.state != "retired"]
         return "\n".join([HEAD, *lines, ""]).format(name=name)
 
     @property

@@ -19,6 +19,9 @@ from tests.torture.videos import Found
 #: What an edit of a video is called in the charge log.
 EDITING = ("scene", "voice", "export")
 
+#: The status of a video that the service has no more.
+DELETED = "deleted"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
@@ -47,7 +50,7 @@ def violations(seen: Evidence) -> list[str]:
     """Return what is not as it has to be."""
     checks = (
         *(_charges, _store, _rows, _intents, _deliveries),
-        *(_settled, _account, _history),
+        *(_settled, _pruned, _account, _history),
     )
     return [finding for check in checks for finding in check(seen)]
 
@@ -176,6 +179,21 @@ def _settled(seen: Evidence) -> Iterator[str]:
             yield f"row {line['row']} was cancelled and its credits not released"
         if line["state"] == "cancelled" and (take["reserved"] or take["charged"]):
             yield f"row {line['row']} was cancelled and its take still counts credits"
+
+
+def _pruned(seen: Evidence) -> Iterator[str]:
+    """What the service has no more was deleted by us, of a row that left; so were its files."""
+    rows = {line["id"]: line for line in seen.books.rows}
+    stored = {line["take_id"] for line in seen.books.deliveries}
+    for take in seen.books.takes:
+        video, row = take["video_id"], rows[take["row_id"]]
+        left = row["state"] == "retired"
+        if video and left != (seen.statuses[video] == DELETED):
+            yield f"row {row['row']} is {row['state']}, its video {seen.statuses[video]}"
+        if left and not (take["deleted_at"] and take["charged"]):
+            yield f"the ledger does not say that the video of {row['row']} was paid and deleted"
+        if left and (take["id"] in stored or any(f"/{row['row']}/" in uri for uri in seen.found)):
+            yield f"files of {row['row']} were not deleted"
 
 
 def _account(seen: Evidence) -> Iterator[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.error import HTTPError
 
 from tests.programs import Finished
 from tests.torture.books import Books, read_books
-from tests.torture.checker import Evidence, bought, violations
+from tests.torture.checker import DELETED, Evidence, bought, violations
 from tests.torture.hook import Hook, Visit, visits
 from tests.torture.leaks import leaks
 from tests.torture.lost import lost_clips
@@ -174,14 +175,23 @@ class Attempt:
             found=there,
             litter=litter,
             truth=self._videos(charges),
-            statuses={video: self.service.video(video)["status"] for video in known},
+            statuses={video: self._status(video) for video in known},
             books=books,
             resent=self.resent,
         )
 
     def _videos(self, charges: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         made = {charge["video_id"] for charge in bought(charges)}
-        return {video_id: self.service.video_digest(video_id) for video_id in made}
+        there = [video_id for video_id in made if self._status(video_id) != DELETED]
+        return {video_id: self.service.video_digest(video_id) for video_id in there}
+
+    def _status(self, video_id: str) -> str:
+        try:
+            return str(self.service.video(video_id)["status"])
+        except HTTPError as error:
+            if error.code != 404:
+                raise
+            return DELETED
 
     def _told(self, books: Books) -> None:
         """What the last run said is what the ledger has."""
@@ -197,4 +207,5 @@ class Attempt:
     def _tidy(self, charges: Sequence[Mapping[str, Any]]) -> None:
         """Keep the service's list short: it is read before every clip."""
         for video_id in {charge["video_id"] for charge in charges}:
-            self.service.delete(video_id)
+            if self._status(video_id) != DELETED:
+                self.service.delete(video_id)

@@ -55,6 +55,16 @@ RECONCILE = Scenario(
     command="reconcile {name} --apply --json",
     settles=True,
 )
+#: Rows that left the sheet lose their videos at the service, and their files.
+PRUNE = Scenario(
+    name="prune",
+    sheets=(
+        (TOOL, VTT, SCRIPT),
+        (TOOL, replace(VTT, state="retired"), replace(SCRIPT, state="retired")),
+    ),
+    command="prune {name} --prune-store --yes --json",
+    settles=True,
+)
 #: Two processes carry the same campaign at the same moment, and both are killed.
 AT_ONCE = Scenario(name="at-once", sheets=((TOOL, SCRIPT, VTT, DEAR, CLIP),), ledger="postgres")
 #: Carried by two workers, of which one is killed, or the run that they are for.
@@ -64,4 +74,4 @@ DISTRIBUTED = Scenario(
     ledger="postgres",
 )
 
-VERBS = (CANCEL, RECONCILE, AT_ONCE, DISTRIBUTED)
+VERBS = (CANCEL, RECONCILE, PRUNE, AT_ONCE, DISTRIBUTED)
