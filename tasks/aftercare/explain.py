@@ -29,6 +29,7 @@ from callsheet.tasks.ledger.values import (
     events_of,
     last_made,
     takes_of,
+    video_named,
 )
 from callsheet.tasks.ledger.webhook_events import hinted_at
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
@@ -97,7 +98,9 @@ def _explain(
         document=row_documents(connection, campaign.id, numbers=[row.id])(row),
         attempts=_attempts(connection, row, takes, events),
         history=events,
-        next=next_run(row, now=now, rules=rules, made=last_made(takes)),
+        next=next_run(
+            row, video_named(connection, row), now=now, rules=rules, made=last_made(takes)
+        ),
         commands=commands_for(campaign, row),
         review=video.review if video else None,
     )
@@ -251,17 +254,26 @@ class Command:
     does: str
 
 
-def next_run(row: CampaignRow, *, now: float, rules: Rules, made: Take | None = None) -> Next:
+def next_run(
+    row: CampaignRow,
+    video_id: str | None = None,
+    *,
+    now: float,
+    rules: Rules,
+    made: Take | None = None,
+) -> Next:
     """Return what the next run does with `row` if its line in the sheet stays the same.
 
-    `made` is the take whose video an edit may change.
+    `video_id` is the video that the line names (`video_named`), `made` the take whose video an
+    edit may change.
     """
     if row.state == "retired":
         words = "the row left the sheet; if it comes back, the run continues from here"
         return Next(
             action="nothing", means=words, why=None, rests="retired", lane=None, lane_means=None
         )
-    diff = diff_row(row, brief_of(row), made=made if edit_of(row.operation) else None)
+    brief = replace(brief_of(row), video_id=video_id)
+    diff = diff_row(row, brief, made=made if edit_of(row.operation) else None)
     action, why = diff.action, diff.why
     if diff.state == "held" and (above := too_dear(row, row.quoted)):
         action, why = "person", above

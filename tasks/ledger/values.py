@@ -300,6 +300,13 @@ def cells_of(
     }
 
 
+def video_named(connection: Connection, row: CampaignRow) -> str | None:
+    """Return the video that a row's cell `video_id` names, if it names one."""
+    cells = cells_of(connection, row.campaign_id, numbers=[row.id])[row.id]
+    named = (text for header, text in cells if header.strip().casefold() == "video_id")
+    return next(named, None) or None
+
+
 def events_of(connection: Connection, row_id: int) -> list[Event]:
     """Return a row's history, oldest first."""
     own = [events.c[field.name] for field in fields(Event)]

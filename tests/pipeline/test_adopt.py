@@ -109,6 +109,8 @@ def test_a_run_takes_over_the_videos_that_its_sheet_names(
     assert first.json["rows"] == {"total": 3, "delivered": 2, "held": 1}, first.err
     assert (first.status, first.json["credits"]["charged"]) == (3, 15)
     assert "vid_nope" in desk.rows(name)["b"]["reason"]
+    explained = desk.call("explain", name, "b", "--json").json
+    assert explained["next_run"]["action"] == "adopt", "no run pays for it"
 
     # The cell is corrected, or emptied: then the row is made.
     other = made(studio, "Late")

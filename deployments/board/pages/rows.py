@@ -27,7 +27,7 @@ from callsheet.tasks.ledger.row_pages import names_shown
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.service_state import calls_about
 from callsheet.tasks.ledger.takes import RETAKEABLE
-from callsheet.tasks.ledger.values import NOT_BEGUN, UNDER_WAY, State
+from callsheet.tasks.ledger.values import NOT_BEGUN, UNDER_WAY, State, video_named
 from callsheet.tasks.runtime.redact import redacted
 
 # `/c/C/rows/R`: everything that is known of one row, its video, and what can be done about it.
@@ -86,6 +86,7 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
     calls = await board.read(partial(calls_about, take_ids=numbers, video_ids=videos))
     video = next((one for one in whole.takes if one.take.number == whole.shown.video_take), None)
     review = video.review if video else None
+    named = await board.read(partial(video_named, row=whole.row))
     return {
         "tab": "row",
         "campaign": known.name,
@@ -104,7 +105,7 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         "calls": calls,
         "asked": redacted(whole.row.asked()),
         "sent": {one.take.number: _json(one.take.asked()) for one in whole.takes},
-        "next": next_run(whole.row, now=board.clock(), rules=Rules.of(board.settings)),
+        "next": next_run(whole.row, named, now=board.clock(), rules=Rules.of(board.settings)),
         "commands": commands_for(known, whole.row),
         "reasons": REASONS,
         "may_retake": whole.row.state in RETAKEABLE and whole.row.enabled,
