@@ -29,7 +29,7 @@ from callsheet.tasks.ledger.deliveries import (
     wanted_copies,
 )
 from callsheet.tasks.ledger.sync import note_changes
-from callsheet.tasks.runtime.errors import ConfigurationError, StoreError, StoreUnusable
+from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.store import File, FileKind, Store, open_store
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.disk import disk_trouble, make_private
@@ -68,22 +68,27 @@ async def make_copies(at: Context, campaign: Campaign) -> CopiesMade:
     slots = asyncio.Semaphore(at.settings.at_once)
     async with AsyncExitStack() as stack:
         places = await stack.enter_async_context(Places())
-        stores: dict[str, Store] = {}
-        for place in {one.place for one in wanted}:
-            stores[place] = open_store(place)
-            stack.push_async_callback(stores[place].aclose)
-
-        async def make(one: WantedCopy, name: str) -> FileCopy:
-            async with slots:
-                return await _made(one, name, stores[one.place], places, at.settings.spool)
-
+        stores = {place: open_store(place) for place in {one.place for one in wanted}}
+        for store in stores.values():
+            stack.push_async_callback(store.aclose)
         named = [(one, _name(one, campaign.name)) for one in wanted]
         missing = [
-            make(one, name)
+            (one, name)
             for one, name in named
             if (one.take_id, f"{stores[one.place].address}/{name}") not in proved
         ]
-        copies: Sequence[FileCopy] = await asyncio.gather(*missing)
+        # A place that cannot be written to is tried once, and not for every file.
+        needed = {one.place for one, _ in missing}
+        trouble = {place: await _trouble_of(stores[place]) for place in needed}
+
+        async def make(one: WantedCopy, name: str) -> FileCopy:
+            copy = _copy_of(one, f"{stores[one.place].address}/{name}")
+            if fault := trouble[one.place]:
+                return replace(copy, fault=fault)
+            async with slots:
+                return await _made(one, name, copy, stores[one.place], places, at.settings.spool)
+
+        copies: Sequence[FileCopy] = await asyncio.gather(*(make(*one) for one in missing))
     if {*copies} != {*held}:
         await at.ledger.write(partial(_note, campaign=campaign, copies=copies, at=at.clock()))
     made = sum(copy.fault is None for copy in copies)
@@ -105,18 +110,25 @@ def _name(one: WantedCopy, campaign: str) -> str:
     )
 
 
-async def _made(one: WantedCopy, name: str, store: Store, places: Places, spool: Path) -> FileCopy:
-    file = one.file
-    copy = FileCopy(
-        take_id=one.take_id,
-        kind=file.kind,
-        uri=f"{store.address}/{name}",
-        sha256=file.sha256,
-        bytes=file.bytes,
-    )
+def _copy_of(one: WantedCopy, uri: str) -> FileCopy:
+    file, take_id = one.file, one.take_id
+    return FileCopy(take_id=take_id, kind=file.kind, uri=uri, sha256=file.sha256, bytes=file.bytes)
+
+
+async def _trouble_of(store: Store) -> str | None:
     try:
-        await copy_file(file, name, store, places, spool)
-    except (StoreError, StoreUnusable, ConfigurationError) as error:
+        await store.check()
+    except (StoreError, StoreUnusable) as error:
+        return str(error)
+    return None
+
+
+async def _made(
+    one: WantedCopy, name: str, copy: FileCopy, store: Store, places: Places, spool: Path
+) -> FileCopy:
+    try:
+        await copy_file(one.file, name, store, places, spool)
+    except (StoreError, StoreUnusable) as error:
         return replace(copy, fault=str(error))
     return copy
 

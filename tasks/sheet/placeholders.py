@@ -178,6 +178,8 @@ def copied(
     for text in map(as_text, [value] if isinstance(value, str) else value):
         place = naming.take_copy(text, local=local)
         if place is not None:
+            said = "is where finished files are copied to"
+            findings.note(said, line=addresses.line, cell=addresses.where, value=text)
             found = naming.names(briefs)
             briefs = [
                 brief if name is None else replace(brief, copies=(*brief.copies, (place, name)))

@@ -98,6 +98,15 @@ def test_what_is_in_the_way_holds_the_copy_and_not_the_video(
     assert here.call("run", "s.yaml", "--yes", "--without-prefect").status == 0
 
 
+def test_a_place_that_is_not_there_holds_every_copy_and_is_tried_once(
+    here: Here, name: str
+) -> None:
+    ended = run(here, name, "file:/proc/nowhere/{name}.mp4")
+    assert (ended.status, ended.json["rows"]["delivered"]) == (3, 2)
+    assert "4 copies are on hold: videos cannot be written to /proc/nowhere" in ended.err
+    assert 'copies "file:/proc/nowhere/{name}.mp4" is where finished files' in ended.err
+
+
 @pytest.mark.parametrize(
     ("address", "words"),
     [
