@@ -27,7 +27,7 @@ from callsheet.tasks.ledger.row_pages import names_shown
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.service_state import calls_about
 from callsheet.tasks.ledger.takes import RETAKEABLE
-from callsheet.tasks.ledger.values import NOT_BEGUN, UNDER_WAY, State, video_named
+from callsheet.tasks.ledger.values import NOT_BEGUN, UNDER_WAY, State, last_made, video_named
 from callsheet.tasks.runtime.redact import redacted
 
 # `/c/C/rows/R`: everything that is known of one row, its video, and what can be done about it.
@@ -87,6 +87,8 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
     video = next((one for one in whole.takes if one.take.number == whole.shown.video_take), None)
     review = video.review if video else None
     named = await board.read(partial(video_named, row=whole.row))
+    takes = sorted((one.take for one in whole.takes), key=lambda take: take.number)
+    next_of = partial(next_run, now=board.clock(), rules=Rules.of(board.settings))
     return {
         "tab": "row",
         "campaign": known.name,
@@ -105,7 +107,7 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         "calls": calls,
         "asked": redacted(whole.row.asked()),
         "sent": {one.take.number: _json(one.take.asked()) for one in whole.takes},
-        "next": next_run(whole.row, named, now=board.clock(), rules=Rules.of(board.settings)),
+        "next": next_of(whole.row, named, made=last_made(takes)),
         "commands": commands_for(known, whole.row),
         "reasons": REASONS,
         "may_retake": whole.row.state in RETAKEABLE and whole.row.enabled,
