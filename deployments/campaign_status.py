@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from callsheet.tasks.ledger.campaigns import Campaign, Tally
+from callsheet.tasks.values.amounts import say_date
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class CampaignStatus:
     owner: str | None = None
     #: How many rows wait for other videos, by reason.
     waiting: Mapping[str, int] = field(default_factory=dict)
+    #: The rows whose `deliver_by` has passed, with that moment (Unix seconds).
+    late: Sequence[tuple[str, float]] = ()
 
 
 def status_document(found: CampaignStatus) -> dict[str, Any]:
@@ -31,4 +34,5 @@ def status_document(found: CampaignStatus) -> dict[str, Any]:
         "credits": tally.credits_as_json(),
         "owner": found.owner,
         "waiting": dict(found.waiting),
+        "late": [{"row": row, "deliver_by": say_date(by)} for row, by in found.late],
     }

@@ -18,7 +18,7 @@ from callsheet.deployments.terminal import plain, say_moment, table
 from callsheet.tasks.engine.owner import name_of
 from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import Tally
-from callsheet.tasks.values.amounts import CreditPrice, as_text, count
+from callsheet.tasks.values.amounts import CreditPrice, as_text, count, say_date
 
 # Lines in columns that fit any terminal: short columns first, then words, and paths uncut.
 #
@@ -162,6 +162,10 @@ def _linked(folder: str, path: str) -> Text:
 # What `callsheet status` shows people: a line for each campaign, and the accounts.
 
 
+#: Late rows that are named at most.
+LATE = 5
+
+
 def show_status(
     found: Sequence[CampaignStatus],
     accounts: Sequence[Account],
@@ -202,6 +206,10 @@ def _show_campaigns(
         for reason, number in one.waiting.items():
             words = reason if number == 1 else reason.replace("waits", "wait", 1)
             console.print(plain(f"{one.campaign.name}: {count(number, 'row')} {words}"))
+        if one.late:
+            named = ", ".join(f"{row} (by {say_date(by)})" for row, by in one.late[:LATE])
+            more = f" and {len(one.late) - LATE:,} more" if len(one.late) > LATE else ""
+            console.print(plain(f"{one.campaign.name}: late are {named}{more}"))
         if one.owner and one.campaign.lease:
             since = say_moment(one.campaign.lease.since)
             who = name_of(one.owner)

@@ -222,7 +222,10 @@ class NightSheet:
         settings = self._at.settings
         entry = self._entry
         options = SheetOptions(
-            hidden_rows=settings.hidden_rows, names=settings.names, copies=settings.copies
+            hidden_rows=settings.hidden_rows,
+            names=settings.names,
+            copies=settings.copies,
+            now=self._at.clock(),
         )
         with no_search():
             return parse_sheet(

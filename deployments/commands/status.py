@@ -16,7 +16,7 @@ from callsheet.deployments.process import run_command
 from callsheet.tasks.engine.owner import is_at_work
 from callsheet.tasks.ledger.accounts import Account, all_accounts, day_of, find_account
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, tally_of
-from callsheet.tasks.ledger.figures import waiting_of
+from callsheet.tasks.ledger.figures import late_rows, waiting_of
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import as_number
@@ -69,9 +69,10 @@ async def _read_campaign(ledger: Ledger, campaign: Campaign) -> CampaignStatus:
     tally = await ledger.read(partial(tally_of, campaign=campaign))
     owner = campaign.lease.owner if campaign.lease else None
     waiting: Mapping[str, int] = {}
-    if tally.rows.get("held"):
+    if tally.rows.get("held") or tally.rows.get("planned"):
         waiting = await ledger.read(partial(waiting_of, campaign_id=campaign.id))
-    return CampaignStatus(campaign, tally, owner if is_at_work(owner) else None, waiting)
+    late = await ledger.read(partial(late_rows, campaign_id=campaign.id, at=time.time()))
+    return CampaignStatus(campaign, tally, owner if is_at_work(owner) else None, waiting, late)
 
 
 def _limits(settings: Settings, at: float) -> list[Account]:

@@ -272,7 +272,8 @@ def next_run(
         return Next(
             action="nothing", means=words, why=None, rests="retired", lane=None, lane_means=None
         )
-    brief = replace(brief_of(row), video_id=video_id)
+    waits = row.deliver_after is not None and row.deliver_after > now
+    brief = replace(brief_of(row), video_id=video_id, waits=waits)
     diff = diff_row(row, brief, made=made if edit_of(row.operation) else None)
     action, why = diff.action, diff.why
     if diff.state == "held" and (above := too_dear(row, row.quoted)):
@@ -311,6 +312,8 @@ def brief_of(row: CampaignRow) -> Brief:
         tags=row.tags,
         cost_center=row.cost_center,
         notes=row.notes,
+        deliver_after=row.deliver_after,
+        deliver_by=row.deliver_by,
         line=row.line,
     )
 

@@ -5,6 +5,7 @@ Whoever adds an option adds a field here; a door passes on what it was given.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
@@ -182,6 +183,7 @@ class RunOptions(BaseModel):
             hidden_rows=self.hidden_rows or settings.hidden_rows,
             columns=parse_map(self.map or ()),
             yes_many=self.yes_many,
+            now=time.time(),
             names=settings.names,
             copies=settings.copies,
         )

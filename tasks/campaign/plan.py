@@ -25,7 +25,8 @@ from callsheet.tasks.ledger.earlier_takes import EarlierTake, refused_rows, say_
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import too_dear
 from callsheet.tasks.ledger.renames import reused_ids
-from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.ledger.row_selection import NEVER
+from callsheet.tasks.ledger.values import CampaignRow, Pace, pace_of
 from callsheet.tasks.runtime.errors import Problem, SheetError, SpendRefused
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.sheet import Sheet
@@ -65,6 +66,8 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
         plan = hold_back(replace(plan, lines=tuple(lines)), choose=False)
     if not plan.spending:
         return plan
+    if sheet.read_at is not None and any(line.deliver_by for line in plan.spending):
+        plan = with_late(plan, pace_of(connection, number or 0), now=sheet.read_at)
     wanted = [(line.row, line.digest) for line in plan.spending]
     return replace(plan, elsewhere=tuple(paid_elsewhere(connection, number, wanted)))
 
@@ -87,6 +90,20 @@ def _check_ids(connection: Connection, campaign_id: int, sheet: Sheet) -> None:
         problems.append(problem)
     if problems:
         raise SheetError(problems)
+
+
+def with_late(plan: Plan, pace: Pace | None, *, now: float) -> Plan:
+    """Return the plan with the rows that will be late if videos are made at this pace.
+
+    The earliest dates are made first; rows whose date has passed by `now` are not named.
+    """
+    if pace is None:
+        return plan
+    rows = [line for line in plan.lines if line.spends or line.action == "continue"]
+    rows.sort(key=lambda line: line.deliver_by or NEVER)
+    dated = ((n, line, line.deliver_by) for n, line in enumerate(rows))
+    late = [line for n, line, by in dated if by and now < by < now + pace.render + n * pace.apart]
+    return replace(plan, late=tuple(late), pace=pace)
 
 
 def _without_refused(plan: Plan, refused: Mapping[str, EarlierTake]) -> Plan:
@@ -281,6 +298,7 @@ def _line(
         line=named.line,
         edit_of=diff.edit,
         tags=named.tags,
+        deliver_by=named.deliver_by,
         kind=_kind(named, shared) if kinds else (),
     )
 

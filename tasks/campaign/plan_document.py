@@ -78,6 +78,7 @@ def _head_document(plan: Plan) -> dict[str, object]:
         "canary": plan.canary,
         "waves": list(plan.waves),
         "retry_failed": plan.retry_failed,
+        "late": [line.row for line in plan.late],
         "sandbox": plan.sandbox,
     }
 

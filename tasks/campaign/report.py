@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
-from callsheet.tasks.campaign.waits import waiting_lines, wave_of
+from callsheet.tasks.campaign.waits import waiting_lines, waits_for_videos, wave_of
 from callsheet.tasks.engine.progress import Snapshot, Speeds
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
 from callsheet.tasks.ledger.deliveries import RowVideo, copies_of, videos_of
@@ -24,7 +24,14 @@ from callsheet.tasks.ledger.figures import NAMES, Figures, figures_of
 from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY, CampaignRow, State
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.spreadsheets import write_csv
-from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits, say_duration
+from callsheet.tasks.values.amounts import (
+    as_number,
+    as_text,
+    count,
+    in_credits,
+    say_date,
+    say_duration,
+)
 
 if TYPE_CHECKING:
     # Whoever reads rows need not pay for the service's client.
@@ -221,6 +228,10 @@ def _said_of(copy: Mapping[str, Any]) -> str:
 # A plan in words, for whoever is to decide on it, wherever that is. Pure.
 
 
+#: Rows that a warning names at most.
+NAMED = 5
+
+
 def warnings_of(plan: Plan) -> list[str]:
     """Return what a person may not have meant, a sentence each."""
     found = [
@@ -230,6 +241,14 @@ def warnings_of(plan: Plan) -> list[str]:
         f"{'it' if len(one.costs) == 1 else 'them'} again"
         for one in plan.elsewhere
     ]
+    if plan.late and plan.pace:
+        late = [f"{one.row} (by {say_date(one.deliver_by or 0)})" for one in plan.late]
+        named = ", ".join([*late[:NAMED], *[f"{len(late) - NAMED:,} more"] * (len(late) > NAMED)])
+        found.append(
+            f"{count(len(late), 'video')} will be late at the pace so far (a render takes "
+            f"{say_duration(plan.pace.render)}, one is ready every "
+            f"{say_duration(plan.pace.apart)}): {named}"
+        )
     if plan.needs_word:
         gone = len(plan.retiring)
         found.append(
@@ -272,6 +291,8 @@ def _videos(plan: Plan) -> str:
         words += f"; {carried} already paid for and continued, 0 credits"
     if on_hold := sum(line.on_hold for line in plan.lines):
         words += f"; {count(on_hold, 'row is', 'rows are')} on hold, 0 credits"
+    if dated := sum(line.action == "wait" and not waits_for_videos(line) for line in plan.lines):
+        words += f"; {count(dated, 'row waits for its date', 'rows wait for their dates')}"
     for number, waiting in groupby(waiting_lines(plan), key=lambda line: wave_of(line.why) or 0):
         words += f"; {_waiting(plan, number, list(waiting))}"
     if actions["nothing"]:

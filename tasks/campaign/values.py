@@ -12,7 +12,7 @@ from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import Campaign, PaidElsewhere, Tally
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.earlier_takes import EarlierTake
-from callsheet.tasks.ledger.values import State
+from callsheet.tasks.ledger.values import Pace, State
 from callsheet.tasks.values.amounts import CreditPrice, as_number, count, in_credits, is_above
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import EditOf
@@ -67,6 +67,8 @@ class PlanLine(NamedTuple):
     kind: tuple[object, ...] = ()
     #: The id that the row has in the ledger until now.
     was: str | None = None
+    #: When its video is to be there (Unix seconds).
+    deliver_by: float | None = None
     #: The verdict on its video: keep or reject, else passed, flagged or unchecked.
     verdict: str | None = None
     #: What of its video is edited, where that is enough.
@@ -142,6 +144,9 @@ class Plan:
     canary: Canary = "no"
     #: The parts of the rows that are made first, as `10%`.
     waves: tuple[str, ...] = ()
+    #: The rows that will be late at the pace so far, and that pace.
+    late: tuple[PlanLine, ...] = ()
+    pace: Pace | None = None
     #: How many more takes it has approved of each row, for renders that fail at the service.
     retry_failed: int = 0
     #: Who approved it, in words for the history of its rows.

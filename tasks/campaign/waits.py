@@ -130,16 +130,21 @@ def _rank_of_new(line: PlanLine) -> tuple[bool, Decimal]:
     return line.priced is None, line.priced or Decimal(0)
 
 
+def waits_for_videos(line: PlanLine) -> bool:
+    """Return whether a row waits for a canary or a wave, and not for its date."""
+    return line.action == "wait" and (line.why or "").startswith((CANARY, WAVE))
+
+
 def waiting_lines(plan: Plan) -> list[PlanLine]:
-    """Return the rows of a plan that wait, those for a canary first, then by their wave."""
-    waiting = (line for line in plan.lines if line.action == "wait")
+    """Return the rows of a plan that wait for videos: for a canary first, then by their wave."""
+    waiting = (line for line in plan.lines if waits_for_videos(line))
     return sorted(waiting, key=lambda line: wave_of(line.why) or 0)
 
 
 def released(plan: Plan) -> Plan:
     """Return the plan as if all first videos were good: the total after all rounds."""
     lines = (
-        line._replace(action="make", why=None) if line.action == "wait" else line
+        line._replace(action="make", why=None) if waits_for_videos(line) else line
         for line in plan.lines
     )
     return replace(plan, lines=tuple(lines))

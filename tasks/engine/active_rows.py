@@ -23,6 +23,7 @@ from callsheet.tasks.engine.pages import PAGE, Batch, Pages, Queue, Shard, Wante
 from callsheet.tasks.engine.policy.decision import Lane, Memory, Observation
 from callsheet.tasks.engine.submit import search, search_made, submit, submit_unkeyed
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.row_selection import NEVER
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number
 from callsheet.tasks.runtime.telemetry import POLLS
 from callsheet.tasks.values.edits import is_keyed
@@ -53,9 +54,9 @@ class Carried:
         return {"campaign": row.campaign, "row": row.row, "take": number, "state": row.state}
 
     @property
-    def order(self) -> tuple[int, int]:
-        """Higher priority first, then sheet order."""
-        return (-self.row.priority, self.row.position)
+    def order(self) -> tuple[float, ...]:
+        """Higher priority first, then the earliest date, then sheet order."""
+        return (-self.row.priority, self.row.deliver_by or NEVER, self.row.position)
 
 
 def lean(row: CampaignRow) -> CampaignRow:
@@ -280,7 +281,7 @@ class HasOrder(Protocol):
     """Something that says when it goes before others that are due as well; lower is earlier."""
 
     @property
-    def order(self) -> tuple[int, int]: ...
+    def order(self) -> tuple[float, ...]: ...
 
 
 Ordered = TypeVar("Ordered", bound=HasOrder)
@@ -291,7 +292,7 @@ class Scheduler(Generic[Ordered]):
 
     def __init__(self) -> None:
         self._queues: Mapping[
-            Lane, asyncio.PriorityQueue[tuple[tuple[float, float], int, Ordered]]
+            Lane, asyncio.PriorityQueue[tuple[tuple[float, ...], int, Ordered]]
         ] = {lane: asyncio.PriorityQueue() for lane in LANES}
         #: What is taken out stays here, until that is due or swept: its number is forgotten.
         self._heap: list[tuple[float, int, Lane, Ordered]] = []

@@ -27,7 +27,7 @@ from callsheet.tasks.ledger.values import (
     rows_of,
     takes_of,
 )
-from callsheet.tasks.values.amounts import is_above
+from callsheet.tasks.values.amounts import is_above, say_date
 from callsheet.tasks.values.briefs import CREATE, Brief, Json, canonical_json
 from callsheet.tasks.values.edits import OPERATIONS, Edit, EditOf, Edits, edit_between, edit_of
 
@@ -43,7 +43,7 @@ ACTIONS: dict[Action, str] = {
     "adopt": "made elsewhere: taken over and delivered, no charge",
     "continue": "already paid for or started: continues, no new charge",
     "nothing": "delivered and unchanged",
-    "wait": "waits until the first videos are kept",
+    "wait": "waits for its date, or until the first videos are kept",
     "person": "needs attention; no run spends on it",
     "off": "switched off in the sheet",
     "retire": "left the sheet: kept in the ledger, nothing is deleted",
@@ -198,7 +198,7 @@ def _diff_page(
     for outline, brief in pairs:
         row = found.get(outline.id) if outline else None
         if outline is None:
-            plain = brief is not None and brief.enabled and brief.video_id is None
+            plain = brief is not None and _is_due(brief) and brief.video_id is None
             yield RowDiff(None, brief, _NEW if plain else diff_row(None, brief))
         elif row is None:
             yield RowDiff(outline, brief, _SETTLED)
@@ -232,7 +232,7 @@ def diff_row(
     if brief is None:
         return _left(row)
     if row is None:
-        return _first(brief, "planned") if brief.enabled else _off("planned")
+        return _first(brief, "planned") if _is_due(brief) else _not_due(brief)
     if row.state in UNDER_WAY or row.state == "uncertain":
         return _under_way(row, brief)
     if row.digest != brief.digest:
@@ -253,8 +253,15 @@ def _left(row: CampaignRow | None) -> Diff:
     return Diff("retire", "retired")
 
 
-def _off(state: State) -> Diff:
-    return Diff("off", state, "switched off in the sheet (enabled)")
+def _is_due(brief: Brief) -> bool:
+    return brief.enabled and not brief.waits
+
+
+def _not_due(brief: Brief) -> Diff:
+    """Say that a row is switched off, or waits for its date."""
+    if not brief.enabled:
+        return Diff("off", "planned", "switched off in the sheet (enabled)")
+    return Diff("wait", "planned", f"waits until {say_date(brief.deliver_after or 0)}")
 
 
 def _under_way(row: CampaignRow, brief: Brief) -> Diff:
@@ -309,8 +316,8 @@ def _edit(row: CampaignRow, brief: Brief, made: Take | None) -> Edit | None:
 
 def _wanted(row: CampaignRow, brief: Brief, state: State, edit: Edit | None) -> Diff:
     """Say that a video is made or edited, unless the row is switched off."""
-    if not brief.enabled:
-        return _off("planned")
+    if not _is_due(brief):
+        return _not_due(brief)
     if edit is not None:
         return Diff("edit", state, edit.words, edit=edit.of)
     take = row.take

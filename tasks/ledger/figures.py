@@ -257,15 +257,27 @@ def count_wanted(
 
 
 def waiting_of(connection: Connection, campaign_id: int) -> dict[str, int]:
-    """Return how many rows on hold wait for other videos, by reason."""
+    """Return how many rows wait for other videos or for their date, by reason."""
     query = (
         select(rows.c.reason, func.count())
-        .where(rows.c.campaign_id == campaign_id, rows.c.state == "held")
-        .where(rows.c.reason.like("waits for %"))
+        .where(rows.c.campaign_id == campaign_id, rows.c.state.in_(["held", "planned"]))
+        .where(rows.c.reason.like("waits %"))
         .group_by(rows.c.reason)
         .order_by(rows.c.reason)
     )
     return dict(connection.execute(query).tuples().all())
+
+
+def late_rows(connection: Connection, campaign_id: int, *, at: float) -> list[tuple[str, float]]:
+    """Return the rows without a video whose `deliver_by` has passed, earliest first."""
+    over = ("delivered", "retired", "cancelled")
+    query = (
+        select(rows.c.row, rows.c.deliver_by)
+        .where(rows.c.campaign_id == campaign_id, rows.c.deliver_by < at)
+        .where(rows.c.enabled, rows.c.state.not_in(over))
+        .order_by(rows.c.deliver_by, rows.c.position + 0)
+    )
+    return [(row, by) for row, by in connection.execute(query)]
 
 
 def pages_of(several: Iterable[T], size: int = PAGE) -> Iterator[Sequence[T]]:

@@ -210,6 +210,8 @@ def _holds(text: ColumnElement[Any], words: str) -> ColumnElement[bool]:
 
 #: Rows that are fetched at once.
 FETCHED = 1000
+#: When a row is to be delivered that does not say it: after all others.
+NEVER = 1e12
 
 
 class RowToCarry(NamedTuple):
@@ -224,12 +226,18 @@ class RowToCarry(NamedTuple):
 
 
 def rows_to_carry(connection: Connection, campaign_id: int) -> Iterator[RowToCarry]:
-    """Yield what is approved or under way: higher priority first, then in the sheet's order."""
+    """Yield what is approved or under way: higher priority first, then what is to be delivered
+    earlier, then in the sheet's order."""
     states = ("approved", *sorted(UNDER_WAY))
     query = (
         select(rows.c.id, rows.c.row, rows.c.state, rows.c.operation, rows.c.position)
         .where(rows.c.campaign_id == campaign_id, rows.c.state.in_(states))
-        .order_by(rows.c.priority.desc(), rows.c.position, rows.c.id)
+        .order_by(
+            rows.c.priority.desc(),
+            func.coalesce(rows.c.deliver_by, NEVER),
+            rows.c.position,
+            rows.c.id,
+        )
         .execution_options(yield_per=FETCHED)
     )
     for found in connection.execute(query):

@@ -134,6 +134,9 @@ rows = Table(
     Column("approved", BigInteger),
     # How many more takes were approved with it, for renders that fail at the service.
     Column("retries", Integer),
+    # The row is not made before the first moment, and late after the second.
+    Column("deliver_after", Float),
+    Column("deliver_by", Float),
     Column("take_id", Id),
     # The batch of a worker that has it, or had it last: a number that grows, so that of two who
     # think

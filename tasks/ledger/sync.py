@@ -32,7 +32,8 @@ from callsheet.tasks.values.edits import Edits
 
 _INSERT = insert(rows)
 _WISHES = ("position", "line", "captions", "enabled", "priority", "max_credits", "tags",
-           "cost_center", "notes", "name", "copies", "cells", "wishes")  # fmt: skip
+           "cost_center", "notes", "deliver_after", "deliver_by", "name", "copies", "cells",
+           "wishes")  # fmt: skip
 _BRIEF = ("operation", "request", "digest", "nth", "take_id", "quoted")
 _ROW = update(rows).where(rows.c.id == bindparam("the_row"))
 _SET_PLACE = _ROW.values(position=bindparam("new_position"), line=bindparam("new_line"))
@@ -194,6 +195,8 @@ def _wishes(brief: Brief, position: int) -> dict[str, Any]:
         "notes": brief.notes,
         "name": brief.name,
         "copies": json.dumps(brief.copies, ensure_ascii=False) if brief.copies else None,
+        "deliver_after": brief.deliver_after,
+        "deliver_by": brief.deliver_by,
         "cells": json.dumps([*brief.cells], ensure_ascii=False),
         "wishes": brief.wishes,
     }

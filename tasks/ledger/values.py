@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Literal, cast, get_args
+from itertools import pairwise
+from statistics import median
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from sqlalchemy import Connection, Select, select
 from sqlalchemy import Row as Record
@@ -136,6 +138,9 @@ class CampaignRow:
     retries: int | None = None
     #: The id that it had first, where it was renamed.
     first_id: str | None = None
+    #: It is not made before the first moment, and late after the second (Unix seconds).
+    deliver_after: float | None = None
+    deliver_by: float | None = None
 
     def asked(self) -> dict[str, Json]:
         """Return what the row asks of the service, as the body without key and start."""
@@ -329,6 +334,30 @@ def lengths_of(connection: Connection, campaign_id: int) -> list[tuple[str, Deci
         (operation, from_micro(price), max(0.0, seconds))
         for operation, price, seconds in own or connection.execute(query).all()
     ]
+
+
+class Pace(NamedTuple):
+    """What a render takes, and how far apart two of them are finished: medians, in seconds."""
+
+    render: float
+    apart: float
+
+
+def pace_of(connection: Connection, campaign_id: int) -> Pace | None:
+    """Return the pace of the latest finished renders: of the campaign, else of any other."""
+    query = (
+        select(takes.c.accepted_at, takes.c.ready_at)
+        .where(takes.c.ready_at.is_not(None), takes.c.accepted_at.is_not(None))
+        .order_by(takes.c.id.desc())
+        .limit(LENGTHS)
+    )
+    found = connection.execute(query.where(takes.c.campaign_id == campaign_id)).all()
+    found = found or connection.execute(query).all()
+    if not found:
+        return None
+    ends = sorted(ready for _, ready in found)
+    apart = [after - before for before, after in pairwise(ends)] or [0.0]
+    return Pace(median(ready - accepted for accepted, ready in found), median(apart))
 
 
 # The life of a row: its states, and the moves between them.

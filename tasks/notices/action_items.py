@@ -324,6 +324,8 @@ class CampaignFigures:
     per_kept: Decimal | None = None
     asked: Decimal | None = None
     link: str | None = None
+    #: Rows whose `deliver_by` has passed without a video, with that date.
+    late: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

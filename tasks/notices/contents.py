@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from callsheet.tasks.aftercare.verify import Pictures
 from callsheet.tasks.ledger.campaigns import Tally, find_campaign, tally_of
 from callsheet.tasks.ledger.deliveries import find_take_video
+from callsheet.tasks.ledger.figures import late_rows
 from callsheet.tasks.ledger.gauges import keep_rates
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.notices import (
@@ -45,6 +46,7 @@ from callsheet.tasks.notices.action_items import (
 from callsheet.tasks.runtime.errors import CallsheetError, shorten
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.store.addresses import Places
+from callsheet.tasks.values.amounts import say_date
 
 # Collects the content of a digest: the report of the nightly run and figures of the ledger.
 #
@@ -67,6 +69,7 @@ class _Known:
     to_pay: Decimal
     per_kept: Decimal | None
     reasons: tuple[str, ...]
+    late: tuple[str, ...]
 
 
 async def gather(
@@ -75,7 +78,7 @@ async def gather(
     """Return the content of a digest; its videos have no pictures yet."""
     names = [one.campaign for one in report.sheets if one.campaign]
     moved = {one.campaign for one in report.sheets if one.outcome != "unchanged"}
-    known = await ledger.read(partial(_known, names=names, moved=moved))
+    known = await ledger.read(partial(_known, names=names, moved=moved, now=now))
     sheets = tuple(_counted(one, known.get(one.campaign or "")) for one in report.sheets)
     now_counted = replace(report, sheets=sheets)
     reasons = {name: found.reasons for name, found in known.items()}
@@ -100,7 +103,7 @@ async def gather(
 
 
 def _known(
-    connection: Connection, *, names: Sequence[str], moved: Collection[str | None]
+    connection: Connection, *, names: Sequence[str], moved: Collection[str | None], now: float
 ) -> dict[str, _Known]:
     """Return figures of campaigns; only row counts for those that have not `moved`."""
     found = {}
@@ -117,6 +120,10 @@ def _known(
             to_pay=still_to_pay(connection, campaign.id),
             per_kept=rates[0].each if rates else None,
             reasons=tuple(_reason(row.row, row.title, row.reason) for row in waiting),
+            late=tuple(
+                f"{row} (by {say_date(by)})"
+                for row, by in late_rows(connection, campaign.id, at=now)
+            ),
         )
     return found
 
@@ -153,6 +160,7 @@ def _line(sheet: SheetReport, known: _Known | None, board: str | None) -> Campai
         per_kept=known.per_kept if known else None,
         asked=sheet.asked,
         link=campaign_page(board, sheet.campaign) or sheet.link,
+        late=known.late if known else (),
     )
 
 

@@ -92,11 +92,22 @@ def _notes(line: CampaignFigures) -> list[str]:
         )
     if line.under_way:
         notes.append(f"{line.under_way:,} under way")
+    if line.late:
+        notes.append(_late(line))
     if line.outcome in _SAID:
         notes.append(_SAID[line.outcome])
     if line.per_kept is not None:
         notes.append(f"{as_text(line.per_kept)} a kept video")
     return notes
+
+
+#: Late rows that are named at most.
+LATE = 5
+
+
+def _late(line: CampaignFigures) -> str:
+    more = f" and {len(line.late) - LATE:,} more" if len(line.late) > LATE else ""
+    return f"late: {', '.join(line.late[:LATE])}{more}"
 
 
 def _more_to_pay(line: CampaignFigures) -> str:
@@ -113,6 +124,7 @@ def _short(contents: Contents) -> str:
         told.append(f"- {_where(matter)}{matter.title}{_lasting(matter)}: {_way(matter)}")
     if len(contents.matters) > FEW:
         told.append(f"- and {len(contents.matters) - FEW} more")
+    told += [f"- {line.name}: {_late(line)}" for line in contents.lines[:FEW] if line.late]
     fresh = sum(line.fresh for line in contents.lines)
     if fresh:
         page = next((line.link for line in contents.lines if line.fresh and line.link), None)
@@ -230,8 +242,10 @@ def told_of(contents: Contents) -> list[CampaignFigures]:
 
 
 def _is_told(line: CampaignFigures, matters: Sequence[Matter]) -> bool:
-    return line.outcome not in ("unchanged", "set-aside") or any(
-        matter.sheet == line.sheet for matter in matters
+    return (
+        bool(line.late)
+        or line.outcome not in ("unchanged", "set-aside")
+        or any(matter.sheet == line.sheet for matter in matters)
     )
 
 
@@ -245,6 +259,8 @@ def _of_one(line: CampaignFigures, matters: Sequence[Matter]) -> list[str]:
         said.append(_need(line.needing))
     if line.under_way:
         said.append(f"{line.under_way:,} under way")
+    if line.late:
+        said.append(f"{len(line.late):,} late")
     if "not-approved" in titles:
         waiting = titles["not-approved"]
         said.append(waiting[:1].lower() + waiting[1:])
@@ -265,6 +281,8 @@ def _of_several(lines: Sequence[CampaignFigures], contents: Contents) -> list[st
     said = [f"{ready:,} of {count(total, 'video')} ready"] if total else []
     if videos:
         said.append(_need(videos))
+    if late := sum(len(line.late) for line in lines):
+        said.append(f"{late:,} late")
     if approvals:
         said.append(f"{count(approvals, 'approval')} to give")
     if sheets:

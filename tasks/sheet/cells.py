@@ -19,7 +19,7 @@ from callsheet.tasks.sheet.text import (
     row_id_fault,
 )
 from callsheet.tasks.sheet.trees import parse_json
-from callsheet.tasks.values.amounts import parse_credits, parse_duration
+from callsheet.tasks.values.amounts import parse_credits, parse_duration, parse_moment
 from callsheet.tasks.values.briefs import CaptionFormat, Json
 
 # Cells to values: every parser returns the value or raises ValueError with what is wrong.
@@ -415,6 +415,16 @@ def duration(value: Json) -> float:
         return parse_duration(str(value))
     except BadInput as error:
         raise ValueError("is not a duration: write it like 30d") from error
+
+
+def day_begins(value: Json) -> float:
+    """Return the moment of a date or of a date with a time, in Unix seconds."""
+    return parse_moment(plain(text(value)))
+
+
+def day_ends(value: Json) -> float:
+    """Return as `day_begins`; a date alone is the end of that day."""
+    return parse_moment(plain(text(value)), end=True)
 
 
 def canary(value: Json) -> str:

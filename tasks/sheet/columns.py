@@ -190,6 +190,10 @@ WAVES: Form = {
         {"type": "array", "items": _text(_PERCENT)},
     ]
 }
+MOMENT: Form = _text(
+    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+    r"(?:[T ][0-9]{1,2}:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?\s*(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+)
 RETRIES: Form = {"enum": [*range(MOST_RETRIES + 1), "no", False]}
 DURATION: Form = _text(r"(?:[0-9]+(?:\.[0-9]+)?[dhmsDHMS])+")
 CAMPAIGN: Form = _name(_CAMPAIGN)
@@ -362,6 +366,14 @@ class OwnColumns(BaseModel):
     max_credits: Annotated[Decimal | None, Reads(cells.amount, AMOUNT)] = Field(
         None, description="The most that one take of this row may cost, in credits."
     )
+    deliver_after: Annotated[float | None, Reads(cells.day_begins, MOMENT)] = Field(
+        None, description="The row is not made before this date, like 2026-12-01, or time (UTC)."
+    )
+    deliver_by: Annotated[float | None, Reads(cells.day_ends, MOMENT)] = Field(
+        None,
+        description="The date or time (UTC) at which the video is to be there: earlier ones are "
+        "made first.",
+    )
     tags: Annotated[tuple[str, ...], Reads(cells.words, WORDS)] = Field(
         (),
         description="Words to select rows by: a list, or with , ; or line breaks between them.",
@@ -449,6 +461,12 @@ class Document(BaseModel):
         None,
         description="How long the service keeps a delivered video, such as 30d; then it is "
         "deleted there.",
+    )
+    deliver_after: Annotated[float | None, Reads(cells.day_begins, MOMENT)] = Field(
+        None, description="No row is made before this date, unless it says another."
+    )
+    deliver_by: Annotated[float | None, Reads(cells.day_ends, MOMENT)] = Field(
+        None, description="When all videos are to be there, where a row does not say it."
     )
     defaults: dict[str, Json] | None = Field(
         None, description="Columns for every row that does not say them itself."

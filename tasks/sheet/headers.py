@@ -228,9 +228,13 @@ def is_known(column: str) -> bool:
     return is_matrix_column(column) or is_translation(column)
 
 
+#: The columns that are dates, which YAML and JSON sheets may say for all rows.
+DATES = ("deliver_after", "deliver_by")
+
+
 def takes_dates(column: str) -> bool:
-    """Say whether a date may be meant in a column: in words of one's own, and inputs of a tool."""
-    return column in _FREE or "." in column or not is_known(column)
+    """Say whether a date may be meant in a column: in dates, free text, and inputs of a tool."""
+    return column in (*_FREE, *DATES) or "." in column or not is_known(column)
 
 
 def check_header(header: str, findings: Findings, *, line: int | None, where: str = "") -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from callsheet.tasks.sheet.columns import FIELDS
 from callsheet.tasks.sheet.headers import (
+    DATES,
     PARTS,
     SCHEMA,
     canonical_header,
@@ -50,6 +51,8 @@ class Mapped:
         rows = [self._row(number, row) for number, row in enumerate(listed) if not is_blank(row)]
         kept = [row for row in rows if row is not None]
         defaults, shared = self._defaults(top.get("defaults"))
+        dates = {name: cell for name in DATES if (cell := self._one(top, name)) is not None}
+        defaults = {**dates, **defaults}
         headers = [header for row in kept for header, _ in row.texts]
         columns = tuple(dict.fromkeys((*headers, *shared)))
         if len(columns) > MAX_COLUMNS:

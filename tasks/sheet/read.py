@@ -105,7 +105,13 @@ def sheet_of(
     from callsheet.tasks.sheet.matrix import expanded
     from callsheet.tasks.sheet.placeholders import copied, named
     from callsheet.tasks.sheet.reuse import completed
-    from callsheet.tasks.sheet.rows import hidden_among, note_hidden, to_briefs, without_hidden
+    from callsheet.tasks.sheet.rows import (
+        dated,
+        hidden_among,
+        note_hidden,
+        to_briefs,
+        without_hidden,
+    )
 
     name = findings.file
     note_hidden(table, options.hidden_rows, findings)
@@ -114,6 +120,8 @@ def sheet_of(
     if options.hidden_rows == "skip":
         table, skipped = without_hidden(table, findings, folder)
     briefs, cells = to_briefs(table, findings, folder=folder)
+    if options.now is not None:
+        briefs = dated(briefs, findings, now=options.now)
     if not table.rows and not findings.problems:
         findings.refuse("has no rows")
     campaign = _campaign(table, options, findings)
@@ -152,6 +160,7 @@ def sheet_of(
         waves=waves or (),
         retry_failed=retry_failed,
         keep_at_service=keep,
+        read_at=options.now,
         briefs=briefs,
         columns=table.columns,
         advice=findings.advice,

@@ -27,6 +27,7 @@ from callsheet.tasks.sheet.speech import too_long
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Where
 from callsheet.tasks.sheet.text import content_id, fold, is_blank, row_id_fault
 from callsheet.tasks.sheet.trees import read_object
+from callsheet.tasks.values.amounts import say_date
 from callsheet.tasks.values.briefs import CREATE, Brief, CaptionFormat, HiddenRows, Json
 from callsheet.tasks.values.requests import REQUESTS
 
@@ -96,6 +97,25 @@ def _advise_length(candidates: Iterable[Candidate], findings: Findings) -> None:
             column = "script" if "script" in brief.request else "narration"
             row = brief.row if name else None
             findings.advise(words, line=brief.line, row=row, cell=column, column=column)
+
+
+#: Rows that are named of those whose date has passed.
+SHOWN = 5
+
+
+def dated(briefs: Sequence[Brief], findings: Findings, *, now: float) -> tuple[Brief, ...]:
+    """Return the briefs with which of them wait for their date; note dates that have passed."""
+    late = [one for one in briefs if one.enabled and one.deliver_by and one.deliver_by < now]
+    if late:
+        named = ", ".join([*(one.row for one in late[:SHOWN]), *["..."] * (len(late) > SHOWN)])
+        findings.advise(
+            f"has {len(late)} {'row' if len(late) == 1 else 'rows'} whose deliver_by has passed "
+            f"({named}); the videos are late already where they are not made yet",
+            line=late[0].line,
+        )
+    return tuple(
+        replace(one, waits=True) if (one.deliver_after or 0) > now else one for one in briefs
+    )
 
 
 class GridCells(Mapping[str, Cells]):
@@ -181,6 +201,8 @@ class _Reading:
         said = self.validated(ROWS.get(operation or "", ANY_ROW), merged)
         # What a row of an unknown operation lacks, or has too much, nobody can say.
         request = {} if operation is None else self._request(row, merged, operation, said)
+        if said is not None and None not in (said.deliver_after, said.deliver_by):
+            self._check_dates(merged, said)
         if said is None or self.failed:
             return self._faulty(row, merged, operation, request)
         guessed = self.guesses.consider(merged, said)
@@ -200,6 +222,8 @@ class _Reading:
             cost_center=said.cost_center,
             notes=said.notes,
             video_id=said.video_id,
+            deliver_after=said.deliver_after,
+            deliver_by=said.deliver_by,
             line=row.line,
             cells=row.texts,
         )
@@ -244,6 +268,8 @@ class _Reading:
             max_credits=said.max_credits,
             tags=said.tags,
             video_id=said.video_id,
+            deliver_after=said.deliver_after,
+            deliver_by=said.deliver_by,
             line=row.line,
             cells=row.texts,
             **words,
@@ -295,6 +321,11 @@ class _Reading:
                     self._refuse(cell, f"is also in {FIELDS}: keep one")
                 inputs[name] = cell.value
         return inputs
+
+    def _check_dates(self, merged: Cells, said: OwnColumns) -> None:
+        if (said.deliver_after or 0) > (said.deliver_by or 0):
+            by = say_date(said.deliver_by or 0)
+            self._refuse(merged["deliver_after"], f"is later than its deliver_by, {by}")
 
     def _check_video(self, row: Row, merged: Cells) -> None:
         if "tool" in merged and "script" in merged:

@@ -38,6 +38,9 @@ _CALLED: Mapping[str, str] = {
     "max_credits": "budget, max cost, max credits, maximum cost, cost limit, limit, price limit, "
     "höchstpreis, maximalkosten, kostenlimit, coût maximal, prix maximum, coste máximo, "
     "presupuesto",
+    "deliver_after": "not before, embargo, frühestens, nicht vor, pas avant, no antes de",
+    "deliver_by": "deadline, due, due date, fällig, fällig am, liefertermin, abgabetermin, "
+    "date limite, échéance, fecha límite, fecha de entrega",
     "priority": "prio, priorität, priorité, prioridad, wichtigkeit",
     "tags": "tag, labels, label, keywords, schlagwörter, étiquettes, etiquetas, campaign tag",
     "cost_center": "cost centre, costcenter, kostenstelle, centre de coûts, centro de costes",

@@ -203,6 +203,8 @@ class SheetOptions:
     columns: Mapping[str, str] = field(default_factory=dict)
     #: A person's word: the sheet's matrix may make more than 10,000 videos.
     yes_many: bool = False
+    #: The moment at which it is read (Unix seconds); without one no date is to come or has passed.
+    now: float | None = None
     #: The profile's template of names, for sheets that have none.
     names: str = DEFAULT_NAMES
     #: The profile's addresses of copies, for sheets that have none.
@@ -238,6 +240,8 @@ class Sheet:
     retry_failed: int | None = None
     #: How long the service keeps a delivered video, in seconds, where it says so.
     keep_at_service: float | None = None
+    #: When it was read (Unix seconds), where dates matter.
+    read_at: float | None = None
     #: Where it comes from; None for standard input.
     origin: SheetOrigin | None = None
     #: Whether its campaign was named after the file, for want of anything better.

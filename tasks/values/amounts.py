@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import overload
@@ -191,6 +192,40 @@ def parse_retries(value: object) -> int:
     if text not in known:
         raise ValueError(f"is not a number of new attempts from 0 to {MOST_RETRIES}")
     return known[text]
+
+
+# Moments that a sheet names, as `2026-12-01` or `2026-12-01T09:30`, in UTC unless they say a zone.
+
+
+_DAY = 86400.0
+_MOMENT = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{1,2}:\d{2}(?::\d{2})?)(?:\.\d+)?\s*(Z|[+-]\d{2}:?\d{2})?)?"
+)
+
+
+def parse_moment(text: str, *, end: bool = False) -> float:
+    """Return Unix seconds; a date alone is its first second, with `end` its last.
+
+    Raises ValueError for anything else, and for a day that there is not.
+    """
+    match = _MOMENT.fullmatch(text.strip())
+    try:
+        if match is None:
+            raise ValueError(text)
+        day, clock, zone = match.groups()
+        clock = (clock or "00:00").zfill(5)
+        at = datetime.fromisoformat(f"{day}T{clock}{zone or 'Z'}").timestamp()
+    except (ValueError, OverflowError):
+        raise ValueError("is not a date; write it like 2026-12-01 or 2026-12-01T09:30") from None
+    return at + _DAY - 1 if end and match[2] is None else at
+
+
+def say_date(at: float) -> str:
+    """Return a moment of a sheet for people: the day, with the time where one was named."""
+    moment = datetime.fromtimestamp(at, UTC)
+    if at % _DAY in (0, _DAY - 1):
+        return f"{moment:%Y-%m-%d}"
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 # How many of what, for people: `1 row`, `2 rows`, `20 MiB`.

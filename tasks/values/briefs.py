@@ -38,6 +38,8 @@ class Brief:
 
     `request` is the body of the operation, for `create` without `idempotency_key` and
     `start_generation`.
+    It is not made before `deliver_after` and late after `deliver_by` (Unix seconds); `waits` says
+    that the first was still to come when the sheet was read.
     `line` is the 1-based line (or spreadsheet row) it begins on; `cells` are the sheet's own
     headers and texts, in order, for the status sheet. Neither is part of its identity.
     """
@@ -60,6 +62,9 @@ class Brief:
     name: str | None = None
     #: Where its files are copied to: a place, and what they are called there.
     copies: tuple[tuple[str, str], ...] = ()
+    deliver_after: float | None = None
+    deliver_by: float | None = None
+    waits: bool = False
     line: int = 0
     cells: Sequence[tuple[str, str]] = field(default=(), repr=False)
     _digest: str | None = field(default=None, init=False, repr=False, compare=False)
@@ -116,7 +121,10 @@ def digest_of(operation: str, request: Mapping[str, Json]) -> str:
 def _digest_of_wishes(brief: Brief) -> str:
     own = (brief.captions, brief.enabled, brief.priority, str(brief.max_credits), brief.tags,
            brief.cost_center, brief.notes)  # fmt: skip
-    texts = [text for cell in brief.cells for text in cell]
+    # Rows without dates are as they were before there were any.
+    found = (brief.deliver_after, brief.deliver_by)
+    texts = [] if found == (None, None) else [repr(found)]
+    texts += [text for cell in brief.cells for text in cell]
     texts += [] if brief.name is None else [brief.name]
     texts += [text for copy in brief.copies for text in copy]
     said = "\0".join((repr(own), *texts))

@@ -916,6 +916,20 @@ MUTATIONS = (
         ("tests/unit/campaign/test_plan.py",),
     ),
     Mutation(
+        "new takes of failed rows count for the night",
+        "tasks/nights/approval.py",
+        " * (1 + self.retries),",
+        ",",
+        BEFOREHAND,
+    ),
+    Mutation(
+        "a row that waits for its date is not paid for",
+        "tasks/ledger/diff.py",
+        "return brief.enabled and not brief.waits",
+        "return brief.enabled",
+        ("tests/unit/ledger/test_dates.py",),
+    ),
+    Mutation(
         "no row starts beyond a wave whose videos are not kept",
         "tasks/campaign/waits.py",
         "next((end for end in ends if good < end), None)",

@@ -68,6 +68,30 @@ def test_the_next_wave_is_approved_without_its_sheet(desk: Desk, name: str) -> N
     assert [desk.rows(name)[row]["review"] for row in ("r001", "r002")] == ["keep", "keep"]
 
 
+def test_rows_are_made_once_their_date_has_come(desk: Desk, name: str) -> None:
+    sheet = f"{name}.csv"
+    later, before = (
+        simple_sheet(2, columns=",deliver_after", cells=f",{day}")
+        for day in ("2099-01-01", "2020-01-01")
+    )
+    desk.sheet(sheet, later)
+    early = desk.run(sheet)
+    again = desk.run(sheet)
+    status = desk.call("status", name, "--json").json
+    desk.sheet(sheet, before)
+    ended = desk.run(sheet)
+    desk.sheet(sheet, later)
+    delivered_before = desk.run(sheet)
+
+    assert (early.status, again.status) == (0, 0)
+    assert early.json["rows"] == again.json["rows"] == {"total": 2, "planned": 2}
+    assert early.json["credits"]["charged"] == 0
+    assert "2 rows wait for their dates" in early.err
+    assert status["waiting"] == {"waits until 2099-01-01": 2}
+    assert ended.json["rows"] == delivered_before.json["rows"] == {"total": 2, "delivered": 2}
+    assert delivered_before.json["credits"]["charged_this_run"] == 0
+
+
 @pytest.mark.parametrize("said", ["50%,10%", "0%", "110%", "some"])
 def test_parts_that_cannot_be_meant_are_refused(desk: Desk, name: str, said: str) -> None:
     ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(2)), "--waves", said)

@@ -26,7 +26,7 @@ NIGHT = KeptNight(
 ELSEWHERE = PaidElsewhere(campaign_id=2, campaign="autumn", costs={"a": Decimal(12)})
 
 
-def approval(inbox: Inbox = INBOX, tolerance: str = "0") -> NightApproval:
+def approval(inbox: Inbox = INBOX, tolerance: str = "0", retries: int = 0) -> NightApproval:
     return NightApproval(
         inbox=inbox,
         night=NIGHT,
@@ -35,6 +35,7 @@ def approval(inbox: Inbox = INBOX, tolerance: str = "0") -> NightApproval:
         sheet="a.csv",
         again="callsheet run a.csv",
         tolerance=Decimal(tolerance),
+        retries=retries,
     )
 
 
@@ -70,23 +71,31 @@ async def test_what_a_person_is_asked_is_not_answered_beforehand(
 
 
 @pytest.mark.parametrize(
-    ("prices", "tolerance", "counted"),
+    ("prices", "tolerance", "retries", "counted"),
     [
-        ((12, 30), "0", 42),
-        # What a price may rise by is approved with it.
-        ((40, 40), "0.25", 100),
-        ((40, 41), "0.25", None),
-        ((12, None), "0", None),
+        ((12, 30), "0", 0, 42),
+        # What a price may rise by is approved with it, and so are new takes of failed rows.
+        ((40, 40), "0.25", 0, 100),
+        ((40, 41), "0.25", 0, None),
+        ((20, 30), "0", 1, 100),
+        ((20, 31), "0", 1, None),
+        ((12, None), "0", 0, None),
     ],
 )
 async def test_what_is_counted_is_all_that_may_be_spent(
-    ledger: Ledger, prices: tuple[int | None, ...], tolerance: str, counted: int | None
+    ledger: Ledger,
+    prices: tuple[int | None, ...],
+    tolerance: str,
+    retries: int,
+    counted: int | None,
 ) -> None:
     terms: dict[str, Any] = {"seconds": 60.0, "is_dead": lambda _: False, "at": 0.0}
     claim = partial(claim_night, inbox="spring", date=NIGHT.date, zone="UTC", place="one", **terms)
     night = await ledger.write(claim)
     await ledger.write(partial(see_sheets, inbox="spring", seen={"a.csv": "1"}, at=0.0))
-    count = partial(approval(tolerance=tolerance).count, rows=[row(price) for price in prices])
+    count = partial(
+        approval(INBOX, tolerance, retries).count, rows=[row(price) for price in prices]
+    )
     if counted is None:
         with pytest.raises(SpendRefused):
             await ledger.write(count)

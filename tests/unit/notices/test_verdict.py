@@ -41,6 +41,8 @@ SUBJECTS: list[tuple[Sequence[CampaignFigures], tuple[Matter, ...], str]] = [
     ([WAITS, IDLE], of(FAILED),
      "Spring: 41 of 42 videos ready, 1 needs you, 126 of 200 credits"),
     ([SUMMER], (), "Summer: 8 of 10 videos ready, 2 under way, 126 of 200 credits"),
+    ([replace(SUMMER, late=("r3 (by 2026-12-01)",))], (),
+     "Summer: 8 of 10 videos ready, 2 under way, 1 late, 126 of 200 credits"),
     ([replace(SPRING, budget=None)], (), "Spring: 42 of 42 videos ready, 126 credits"),
     ([UNAPPROVED], of(DEAR), "dear: 40 videos for 120 credits wait for your approval"),
     ([REFUSED], of(BROKEN), "broken.csv: 1 problem, nothing was made"),

@@ -31,7 +31,7 @@ MAP = {"video-id": "id", "HEADLINE ": "title", "Copy": "script", "Dauer": "durat
         ("Voice-over", "script"), ("Sprechertext:", "script"), ("Voix off", "script"),
         ("Guion", "script"), ("Max cost", "max_credits"), ("Presupuesto", "max_credits"),
         ("Video ID", "id"), ("Kostenstelle", "cost_center"), ("Untertitel", "captions"),
-        ("Owner", None), ("Due date", None),
+        ("Owner", None), ("Due date", "deliver_by"),
     ],
 )  # fmt: skip
 def test_a_header_in_four_languages_is_proposed(header: str, column: str | None) -> None:
