@@ -36,7 +36,7 @@ async def prune(args: Namespace, settings: Settings) -> dict[str, Any]:
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
         found = await wanted.find(ledger, campaign, settings, time.time())
-    _show(found, console)
+    _show(found, console, store=args.prune_store)
     if not found.wanted:
         return found.as_json()
     question = say_wanted(found, store=args.prune_store)
@@ -57,7 +57,7 @@ async def prune(args: Namespace, settings: Settings) -> dict[str, Any]:
     return Pruning(campaign=campaign, videos=[*done.videos, *kept]).as_json()
 
 
-def _show(found: Pruning, console: Console) -> None:
+def _show(found: Pruning, console: Console, *, store: bool) -> None:
     if not found.videos:
         console.print(plain(f"{found.campaign.name}: nothing to delete"))
         return
@@ -72,3 +72,8 @@ def _show(found: Pruning, console: Console) -> None:
         kept = "stays: " + one.kept if one.kept else "delete"
         made.add_row(*(plain(cell) for cell in (*cells, kept)))
     console.print(made)
+    files = [file.uri for one in found.wanted if one.old.left for file in one.old.files]
+    if store and files:
+        console.print("files in the store to delete, with the pictures of their videos:")
+        for uri in files:
+            console.print(plain(f"  {uri}"), soft_wrap=True)

@@ -126,11 +126,16 @@ class Prune:
         """Return the videos of a campaign that may be deleted, and those that have to stay."""
         keep = campaign.keep_at_service
         keep = settings.keep_at_service if keep is None else keep
+        if keep is None and not self.retired:
+            return Pruning(campaign=campaign)
         before = None if keep is None else now - keep
         query = partial(old_videos, campaign_id=campaign.id, before=before, retired=self.retired)
         found = await ledger.read(query)
         if not self.store:
             found = [one for one in found if one.take.deleted_at is None]
+        if not self.undelivered:
+            # A render that failed and cost nothing is nothing to decide about.
+            found = [one for one in found if one.take.delivered_at or one.take.charged != 0]
         return Pruning(campaign=campaign, videos=[self._removal(one, keep) for one in found])
 
     async def carry_out(self, at: Context, campaign: Campaign, only: Iterable[int]) -> Pruning:

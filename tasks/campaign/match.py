@@ -257,7 +257,7 @@ async def _match_new(
         check_selection(options.select, ((b, b.asked(), "planned") for b in sheet.briefs))
     briefs = [b for b in sheet.briefs if b.enabled and chosen(b, b.asked(), "planned")]
     number = campaign.id if campaign else None
-    wanted = [(brief.row, brief.digest) for brief in briefs]
+    wanted = [(row, one.digest) for one in briefs for row in (one.row, one.was) if row]
     query = partial(paid_elsewhere, campaign_id=number, wanted=wanted, sandbox=options.sandbox)
     found = tuple(await ledger.read(query))
     paid = {row for one in found for row in one.costs}

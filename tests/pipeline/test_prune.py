@@ -138,6 +138,9 @@ def test_files_in_the_store_go_only_if_they_are_what_was_delivered(
     foreign = files["r003"][0].with_name("notes.txt")
     foreign.write_text("keep")
 
+    listed = desk.call("prune", name, "--prune-store")
+    assert (listed.status, files["r003"][0].exists()) == (4, True)
+    assert all(str(one) in listed.out for one in files["r003"])
     done = desk.call("prune", name, "--prune-store", "--yes", "--json")
     again = desk.call("prune", name, "--prune-store", "--yes", "--json")
 

@@ -131,3 +131,17 @@ def test_the_manifest_names_a_renamed_row_and_its_files_without_the_column(
 
     assert (ended.status, desk.rows(name)) == (0, before), ended.err
     assert studio.calls()["create"] == creates
+
+
+def test_renamed_rows_of_another_campaign_are_not_paid_for_again_unasked(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    text = simple_sheet(2, title=name)
+    desk.run(desk.sheet(f"{name}.csv", text))
+    ids = {"r001": "kettle", "r002": "pot"}
+    creates = studio.calls()["create"]
+
+    ended = desk.run(desk.sheet(f"{name}-new.csv", renamed(text, ids)))
+
+    assert (ended.status, studio.calls()["create"]) == (4, creates)
+    assert f"2 of 2 rows are campaign {name}'s, already paid for" in ended.err

@@ -17,8 +17,9 @@ HEADERS = ["id", "tool", "script", "title", "fields.offer", "aspect_ratio", "dur
 _LETTERS = st.characters(exclude_categories=("Cc", "Cs", "Co", "Cn"), exclude_characters="{}")
 #: Line breaks, delimiters and quotes are what programs differ about.
 TEXTS = st.text(_LETTERS | st.sampled_from("\n,;|\"'“”éäŞ=+-@"), max_size=40).filter(
-    # An error of a spreadsheet, like #REF!, is refused in a spreadsheet and is text elsewhere.
-    lambda text: "#" not in text
+    # An error of a spreadsheet, like #REF!, is refused in a spreadsheet and is text elsewhere; a
+    # brace begins a placeholder.
+    lambda text: not set("#{}") & set(text)
 )
 SCRIPTS = TEXTS.map(lambda text: f"Scene {text}")
 ROWS = st.lists(
