@@ -110,6 +110,21 @@ def test_a_paid_video_that_was_never_stored_stays_until_that_is_said(
     assert studio.charged([key, row["key"]]) == {key: 1, row["key"]: 1}
 
 
+def test_a_render_that_failed_and_cost_nothing_is_nothing_to_decide_about(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    studio.plan_fault(on="render", do="fail", nth=1)
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1, title=name))
+    assert desk.run(sheet).json["rows"] == {"total": 1, "failed": 1}
+    video = desk.rows(name)["r001"]["video_id"]
+    desk.run(desk.sheet(sheet, simple_sheet(2, title=name).replace("r001", "r003")), "--retire")
+
+    quiet = desk.call("prune", name, "--yes", "--json")
+    assert (quiet.status, quiet.json["videos"], has(studio, video)) == (0, [], True)
+    assert desk.call("prune", name, "--yes", "--undelivered").status == 0
+    assert not has(studio, video)
+
+
 def test_a_run_that_dies_between_the_deletion_and_its_record_is_repeated(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
