@@ -134,7 +134,7 @@ def row_documents(
     """
     figures = figures_of(connection, campaign_id, states=states, numbers=numbers)
     videos = videos_of(connection, campaign_id, states=states, numbers=numbers)
-    copies = copies_of(connection, campaign_id)
+    copies = copies_of(connection, campaign_id, numbers=numbers)
 
     def document(row: CampaignRow) -> dict[str, Any]:
         found = row_document(row, figures.get(row.id, Figures()), videos.get(row.id))

@@ -397,9 +397,15 @@ def wanted_copies(connection: Connection, campaign_id: int) -> list[WantedCopy]:
     ]
 
 
-def copies_of(connection: Connection, campaign_id: int) -> Mapping[int, list[FileCopy]]:
-    """Return the copies of a campaign's files, also those on hold, by take."""
+def copies_of(
+    connection: Connection, campaign_id: int, *, numbers: Collection[int] | None = None
+) -> Mapping[int, list[FileCopy]]:
+    """Return the copies of a campaign's files, also those on hold, by take; with `numbers` those
+    of some rows."""
     query = select(file_copies).where(file_copies.c.campaign_id == campaign_id)
+    if numbers is not None:
+        mine = select(takes.c.id).where(takes.c.row_id.in_(list(numbers)))
+        query = query.where(file_copies.c.take_id.in_(mine))
     found: dict[int, list[FileCopy]] = {}
     for one in connection.execute(query.order_by(file_copies.c.id)):
         copy = FileCopy(**{name: getattr(one, name) for name in _COPY})

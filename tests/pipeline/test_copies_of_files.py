@@ -87,8 +87,11 @@ def test_what_is_in_the_way_holds_the_copy_and_not_the_video(
     assert (out / "b-take1.mp4").exists()
     held = [one for one in here.call("rows", name, "--json").lines[0]["copies"] if one["held"]]
     assert [one["uri"] for one in held] == [str(theirs)]
+    status = here.folder / "deliveries" / name / "status.csv"
+    assert "(on hold: " in status.read_text()
     theirs.unlink()
     assert run(here, name, address).status == 0
+    assert "(on hold: " not in status.read_text()
     assert here.call("verify", name).status == 0
 
     theirs.unlink()

@@ -20,6 +20,7 @@ from callsheet.deployments.board.services.rows import cancel, plan_of_retakes, s
 from callsheet.tasks.aftercare.explain import commands_for, next_run
 from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.campaigns import tally_of
+from callsheet.tasks.ledger.deliveries import copies_of
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import REASONS
 from callsheet.tasks.ledger.row_history import whole_row
@@ -84,6 +85,7 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
     videos = [one.take.video_id for one in whole.takes if one.take.video_id]
     numbers = [one.take.id for one in whole.takes]
     calls = await board.read(partial(calls_about, take_ids=numbers, video_ids=videos))
+    copies = partial(copies_of, campaign_id=known.id, numbers=[whole.row.id])
     video = next((one for one in whole.takes if one.take.number == whole.shown.video_take), None)
     review = video.review if video else None
     named = await board.read(partial(video_named, row=whole.row))
@@ -99,6 +101,7 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         "row": whole.row,
         "shown": whole.shown,
         "takes": whole.takes,
+        "copies": await board.read(copies),
         "video": video,
         "video_root": None if video is None else _video(known.name, row, video.take.number),
         "review": review,
