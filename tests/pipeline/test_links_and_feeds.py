@@ -76,6 +76,8 @@ def test_signed_links_open_the_video_in_a_bucket(here: Here, name: str, bucket: 
         for one in item["attachments"]:
             with urllib.request.urlopen(one["url"], timeout=30) as answer:
                 assert answer.read(7)
+    taken = here.call("export", name, "--zip", "v.zip", "--json")
+    assert (taken.status, taken.json["videos"], taken.json["missing"]) == (0, 2, [])
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,18 @@ def test_files_are_named_and_keep_their_names(here: Here, name: str) -> None:
     assert here.call("verify", name).status == 0
 
 
+def test_a_new_ledger_finds_files_under_the_names_that_they_have(here: Here, name: str) -> None:
+    assert made(here, name, "{brand}_{id}_v{take}") == 0
+    before = stored(here, name)
+    for file in (here.folder / ".callsheet").glob("ledger.db*"):
+        file.unlink()
+
+    assert made(here, name, "{id}") == 0
+
+    assert stored(here, name) == before
+    assert here.call("status", name, "--json").json["credits"]["charged"] == 30
+
+
 def test_two_takes_never_share_a_name(here: Here, name: str) -> None:
     assert made(here, name, "{brand}") == 0
     retake = ("retake", name, "a", "--because", "logo", "--run", "--yes")
