@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -91,7 +92,14 @@ def make_next(folder: Path) -> Release:
     (folder / "tests" / "workers").mkdir(parents=True)
     for file in ("tests/launcher.py", "tests/workers/one_worker.py"):
         _link(str(ROOT / file), str(folder / file))
-    _change(folder, before=REVISION, revision=NEXT, works_with=REVISION, body=_EXPAND, more=_MOODS)
+    newest = max((ROOT / "tasks/ledger/migrations/versions").glob("m*.py")).read_text()
+    found = re.search(r'works_with = "(\d+)"', newest)
+    assert found is not None
+    # A release that shuts out those that this one works with waits for their runs.
+    works_with = found[1]
+    _change(
+        folder, before=REVISION, revision=NEXT, works_with=works_with, body=_EXPAND, more=_MOODS
+    )
     return Release(folder)
 
 

@@ -53,7 +53,7 @@ _TITLES = {
     400: "This cannot be read",
     401: "You are not logged in",
     403: "You may not do this",
-    404: "There is no such thing",
+    404: "Not found",
     405: "This is not done like that",
     408: "This took too long",
     409: "Something changed meanwhile",

@@ -194,7 +194,7 @@ REFUSALS = {
     400: "it cannot be read, or came by no way that a board knows",
     401: "nobody's token",
     403: "not with this role, allowance or link",
-    404: "there is no such thing",
+    404: "nothing is at this address",
     409: "something changed meanwhile, or is already decided",
     413: "too large",
     422: "it cannot be meant: `problems` say where",

@@ -151,7 +151,7 @@ def _no_sense(name: str, word: str, known: Iterable[str]) -> ProblemDetails:
 
 #: The states that wait for somebody, as an address has them together.
 FOR_A_PERSON = ",".join(state for state in STATES if state in NEEDS_PERSON)
-_VERDICTS = {"keep": "kept", "reject": "to be redone", "none": "undecided"}
+_VERDICTS = {"keep": "kept", "reject": "rejected on review", "none": "undecided"}
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ ACTIONS: dict[Action, str] = {
     "continue": "already paid for or started: continues, no new charge",
     "nothing": "delivered and unchanged",
     "wait": "waits for its date, or until the first videos are kept",
-    "person": "needs attention; no run spends on it",
+    "person": "skipped until it is fixed; nothing is spent on it",
     "off": "switched off in the sheet",
     "retire": "left the sheet: kept in the ledger, nothing is deleted",
 }
