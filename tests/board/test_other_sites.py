@@ -97,7 +97,7 @@ async def test_nobody_is_logged_in_as_somebody_else_by_them(
 
     await page.goto(f"{open_board.origin}/login")
 
-    assert "You are Ada" in await page.inner_text("main")
+    assert "You are logged in as Ada" in await page.inner_text("main")
 
 
 async def test_nothing_of_ours_is_shown_or_run_by_them(
