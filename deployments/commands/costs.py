@@ -18,9 +18,10 @@ from callsheet.tasks.values.amounts import CreditPrice, as_text, in_credits
 
 def main(args: Namespace) -> int:
     """Show a line for every brand, month or whatever was asked for, and the total."""
-    price = settings_of(args).credit_price
+    settings = settings_of(args)
+    price = settings.credit_price
     found = run_command(_read(args))
-    _show(found, price, console_for(args))
+    _show(found, price, console_for(args), sandbox=args.sandbox or settings.sandbox)
     if args.json:
         print_json({**found.as_json(price), "exit": 0})
     return 0
@@ -34,9 +35,10 @@ async def _read(args: Namespace) -> Costs:
         return await ledger.read(partial(costs, wanted=wanted, by=args.by))
 
 
-def _show(found: Costs, price: CreditPrice | None, console: Console) -> None:
+def _show(found: Costs, price: CreditPrice | None, console: Console, *, sandbox: bool) -> None:
     if not found.lines:
-        console.print("no videos were asked for in this time")
+        other = "" if sandbox else "; `--sandbox` adds up the campaigns of the sandbox"
+        console.print(f"no videos were made in this time{other}")
         return
     money = [price.currency] if price else []
     columns = (found.by.replace("_", " "), "videos", "takes", "reserved", "charged", *money)

@@ -68,16 +68,17 @@ class Costs:
 
 def costs(connection: Connection, wanted: CostsOf, *, by: By) -> Costs:
     """Add up the takes that count. A take belongs to the month (UTC) in which it was intended."""
-    found: dict[str | None, tuple[TakeSum, int]] = {}
-    whole, videos = TakeSum(), 0
+    # An edited video is delivered by several takes, and is one video.
+    found: dict[str | None, tuple[TakeSum, set[str]]] = {}
+    whole, videos = TakeSum(), set[str]()
     for line in cost_lines(connection, wanted, by=by):
-        delivered = line["delivered_at"] is not None
+        delivered = {line["video_id"]} if line["delivered_at"] is not None else set[str]()
         for name in _names(line, by):
-            spent, made = found.get(name, (TakeSum(), 0))
+            spent, made = found.setdefault(name, (TakeSum(), set()))
             spent.add(line)
-            found[name] = spent, made + delivered
+            made |= delivered
         whole.add(line)
-        videos += delivered
+        videos |= delivered
     lines = [_line(name, *sums) for name, sums in found.items()]
     if by == "month":
         lines.sort(key=lambda line: line.name or "")
@@ -86,10 +87,10 @@ def costs(connection: Connection, wanted: CostsOf, *, by: By) -> Costs:
     return Costs(by=by, lines=lines, total=_line(None, whole, videos))
 
 
-def _line(name: str | None, spent: TakeSum, videos: int) -> CostLine:
+def _line(name: str | None, spent: TakeSum, videos: set[str]) -> CostLine:
     return CostLine(
         name=name,
-        videos=videos,
+        videos=len(videos),
         takes=spent.takes,
         retakes=spent.retakes,
         charged=spent.charged,

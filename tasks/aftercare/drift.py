@@ -22,7 +22,7 @@ from callsheet.tasks.aftercare.differences import Comparison, Difference
 from callsheet.tasks.aftercare.explain import service_of
 from callsheet.tasks.aftercare.reconcile import apply_changes, reconcile
 from callsheet.tasks.aftercare.repair import repair, repair_pictures
-from callsheet.tasks.aftercare.verify import OURS, Audit, AuditedFile, Places, verify
+from callsheet.tasks.aftercare.verify import REPORTS, Audit, AuditedFile, Places, verify
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import ask_prices
@@ -266,7 +266,7 @@ async def _changed_reports(
     reported = Reported.read(campaign.reported)
     if reported is None:
         return
-    for name, digest in zip(OURS, reported.files, strict=True):
+    for name, digest in zip(REPORTS, reported.files, strict=True):
         uri = f"{store.rstrip('/')}/{campaign.name}/{name}"
         try:
             async with places.of(uri).opened(uri, settings.spool) as path:

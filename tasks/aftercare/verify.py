@@ -54,7 +54,8 @@ WANTED: Mapping[Wanted, tuple[PictureKind, ...]] = {
     "no": (),
 }
 #: Callsheet's other files in the folder of a campaign.
-OURS = ("manifest.json", "status.csv", *FEEDS)
+REPORTS = ("manifest.json", "status.csv")
+OURS = (*REPORTS, *FEEDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
