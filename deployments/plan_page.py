@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -23,6 +24,8 @@ _PARTS = {
     "On hold or needs attention": ("person",),
 }
 _REST = "Nothing to pay"
+#: The style sheet explains itself to the people who write pages.
+_COMMENT = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
 
 
 def plan_page(
@@ -54,7 +57,9 @@ def plan_page(
     return rendered(
         "plan_file.html",
         **shown_plan(PlanView(plan=stored, state="ready"), each=0),
-        style=files("callsheet.deployments.board").joinpath("static/board.css").read_text("utf-8"),
+        style=_COMMENT.sub(
+            "", files("callsheet.deployments.board").joinpath("static/board.css").read_text("utf-8")
+        ),
         command=command,
         credit_price=price,
         parts=_parts(document["rows"]),

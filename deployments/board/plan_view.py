@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from callsheet.deployments.board.services.plans import PlanView
@@ -56,7 +57,7 @@ def shown_plan(
         "plan": seen.plan,
         "state": seen.state,
         "rows": rows[start : start + each],
-        "groups": variants_planned(rows[start : start + each], paid=PAYS),
+        "grouped": partial(variants_planned, paid=PAYS),
         "pays_for": PAYS,
         "chosen": chosen,
         "elsewhere": len(set(chosen) - {row["row"] for row in rows[start : start + each]}),
