@@ -227,7 +227,7 @@ class _Reading:
             line=row.line,
             cells=row.texts,
         )
-        return Candidate(brief, self.name)
+        return Candidate(brief, self.name, merged.get("was"))
 
     def _faulty(
         self, row: Row, merged: Cells, operation: str | None, request: Mapping[str, Json]

@@ -34,10 +34,10 @@ class StoreKind:
     inventory: Callable[[ObjectAddress], Inventory]
     #: What signs addresses in one bucket for browsers.
     signer: Callable[[ObjectAddress], Signer]
-    #: What signs addresses in one bucket at once, for so many seconds.
-    signed: Callable[[ObjectAddress, int], Callable[[str], str]]
     #: The origin that signed addresses have (`https://host`), where that can be said.
     origin: Callable[[ObjectAddress], str | None]
+    #: What signs addresses in one bucket at once, for so many seconds; None: nothing does.
+    signed: Callable[[ObjectAddress, int], Callable[[str], str]] | None = None
 
 
 #: The object stores by the scheme of their addresses; everything else is a folder.
@@ -177,12 +177,13 @@ def linking(store: str, links: Links | None) -> Callable[[str], str | None]:
     where, base = object_at(store), links.base
     if base is not None:
         return lambda uri: f"{base}/{quote(name)}" if (name := name_below(store, uri)) else None
-    if where is None or where.scheme not in KINDS:
+    signed = KINDS[where.scheme].signed if where and where.scheme in KINDS else None
+    if where is None or signed is None:
         raise ConfigurationError(
             "links = presigned needs a store in a bucket; nothing was spent",
             remedy="set links to `public https://...`, or store to `s3://bucket/prefix`",
         )
-    sign = KINDS[where.scheme].signed(where, links.lasting)
+    sign = signed(where, links.lasting)
 
     def link(uri: str) -> str | None:
         there = object_at(uri)

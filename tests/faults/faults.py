@@ -192,7 +192,10 @@ WAITING = {
         _WAITING + "a_render_that_never_ends_is_never_paid_again",
         _WAITING + "a_render_that_takes_too_long_is_stalled_and_fetched_free_later",
     ),
-    "a render that failed": _shown(_WAITING + "a_render_that_fails_is_told_and_costs_nothing"),
+    "a render that failed": _shown(
+        _WAITING + "a_render_that_fails_is_told_and_costs_nothing",
+        _WAITING + "a_failed_render_is_made_again_as_often_as_was_approved",
+    ),
     "404 right after the create": _shown(_SAID + "[404 right after the create]"),
     "a colleague deleted the video": _shown(
         _WAITING + "a_video_that_a_colleague_deleted_is_never_paid_again_by_itself"
@@ -215,7 +218,8 @@ WAITING = {
     "the video of the render before": _shown(
         _WAITING + "a_new_video_of_a_row_never_takes_the_place_of_the_old_one",
         "tests/contract/sandbox/test_faults_file.py::test_it_is_the_video_from_before",
-        but="a campaign never renders a video again: each take is a video of its own",
+        "tests/pipeline/test_edits.py::"
+        "test_the_video_from_before_an_edit_is_not_delivered_as_the_edited_one",
     ),
 }
 

@@ -846,6 +846,13 @@ MUTATIONS = (
         ("tests/unit/engine/test_poll.py",),
     ),
     Mutation(
+        "a file of another take is not delivered as the edited video",
+        "tasks/engine/deliver.py",
+        'if edit_of(row.operation) not in (None, "title") and',
+        "if False and",
+        ("tests/pipeline/test_edits.py",),
+    ),
+    Mutation(
         "an edit costs what the service charged since",
         "tasks/engine/evidence.py",
         "max(charged - before, Decimal(0))",

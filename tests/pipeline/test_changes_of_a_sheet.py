@@ -14,7 +14,7 @@ def test_a_changed_row_is_made_again_and_the_others_are_not(
     text = simple_sheet(3)
     desk.run(desk.sheet(f"{name}.csv", text))
     before = desk.rows(name)
-    desk.sheet(f"{name}.csv", text.replace("Video 2", "Another video"))
+    desk.sheet(f"{name}.csv", text.replace("Kettle 2", "Another kettle"))
 
     plan = desk.call("plan", f"{name}.csv", "--json").json
     ended = desk.run(f"{name}.csv")
@@ -25,7 +25,7 @@ def test_a_changed_row_is_made_again_and_the_others_are_not(
         ("r002", "remake"),
         ("r003", "nothing"),
     ]
-    assert plan["rows"][1]["why"] == "changed: title"
+    assert plan["rows"][1]["why"] == "changed: fields"
     assert ended.status == 0
     assert after["r002"]["take"] == 2
     assert after["r002"]["key"] != before["r002"]["key"]
@@ -39,7 +39,7 @@ def test_a_row_changed_back_costs_nothing(desk: Desk, service: Sandbox, name: st
     text = simple_sheet(1)
     desk.run(desk.sheet(f"{name}.csv", text))
     first = desk.rows(name)["r001"]
-    desk.run(desk.sheet(f"{name}.csv", text.replace("Video 1", "Video one")))
+    desk.run(desk.sheet(f"{name}.csv", text.replace("Kettle 1", "Kettle one")))
     desk.sheet(f"{name}.csv", text)
     creates = service.calls()["create"]
 
@@ -76,7 +76,7 @@ def test_a_row_that_leaves_is_retired_and_can_come_back(desk: Desk, name: str) -
 
 def test_rows_leave_in_numbers_only_with_a_word(desk: Desk, service: Sandbox, name: str) -> None:
     desk.run(desk.sheet(f"{name}.csv", simple_sheet(5)))
-    cut = desk.sheet(f"{name}.csv", simple_sheet(1).replace("Video 1", "Video one"))
+    cut = desk.sheet(f"{name}.csv", simple_sheet(1).replace("Kettle 1", "Kettle one"))
     creates = service.calls()["create"]
 
     planned = desk.call("plan", cut, "-o", "plan.json")
@@ -86,7 +86,7 @@ def test_rows_leave_in_numbers_only_with_a_word(desk: Desk, service: Sandbox, na
     offered = [line for line in stopped.err.splitlines() if line.strip().startswith("callsheet ")]
     desk.sheet(f"{name}.csv", simple_sheet(5))
     whole = desk.run(f"{name}.csv")
-    desk.sheet(f"{name}.csv", simple_sheet(1).replace("Video 1", "Video one"))
+    desk.sheet(f"{name}.csv", simple_sheet(1).replace("Kettle 1", "Kettle one"))
     approved = desk.call("run", cut, "--plan", "plan.json", "--json", "--without-prefect")
     desk.sheet(f"{name}.csv", simple_sheet(5))
     back = desk.run(f"{name}.csv")

@@ -139,6 +139,24 @@ def test_an_edit_whose_answer_is_lost_is_found_and_not_paid_again(
     assert desk.rows(name)["a"]["take"] == 2
 
 
+@pytest.mark.parametrize("kind", ["voice", "scene"])
+def test_the_video_from_before_an_edit_is_not_delivered_as_the_edited_one(
+    desk: Desk, studio: Sandbox, name: str, kind: str
+) -> None:
+    changes, _ = EDITS[kind]
+    before = make(desk, name)
+    for nth in (1, 2):
+        studio.plan_fault(on="file", nth=nth, do="old-video")
+
+    ended = desk.run(sheet_of(desk, name, **changes))
+    row = desk.rows(name)["a"]
+
+    assert ended.status == 0, ended.err
+    assert row["deliveries"][0]["sha256"] == studio.video_digest(row["video_id"])
+    assert row["deliveries"][0]["sha256"] != before["deliveries"][0]["sha256"]
+    assert {one["do"] for one in studio.strikes()} >= {"old-video"}
+
+
 def test_an_edit_that_may_have_been_lost_on_the_way_asks_a_person(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

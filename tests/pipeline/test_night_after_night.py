@@ -90,7 +90,7 @@ async def test_the_next_night_makes_what_changed_and_the_one_after_nothing(
         "broken": ("invalid", 0),
         "dear": ("not-approved", 0),
     }
-    nights.drop("changed", simple_sheet(1, title="After"))
+    nights.drop("changed", simple_sheet(1, title="Before").replace("Kettle 1", "Kettle one"))
     nights.drop("broken", simple_sheet(1, title="Mended"))
     nights.drop("dear", simple_sheet(4, title="Dear"))
 

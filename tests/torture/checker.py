@@ -186,7 +186,10 @@ def _pruned(seen: Evidence) -> Iterator[str]:
     rows = {line["id"]: line for line in seen.books.rows}
     stored = {line["take_id"] for line in seen.books.deliveries}
     for take in seen.books.takes:
-        video, row = take["video_id"], rows[take["row_id"]]
+        video, row = take["video_id"], rows.get(take["row_id"])
+        if row is None:
+            # That it is lost is a finding of another check.
+            continue
         left = row["state"] == "retired"
         if video and left != (seen.statuses[video] == DELETED):
             yield f"row {row['row']} is {row['state']}, its video {seen.statuses[video]}"

@@ -35,7 +35,7 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
     ("typed", "told"),
     [
         ("", "COMMAND is missing"),
-        ("run", "SHEET is missing after `callsheet run`"),
+        ("run", "the run needs a sheet"),
         ("statsu", "is status meant?"),
         ("--profile p status", "options stand behind the command"),
         ("run x.csv --at-limit", "--at-limit needs a value: stop or fit"),
