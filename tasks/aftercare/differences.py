@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -312,8 +311,7 @@ async def _of_row(
     if take.keyed:
         video_id = keys.get(take.key)
     elif edit_of(row.operation):
-        with suppress(NotFound):
-            video_id = await find_edit(ledger, service, take)
+        video_id = await find_edit(ledger, service, take)
     else:
         video_id = await _made(baseline, take.asked(), take.intended_at)
     if video_id is None:

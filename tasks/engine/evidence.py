@@ -184,10 +184,14 @@ async def before_edit(ledger: Ledger, take: Take) -> Before | None:
 
 
 async def find_edit(ledger: Ledger, service: VideoService, take: Take) -> str | None:
-    """Return the video of an edit whose answer was lost, if it shows that it was rendered again."""
+    """Return the video of an edit whose answer was lost, if it shows that it was rendered again.
+
+    None also for a video that is gone. Raises ServiceError when it cannot be looked at.
+    """
     for call in await ledger.read(partial(calls_about, take_ids=[take.id])):
-        if call.before and await was_changed(service, call.target, Before.read(call.before)):
-            return call.target
+        with suppress(NotFound):
+            if call.before and await was_changed(service, call.target, Before.read(call.before)):
+                return call.target
     return None
 
 
