@@ -229,7 +229,7 @@ class Prune:
         for one in await _audit(old, at, places):
             assert one.file is not None
             uri = one.file.uri
-            if await at.ledger.read(partial(is_shared_file, uri=uri, take_id=old.take.id)):
+            if await at.ledger.read(partial(is_shared_file, uri=uri, old=old)):
                 kept.append(f"{uri} is the video of another row too")
             elif one.verdict not in ("intact", "missing"):
                 kept.append(f"{uri}: {one.words}")
@@ -238,8 +238,8 @@ class Prune:
         pictures: list[str] = []
         if any(one.kind == "mp4" for one in gone):
             findings = await at.ledger.read(partial(findings_of, campaign_id=old.row.campaign_id))
-            found = findings.get(old.take.id)
-            pictures = [one.uri for one in found.pictures.values()] if found else []
+            seen = [findings[number] for number in old.takes if number in findings]
+            pictures = [one.uri for found in seen for one in found.pictures.values()]
         files = [one.file for one in gone if one.file is not None]
         for uri in [*(one.uri for one in files), *pictures]:
             await places.of(uri).delete(uri)

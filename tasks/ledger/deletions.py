@@ -5,10 +5,12 @@ Owns `takes.deleted_at`. A take stays with its charges and its history, whatever
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, and_, false, or_, select, update
+from sqlalchemy import Connection, Select, and_, false, or_, select, update
+from sqlalchemy import Row as Record
 
 from callsheet.tasks.ledger.deliveries import Delivered, deliveries_of
 from callsheet.tasks.ledger.figures import pages_of
@@ -24,12 +26,14 @@ KIND = "prune"
 class OldVideo:
     """A take whose video is not needed at the service any more; `files` are those in the store.
 
+    The last take of the video: one that was edited has several, and `files` are those of all.
     `other` is another row that has the same video, as `row of campaign`.
     """
 
     row: CampaignRow
     take: Take
     files: Sequence[Delivered] = ()
+    takes: Sequence[int] = ()
     other: str | None = None
 
     @property
@@ -57,6 +61,7 @@ def old_videos(
         select(*takes.c)
         .join(rows, rows.c.id == takes.c.row_id)
         .where(takes.c.campaign_id == campaign_id, takes.c.video_id.is_not(None), wanted)
+        .where(~_edited_since().exists())
         .order_by(rows.c.position, takes.c.row_id, takes.c.number)
     )
     found = connection.execute(query).all()
@@ -64,25 +69,46 @@ def old_videos(
     of_row: dict[int, CampaignRow] = {}
     for page in pages_of(dict.fromkeys(one.row_id for one in found)):
         of_row |= {row.id: row for row in rows_by_number(connection, page)}
-    return [
-        OldVideo(
-            row=of_row[one.row_id],
-            take=take_of(one),
-            files=files.get(one.id, ()),
-            other=other_row(connection, str(one.video_id), one.id),
-        )
-        for one in found
-    ]
+    return [_old_video(connection, one, of_row[one.row_id], files) for one in found]
 
 
-def other_row(connection: Connection, video_id: str, take_id: int) -> str | None:
+def _old_video(
+    connection: Connection,
+    found: Record[Any],
+    row: CampaignRow,
+    files: Mapping[int, Sequence[Delivered]],
+) -> OldVideo:
+    mine = list(connection.scalars(_of_video(row.id, found.video_id)))
+    return OldVideo(
+        row=row,
+        take=take_of(found),
+        files=[file for number in mine for file in files.get(number, ())],
+        takes=mine,
+        other=other_row(connection, str(found.video_id), row.id),
+    )
+
+
+def _edited_since() -> Select[Any]:
+    """Select later takes of the same video: while there is one, a take says nothing of it."""
+    later = takes.alias("later")
+    same = and_(later.c.row_id == takes.c.row_id, later.c.video_id == takes.c.video_id)
+    return select(later.c.id).where(same, later.c.number > takes.c.number)
+
+
+def _of_video(row_id: int, video_id: str) -> Select[Any]:
+    """Select the takes of a video: the one that made it, and its edits."""
+    mine = select(takes.c.id).where(takes.c.row_id == row_id, takes.c.video_id == video_id)
+    return mine.order_by(takes.c.number)
+
+
+def other_row(connection: Connection, video_id: str, row_id: int) -> str | None:
     """Return another row that has a video and needs it, as `row of campaign`."""
     query = (
         select(rows.c.row, campaigns.c.name)
         .select_from(takes)
         .join(rows, rows.c.id == takes.c.row_id)
         .join(campaigns, campaigns.c.id == rows.c.campaign_id)
-        .where(takes.c.video_id == video_id, takes.c.id != take_id, takes.c.deleted_at.is_(None))
+        .where(takes.c.video_id == video_id, takes.c.row_id != row_id, takes.c.deleted_at.is_(None))
         .limit(1)
     )
     found = connection.execute(query).first()
@@ -97,14 +123,15 @@ def intend_deletion(
     Its row, its delivery and the rows that share the video are looked at once more.
     """
     take_id = old.take.id
-    this = select(takes.c.deleted_at, takes.c.delivered_at, rows.c.state)
+    edited = _edited_since().exists().label("edited")
+    this = select(takes.c.deleted_at, takes.c.delivered_at, rows.c.state, edited)
     query = this.join(rows, rows.c.id == takes.c.row_id).where(takes.c.id == take_id)
     now = connection.execute(query.with_for_update()).one()
-    if now.deleted_at is not None or now.state != old.row.state:
+    if now.deleted_at is not None or now.state != old.row.state or now.edited:
         return False
     if now.delivered_at is None and not undelivered:
         return False
-    if other_row(connection, str(old.take.video_id), take_id) is not None:
+    if other_row(connection, str(old.take.video_id), old.row.id) is not None:
         return False
     note(connection, old.row, KIND, words, at=at, take=old.take)
     return True
@@ -114,7 +141,8 @@ def record_deletion(
     connection: Connection, old: OldVideo, *, by: str, words: str, at: float
 ) -> None:
     """Record that the service has a video no more; one that was never delivered is given up."""
-    this = and_(takes.c.id == old.take.id, takes.c.deleted_at.is_(None))
+    same = takes.c.id.in_(_of_video(old.row.id, str(old.take.video_id)).order_by(None))
+    this = and_(same, takes.c.deleted_at.is_(None))
     connection.execute(update(takes).where(this).values(deleted_at=at, deleted_by=by[:200]))
     if old.take.delivered_at is None:
         _give_up(connection, old, at=at)
@@ -128,10 +156,11 @@ def record_deleted_files(
 
     Without its video the take is given up: should the row come back to the sheet, it is made anew.
     """
-    of_take = and_(deliveries.c.take_id == old.take.id, deliveries.c.kind.in_(kinds))
-    connection.execute(deliveries.delete().where(of_take))
+    mine = _of_video(old.row.id, str(old.take.video_id)).order_by(None)
+    of_video = and_(deliveries.c.take_id.in_(mine), deliveries.c.kind.in_(kinds))
+    connection.execute(deliveries.delete().where(of_video))
     if "mp4" in kinds:
-        connection.execute(update(takes).where(takes.c.id == old.take.id).values(pictures=None))
+        connection.execute(update(takes).where(takes.c.id.in_(mine)).values(pictures=None))
         _give_up(connection, old, at=at)
     note(connection, old.row, KIND, words, at=at, take=old.take)
 
@@ -143,9 +172,12 @@ def deletion_of(connection: Connection, video_id: str) -> str | None:
     return None if found is None else take_of(found).deletion
 
 
-def is_shared_file(connection: Connection, uri: str, take_id: int) -> bool:
-    """Return whether the delivery of another take is the same file."""
-    query = select(deliveries.c.id).where(deliveries.c.uri == uri, deliveries.c.take_id != take_id)
+def is_shared_file(connection: Connection, uri: str, old: OldVideo) -> bool:
+    """Return whether a delivery of another video is the same file."""
+    mine = _of_video(old.row.id, str(old.take.video_id)).order_by(None)
+    query = select(deliveries.c.id).where(
+        deliveries.c.uri == uri, deliveries.c.take_id.not_in(mine)
+    )
     return connection.execute(query.limit(1)).first() is not None
 
 

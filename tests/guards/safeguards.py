@@ -1551,9 +1551,16 @@ MUTATIONS = (
         PRUNE,
     ),
     Mutation(
+        "a video that was edited since is not deleted by the age of its first take",
+        "tasks/ledger/deletions.py",
+        "        .where(~_edited_since().exists())\n",
+        "",
+        ("tests/pipeline/test_edits.py",),
+    ),
+    Mutation(
         "a video that another row has is not deleted",
         "tasks/ledger/deletions.py",
-        "    if other_row(connection, str(old.take.video_id), take_id) is not None:",
+        "    if other_row(connection, str(old.take.video_id), old.row.id) is not None:",
         "    if False:",
         DELETIONS,
     ),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import urllib.error
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +50,13 @@ def make(desk: Desk, name: str, *words: str) -> dict[str, Any]:
     ended = desk.run(sheet_of(desk, name), *words)
     assert ended.status == 0, ended.err
     return desk.rows(name)["a"]
+
+
+def deliver_earlier(desk: Desk, *, take: int) -> None:
+    """Have the ledger say that a take was delivered two hours before."""
+    with closing(sqlite3.connect(desk.folder / ".callsheet" / "ledger.db")) as ledger, ledger:
+        query = "UPDATE takes SET delivered_at = delivered_at - 7200 WHERE number = ?"
+        ledger.execute(query, (take,))
 
 
 @pytest.mark.parametrize("kind", EDITS)
@@ -248,6 +258,41 @@ def test_a_retake_of_an_edited_row_is_a_new_video(desk: Desk, studio: Sandbox, n
     assert ended.status == 0, ended.err
     assert (row["take"], row["video_id"] != before["video_id"]) == (3, True)
     assert row["key"] is not None
+
+
+def test_a_video_is_kept_at_the_service_as_long_as_its_last_edit_is_young(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    video = make(desk, name)["video_id"]
+    sheet = sheet_of(desk, name, voice_id="ben", head={"keep_at_service": "1h"})
+    assert desk.run(sheet).status == 0
+    deliver_earlier(desk, take=1)
+    young = desk.call("prune", name, "--yes", "--json").json
+    deliver_earlier(desk, take=2)
+    old = desk.call("prune", name, "--yes", "--json").json
+
+    assert young["videos"] == []
+    assert (old["deleted"], [one["take"] for one in old["videos"]]) == (1, [2])
+    with pytest.raises(urllib.error.HTTPError):
+        studio.video(video)
+    # There is nothing left to edit: what changes now is a new video.
+    (planned,) = desk.call("plan", sheet_of(desk, name, title="Autumn"), "--json").json["rows"]
+    assert planned["action"] == "remake"
+
+
+def test_the_files_of_every_edit_leave_with_their_row(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    make(desk, name)
+    desk.run(sheet_of(desk, name, voice_id="ben"))
+    other = json.loads((desk.folder / f"{name}.json").read_text())
+    other["rows"][0] |= {"id": "b", "title": "Other"}
+    desk.run(desk.sheet(f"{name}.json", json.dumps(other)), "--retire")
+
+    done = desk.call("prune", name, "--yes", "--prune-store", "--json").json
+
+    assert (done["deleted"], done["files_deleted"]) == (1, 6)
+    assert not [*Path(desk.folder, "deliveries", name, "a").glob("*.mp4")]
 
 
 def test_a_lost_ledger_does_not_pay_for_an_edit_again(

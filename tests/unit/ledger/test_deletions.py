@@ -106,7 +106,7 @@ async def test_a_row_that_came_back_or_shares_its_video_keeps_it(stage: Stage) -
     await stage.ledger.write(share)
     assert (await old(stage))["a"].other == f"b of {stage.campaign.name}"
     assert not await may(stage, one)
-    is_shared = partial(is_shared_file, uri=VIDEO.uri, take_id=one.take.id)
+    is_shared = partial(is_shared_file, uri=VIDEO.uri, old=one)
     assert await stage.ledger.read(is_shared)
     await stage.sync(*(brief(row, topic=row) for row in "abc"))
     assert not await may(stage, one)
