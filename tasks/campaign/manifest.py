@@ -37,6 +37,7 @@ from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.store.store import name_below
 from callsheet.tasks.values.amounts import parse_credits
 from callsheet.tasks.values.briefs import CREATE
+from callsheet.tasks.values.edits import edit_of
 from callsheet.tasks.values.names import object_name
 
 # `manifest.json`: what the store knows of a campaign, and its form.
@@ -317,8 +318,12 @@ async def _past_take(
         return None
     if line.state in ("failed", "cancelled", "rejected"):
         return None
+    edited = edit_of(line.operation or "") is not None
+    if edited and line.state != "delivered":
+        # How its video was before is lost: nothing tells the edited video from that one.
+        return None
     key = row.key(nth)
-    keyed = row.operation == CREATE or line.key == key
+    keyed = (row.operation == CREATE and not edited) or line.key == key
     noted = one.sent_at if one.sent_at is not None else one.noted_at
     cost = parse_credits(line.charged)
     files = await _files(at, row, line, number)

@@ -174,8 +174,9 @@ async def _from_manifest(at: Context, campaign: Campaign, wanted: Sequence[Unpai
                 continue
             elif one.nth > row.nth:
                 known.attempts.append((row, one.nth))
-            if one.refused or _is_old(at, row.operation, one.sent_at):
-                why = one.why or _say_sent(at, row.operation, one)
+            operation = _operation(one, row.operation)
+            if one.refused or _is_old(at, operation, one.sent_at):
+                why = one.why or _say_sent(at, operation, one)
                 known.doubts[row.row] = replace(one, why=why)
     return known
 
@@ -225,10 +226,15 @@ def _of_alike(one: Alike) -> EarlierTake:
 
 def _is_wanted(row: UnpaidRow, one: EarlierTake) -> bool:
     """Whether an earlier take is of what a row asks for now: this attempt at it, or a later one."""
-    operation = json.loads(one.line).get("operation") if one.line else row.operation
-    if (one.digest, made_by(operation)) != (row.digest, row.operation):
+    operation = made_by(_operation(one, row.operation))
+    if (one.digest, operation) != (row.digest, row.operation):
         return False
     return not one.nth or one.nth >= row.nth
+
+
+def _operation(one: EarlierTake, known: str) -> str:
+    """Return how a take was made: as its manifest says, where it has one."""
+    return str(json.loads(one.line).get("operation")) if one.line else known
 
 
 def _is_deleted(one: EarlierTake) -> bool:

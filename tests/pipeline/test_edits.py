@@ -309,3 +309,22 @@ def test_a_lost_ledger_does_not_pay_for_an_edit_again(
 
     assert ended.status == 0, ended.err
     assert len(studio.bought()) == before
+
+
+def test_an_edit_under_way_when_the_ledger_is_lost_is_not_paid_again(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    make(desk, name)
+    sheet = sheet_of(desk, name, voice_id="ben")
+    studio.plan_fault(on="render", nth=1, do="slow", seconds=600)
+    assert desk.run(sheet, "--max-wait", "3s").status == 5
+    before = len(studio.bought())
+    for file in Path(desk.folder, ".callsheet").glob("ledger*"):
+        file.unlink()
+
+    ended = desk.run(sheet)
+
+    assert ended.status == 4, ended.err
+    assert "an earlier one may have sent it" in ended.err
+    assert "edit-voice takes no key that finds it again" in ended.err
+    assert len(studio.bought()) == before
