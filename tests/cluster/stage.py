@@ -58,12 +58,13 @@ class Stage:
         return json.loads(out[-1]) if out else {}, (folder / f"{self.name}.err").read_text()
 
     def states(self) -> Counter[str]:
-        """Return how many of its rows are where; nothing while the ledger is away."""
+        """Return how many of its rows are where; nothing without a ledger."""
         text = (
             "SELECT state, count(*) FROM rows JOIN campaigns ON campaigns.id = campaign_id"
-            " WHERE name = %s GROUP BY state"
+            " WHERE campaigns.name = %s GROUP BY state"
         )
-        with suppress(psycopg.Error):
+        # A database that is away, or has no ledger yet; a query that is wrong has to be seen.
+        with suppress(psycopg.OperationalError, psycopg.errors.UndefinedTable):
             return Counter(dict(self.cluster.query(text, self.name)))
         return Counter()
 
@@ -75,7 +76,7 @@ class Stage:
         """Return the flow runs of its last production's workers."""
         found = self.cluster.query(
             "SELECT productions.id FROM productions JOIN campaigns ON campaigns.id = campaign_id"
-            " WHERE name = %s ORDER BY begun_at DESC",
+            " WHERE campaigns.name = %s ORDER BY begun_at DESC",
             self.name,
         )
         last = found[0][0]
@@ -87,7 +88,7 @@ class Stage:
         text = (
             "SELECT count(*) FROM batches JOIN productions ON productions.id = production_id"
             " JOIN campaigns ON campaigns.id = campaign_id"
-            " WHERE name = %s AND batches.ended_at IS NULL AND freed_at IS NULL"
+            " WHERE campaigns.name = %s AND batches.ended_at IS NULL AND freed_at IS NULL"
         )
         return int(self.cluster.query(text, self.name)[0][0])
 
