@@ -66,7 +66,12 @@ def many_machines(cluster: Cluster, findings: Findings, rows: int) -> None:
 
 def _stop_machine(stage: Stage, machine: Machine, runs: Callable[[], bool]) -> None:
     """Tell a machine to stop, and hold it to let go of what it carries in time."""
-    wait_until(lambda: machine.flow_run() is not None, while_=runs)
+
+    def is_at_work() -> bool:
+        named = {run["id"]: run["state_name"] for run in stage.workers()}
+        return named.get(machine.flow_run() or "") == "Running"
+
+    wait_until(is_at_work, while_=runs)
     carried = machine.flow_run()
     began = time.monotonic()
     machine.shut_down()
