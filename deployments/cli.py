@@ -95,7 +95,8 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     problems, notes = ([visible(redact(str(one))) for one in kind] for kind in found)
     for note in notes:
         say(f"note {note}")
-    for problem in grouped(found[0]):
+    untold = [one for one in found[0] if one not in getattr(error, "told", ())]
+    for problem in grouped(untold):
         if problem not in str(error):
             say(visible(redact(problem)))
     words = visible(redact(str(error)).rstrip("."))

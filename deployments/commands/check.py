@@ -18,6 +18,7 @@ from callsheet.tasks.runtime.redact import say, unsigned
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.sheet.column_names import keep_names, parse_map
+from callsheet.tasks.sheet.headers import own_column
 from callsheet.tasks.sheet.read import FoundSheet, find_sheet
 from callsheet.tasks.values.amounts import count
 from callsheet.tasks.values.names import object_name
@@ -69,13 +70,18 @@ async def _with_unlisted(found: FoundSheet, error: SheetError, settings: Setting
 
 def _propose(args: Namespace, found: FoundSheet, error: SheetError) -> None:
     """Say what the unknown headers may mean, and the command that says so."""
-    meant = [one for one in found.columns if one.proposed]
-    if not meant:
+    meant = {one: one.proposed or own_column(one.name) for one in found.columns if not one.column}
+    named = {one.name: column for one, column in meant.items() if column}
+    if not named:
         return
-    for one in meant:
-        filled = f"{one.filled:,} of {count(found.rows, 'cell')} filled"
-        say(f"{one.name} -> {one.proposed} ({filled})")
-    words = [word for one in meant for word in ("--map", f"{one.name}={one.proposed}")]
+    for one, column in meant.items():
+        filled = f"({one.filled:,} of {count(found.rows, 'cell')} filled)"
+        if one.proposed:
+            say(f"{one.name} -> {column} {filled}")
+        elif column:
+            say(f"{one.name} -> {column}, a column that you keep for yourself {filled}")
+    error.told = frozenset(one for one in error.problems if one.value in named and one.row is None)
+    words = [word for name, column in named.items() for word in ("--map", f"{name}={column}")]
     typed = [word for one in args.map or () for word in ("--map", one)]
     command = suggest("check", unsigned(args.sheet), *typed, *words)
     error.remedy = f"if that is what they mean, check it once like this:\n  {command}"

@@ -154,6 +154,8 @@ class SheetError(BadInput):
         self.problems = tuple(problems)
         #: How the sheet was understood until then: it may be what is wrong.
         self.notes = tuple(notes)
+        #: Those of the problems that people have been told of in other words.
+        self.told: frozenset[Problem] = frozenset()
 
 
 class ConfigurationError(BadInput):

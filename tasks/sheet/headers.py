@@ -266,6 +266,11 @@ def likely_column(header: str) -> str | None:
     return close[0] if close else None
 
 
+def own_column(header: str) -> str | None:
+    """Return the column that keeps what is below a header for yourself; None if it may mean one."""
+    return None if likely_column(header) else f"x_{canonical_header(header)}"
+
+
 def _suggestion(column: str, header: str) -> str:
     if meant := likely_column(header or column):
         return f"did you mean {meant}?"
