@@ -87,10 +87,12 @@ class Stage:
         await self.write(record_quote, Quoted(await self.row(row), price), at=NOW)
         return await self.row(row)
 
-    async def approve(self, row: str = "a", amount: int | str | None = 12) -> CampaignRow:
+    async def approve(
+        self, row: str = "a", amount: int | str | None = 12, *, at: float = NOW
+    ) -> CampaignRow:
         quoted = await self.quote(row, amount)
         if quoted.state == "quoted":
-            await self.write(approve, [quoted], by="Alice", at=NOW)
+            await self.write(approve, [quoted], by="Alice", at=at)
         return await self.row(row)
 
     async def open(self, row: CampaignRow, at: float = NOW) -> Take | None:

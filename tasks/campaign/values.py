@@ -88,7 +88,11 @@ class PlanLine(NamedTuple):
         """Why it happens; an edit also says what it costs at most, since it has no quote."""
         if self.edit_of is None or not self.spends or "; not quoted" in (self.why or ""):
             return self.why
-        most = "its max_credits" if self.max_credits is not None else "the price of a new video"
+        most = (
+            "its max_credits"
+            if self.max_credits is not None
+            else "if it costs no more than a new video"
+        )
         least = "" if self.priced is None else f"; at most {in_credits(self.priced)}, {most}"
         return f"{self.why}; not quoted{least}"
 

@@ -17,13 +17,13 @@ from callsheet.tasks.ledger.earlier_takes import MAYBE_PAID, is_refused
 from callsheet.tasks.ledger.moves import begin, move, note
 from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.reviews import is_kept
-from callsheet.tasks.ledger.schema import rows, takes
+from callsheet.tasks.ledger.schema import calls, rows, takes
 from callsheet.tasks.ledger.service_state import close_call, resolve_call
 from callsheet.tasks.ledger.statements import Prepared, gathers, later
 from callsheet.tasks.ledger.values import CampaignRow, State, Take, take_of
 from callsheet.tasks.runtime.errors import LedgerError
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
-from callsheet.tasks.values.edits import made_by
+from callsheet.tasks.values.edits import edit_of, made_by
 
 # Takes and their money: intent, acceptance, refusal, settlement, correction.
 #
@@ -77,6 +77,19 @@ _LOCKED = Prepared(
     .with_for_update()
 )
 
+# The first edit of a kind that has cost more than was set aside, since a row was approved.
+_DEARER = (
+    select(takes.c.charged, takes.c.quoted)
+    .join(calls, calls.c.take_id == takes.c.id)
+    .where(
+        takes.c.campaign_id == bindparam("the_campaign"),
+        calls.c.operation == bindparam("the_operation"),
+        takes.c.charged > takes.c.quoted,
+        takes.c.ready_at >= bindparam("approved_at"),
+    )
+    .limit(1)
+)
+
 
 @gathers
 def open_take(
@@ -92,7 +105,8 @@ def open_take(
 
     Returns the take, whose bytes may be sent once this is committed; None when the row had moved
     on or when `terms.owner` no longer holds the campaign or its worker the row. A row that an
-    account does not cover, or that another ledger may have paid for, is `held` with the reason.
+    account does not cover, or that another ledger may have paid for, is `held` with the reason; so
+    is an edit once another of its kind has cost more than was set aside.
     """
     terms = terms or Terms()
     # Held until the end of the transaction, so that what follows cannot be overtaken.
@@ -104,6 +118,9 @@ def open_take(
         return None
     if maybe_paid:
         move(connection, row, "held", at=at, reason=MAYBE_PAID)
+        return None
+    if dearer := _dearer_edit(connection, row):
+        move(connection, row, "held", at=at, reason=dearer)
         return None
     refused = reserve(connection, row, terms, at=at)
     if refused is not None:
@@ -119,6 +136,21 @@ def open_take(
         take = _again(connection, row, key=key, at=at, marks=marks)
     begin(connection, row, take, at=at)
     return take
+
+
+def _dearer_edit(connection: Connection, row: CampaignRow) -> str | None:
+    """Return why an approved edit is not sent: it has no quote, and its limit has proved wrong."""
+    if edit_of(row.operation) is None:
+        return None
+    of = {"the_campaign": row.campaign_id, "the_operation": row.operation, "approved_at": row.since}
+    found = connection.execute(_DEARER, of).first()
+    if found is None:
+        return None
+    return (
+        f"another edit of this kind has cost {in_credits(from_micro(found.charged))} instead of at "
+        f"most {as_text(from_micro(found.quoted))}: nothing was spent on this one; set max_credits "
+        "to that or more, or make a new video (--edits retake)"
+    )
 
 
 @gathers

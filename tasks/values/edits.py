@@ -85,7 +85,8 @@ def _scene(made: Json, wanted: Json) -> Edit | None:
     if not (isinstance(made, Mapping) and isinstance(wanted, Mapping)):
         return None
     before, after = _scenes(made), _scenes(wanted)
-    if not before or len(before) != len(after):
+    # The only scene is the whole video, and a new video has a quote and a key.
+    if len(before) < 2 or len(before) != len(after):
         return None
     if canonical_json({**made, "scenes": []}) != canonical_json({**wanted, "scenes": []}):
         return None

@@ -874,6 +874,13 @@ MUTATIONS = (
         ("tests/pipeline/test_edits.py",),
     ),
     Mutation(
+        "an edit waits once one of its kind has cost more than was approved",
+        "tasks/ledger/takes.py",
+        "if dearer := _dearer_edit(connection, row):",
+        "if False and (dearer := _dearer_edit(connection, row)):",
+        ("tests/unit/ledger/test_takes.py",),
+    ),
+    Mutation(
         "an approved row never waits for a canary",
         "tasks/campaign/waits.py",
         'line.action in ("make", "remake") and line.state != "approved"',

@@ -75,7 +75,7 @@ def test_an_edit_changes_the_video_and_is_delivered_as_a_take_of_its_own(
     assert (planned["action"], planned["edit_of"]) == ("edit", kind)
     # The service gives no quote for an edit: it is taken to cost no more than a new video.
     assert planned["quoted"] == before["quoted"]
-    assert "not quoted; at most 20 credits, the price of a new video" in planned["why"]
+    assert "not quoted; at most 20 credits, if it costs no more than a new video" in planned["why"]
     assert ended.status == 0, ended.err
     assert (row["take"], row["video_id"], row["key"]) == (2, before["video_id"], None)
     now = studio.calls()

@@ -102,3 +102,8 @@ def test_scenes_that_are_texts_are_narration() -> None:
     made = {"script": {"scenes": ["One.", "Two."]}}
     wanted = {"script": {"scenes": ["One.", "Three."]}}
     assert edit_between(made, wanted) == Edit(of="scene", scene=2, body={"narration": "Three."})
+
+
+def test_the_only_scene_is_the_whole_video() -> None:
+    made, wanted = ({"script": {"scenes": [said]}} for said in ("One.", "Two."))
+    assert edit_between(made, wanted) is None

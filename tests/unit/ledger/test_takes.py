@@ -11,6 +11,7 @@ import pytest
 from callsheet.tasks.ledger.campaigns import set_budget
 from callsheet.tasks.ledger.deliveries import deliver, deliveries_of
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.service_state import join_call, open_call
 from callsheet.tasks.ledger.takes import accept, refuse, settle
 from callsheet.tasks.ledger.values import takes_of
 from tests.campaigns import NOW, VIDEO, Stage, brief, key_of, sums
@@ -236,3 +237,29 @@ async def test_opens_of_two_programs_at_once_never_pass_the_budget(
     assert states.count("held") == len(names) - len(took)
     account = await ledger.read(lambda c: sums(c, stage.campaign.id))
     assert account[:2] == account[2:]
+
+
+@pytest.mark.parametrize(
+    ("cost", "operation", "sent"),
+    [(30, "edit-scene", False), (12, "edit-scene", True), (30, "edit-voice", True)],
+    ids=["dearer", "as dear as approved", "of another kind"],
+)
+async def test_an_edit_waits_once_one_of_its_kind_has_cost_more_than_was_approved(
+    ledger: Ledger, cost: int, operation: str, sent: bool
+):
+    kinds = {"a": "edit-scene", "b": operation}
+    stage = await Stage.set(ledger, *(brief(row, operation=kind) for row, kind in kinds.items()))
+    waiting = await stage.approve("b")
+    edited = await stage.submitting()
+    assert edited.take is not None
+    call = await stage.write(open_call, organisation="", operation="edit-scene", body=b"", at=NOW)
+    await stage.write(join_call, call, take_id=edited.take.id)
+    await stage.write(accept, edited, edited.take, video_id="vid_a", at=NOW)
+    edited = await stage.row()
+    await stage.write(settle, edited, edited.take, new="ready", charged=Decimal(cost), at=NOW)
+    assert (await stage.open(waiting) is not None) == sent
+    row = await stage.row("b")
+    assert ("has cost 30 credits instead of at most 12" in (row.reason or "")) == (not sent)
+    # Who approves it after that knows.
+    if not sent:
+        assert await stage.open(await stage.approve("b", at=NOW + 1))
