@@ -9,8 +9,9 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -18,6 +19,7 @@ from callsheet.tasks.runtime.errors import BadInput, Problem
 from callsheet.tasks.sheet.formats import SUFFIXES, encoding_of
 from callsheet.tasks.sheet.grid import delimited_records
 from callsheet.tasks.sheet.headers import SEARCHED, Column, pick_header, read_header
+from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Findings, Line, is_blank
 
 #: A cell as a problem of a workbook names it: `aspect_ratio ('My sheet'!D14)`.
@@ -38,8 +40,15 @@ def is_correctable(problem: Problem) -> bool:
     return kind == "delimited" and problem.line is not None and bool(problem.column or header)
 
 
-def correct(content: bytes, corrections: Sequence[tuple[Problem, str]]) -> bytes:
-    """Return a sheet with new texts in the cells of problems; raise BadInput if one cannot be."""
+def correct(
+    content: bytes,
+    corrections: Sequence[tuple[Problem, str]],
+    mapped: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:
+    """Return a sheet with new texts in the cells of problems; raise BadInput if one cannot be.
+
+    `mapped` is header -> column, as a person confirmed it.
+    """
     for _, text in corrections:
         if len(text) > LONGEST or _ILLEGAL.search(text):
             raise BadInput(
@@ -49,7 +58,7 @@ def correct(content: bytes, corrections: Sequence[tuple[Problem, str]]) -> bytes
     if content.startswith(b"PK"):
         return _correct_workbook(content, corrections)
     encoding = encoding_of(content)
-    text = _correct_text(content.decode(encoding), corrections)
+    text = _correct_text(content.decode(encoding), corrections, Names(mapped))
     try:
         return text.encode(encoding)
     except UnicodeEncodeError:
@@ -62,13 +71,13 @@ def correct(content: bytes, corrections: Sequence[tuple[Problem, str]]) -> bytes
 # Delimited text: the lines of a record are written again, all others stay as they are.
 
 
-def _correct_text(text: str, corrections: Sequence[tuple[Problem, str]]) -> str:
+def _correct_text(text: str, corrections: Sequence[tuple[Problem, str]], names: Names) -> str:
     try:
-        before, delimiter, records = delimited_records(text)
+        before, delimiter, records = delimited_records(text, names)
     except csv.Error:
         raise _elsewhere(corrections[0][0]) from None
     numbers = {line.number: at for at, (line, _) in enumerate(records)}
-    columns = _columns([line for line, _ in records if not is_blank(line)][:SEARCHED])
+    columns = _columns([line for line, _ in records if not is_blank(line)][:SEARCHED], names)
     changed: dict[int, list[str]] = {}
     for problem, new in corrections:
         at = numbers.get(problem.line or 0)
@@ -89,9 +98,10 @@ def _correct_text(text: str, corrections: Sequence[tuple[Problem, str]]) -> str:
     return whole.replace("\n", "\r\n") if "\r\n" in text else whole
 
 
-def _columns(lines: Sequence[Line]) -> Sequence[Column]:
-    findings = Findings("")
-    header = lines[pick_header(lines, findings, "line")]
+def _columns(lines: Sequence[Line], names: Names) -> Sequence[Column]:
+    findings = Findings("", names)
+    named = [line._replace(cells=names.of_line(line.cells)) for line in lines]
+    header = lines[pick_header(named, findings, "line")]
     return read_header(header, findings, lambda name, _line, _position: name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
@@ -18,6 +18,7 @@ from callsheet.tasks.sheet.headers import (
     read_header,
     takes_dates,
 )
+from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import (
     Cell,
     Findings,
@@ -84,7 +85,8 @@ class Grid:
         """Return the table; problems are noted, hopeless sheets raise."""
         filled = (line for line in lines if not is_blank(line))
         first = list(islice(filled, SEARCHED))
-        named = [self._named(line) for line in first]
+        names = self.findings.names
+        named = [line._replace(cells=names.of_line(line.cells)) for line in first]
         below = 1 + pick_header(named, self.findings, self.line_word)
         header = first[below - 1]
         columns = read_header(header, self.findings, self.place)
@@ -97,11 +99,6 @@ class Grid:
         complete = all(column.usable for column in columns)
         hidden = tuple(line.number for line in body if line.hidden)
         return Table(columns=kept, rows=rows, complete=complete, gridded=True, hidden=hidden)
-
-    def _named(self, line: Line) -> Line:
-        """Return a line under the names of the columns that its cells mean, if it is a header."""
-        names = self.findings.names
-        return line._replace(cells=tuple(map(names.named, line.cells))) if names else line
 
     def _body(self, lines: Iterable[Line], header: Line) -> list[Line]:
         """Return the lines that are rows: without the header once more, or totals at the end."""
@@ -371,17 +368,17 @@ def read_delimited(text: str, findings: Findings, *, delimiter: str | None = Non
         announced, first, lines = sep[1], 2, lines[sep.end() :]
     if lines.count("\n") > MAX_LINES:
         findings.give_up(f"has more than {MAX_LINES:,} lines: split it, or delete the blank ones")
-    chosen = _given(delimiter, findings) or announced or _guess(lines)
+    chosen = _given(delimiter, findings) or announced or _guess(lines, findings.names)
     return Grid(findings, exact=True).table(_lines(lines, chosen, first, findings))
 
 
-def delimited_records(text: str) -> tuple[str, str, list[tuple[Line, str]]]:
+def delimited_records(text: str, names: Names) -> tuple[str, str, list[tuple[Line, str]]]:
     """Return what is before the first line, the delimiter, and each line with its source."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     first, announced, before = 1, None, ""
     if sep := _SEP.match(lines):
         announced, first, before, lines = sep[1], 2, sep.group(), lines[sep.end() :]
-    delimiter = announced or _guess(lines)
+    delimiter = announced or _guess(lines, names)
     sources = [line.group() for line in _LINE.finditer(lines)]
     records: list[tuple[Line, str]] = []
     reader, begins = _reader(lines, delimiter), 0
@@ -403,18 +400,20 @@ def _given(delimiter: str | None, findings: Findings) -> str | None:
     return character
 
 
-def _guess(text: str) -> str:
+def _guess(text: str, names: Names) -> str:
     """Decide by the header alone: commas and semicolons in the rows are just text."""
-    starts = {delimiter: _start(text, delimiter) for delimiter in _DELIMITERS}
-    delimiter, names = _most_names({sign: lines[:1] for sign, lines in starts.items()})
-    if names < 2:
+    starts = {
+        delimiter: [*map(names.of_line, _start(text, delimiter))] for delimiter in _DELIMITERS
+    }
+    delimiter, known = _most_names({sign: lines[:1] for sign, lines in starts.items()})
+    if known < 2:
         # The first line is no header, or one name alone: what stands below may be more of one.
         below, more = _most_names(starts)
-        return below if more > max(1, names) else delimiter
+        return below if more > max(1, known) else delimiter
     return delimiter
 
 
-def _most_names(starts: Mapping[str, list[list[str]]]) -> tuple[str, int]:
+def _most_names(starts: Mapping[str, Sequence[Sequence[str]]]) -> tuple[str, int]:
     """Return the delimiter that makes most known names of a line, and how many those are."""
     best, found = ",", (0, 1)
     for delimiter, lines in starts.items():

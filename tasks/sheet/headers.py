@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet.columns import ASKED, BODY, FIELDS, Document, OwnColumns
@@ -68,7 +68,7 @@ def pick_header(lines: Sequence[Line], findings: Findings, word: str) -> int:
         findings.give_up("has no rows: it is empty")
     found, _ = find_header([line.cells for line in lines])
     if not found:
-        _refuse(lines[0], findings, word)
+        return _unnamed(lines, findings, word)
     if len(found) > 1:
         several = " and ".join(str(lines[n].number) for n in found)
         findings.give_up(
@@ -85,14 +85,21 @@ def pick_header(lines: Sequence[Line], findings: Findings, word: str) -> int:
     return header
 
 
-def _refuse(first: Line, findings: Findings, word: str) -> NoReturn:
-    names = ", ".join(f'"{shorten(cell, 20)}"' for cell in first.cells[:9] if cell.strip())
-    hint = ": is the delimiter right?" if word == "line" else ""
-    findings.give_up(
+def _unnamed(lines: Sequence[Line], findings: Findings, word: str) -> int:
+    """Return the line whose cells a person may say the columns of; raise if no line has two."""
+    filled = [sum(map(bool, map(str.strip, line.cells))) for line in lines]
+    header = filled.index(max(filled))
+    message = (
         "has no column Callsheet knows (id, title, tool, script, ...) in its first "
-        f"{SEARCHED} {word}s; this one says {names}{hint}",
-        line=first.number,
+        f"{SEARCHED} {word}s"
     )
+    hint = ": is the delimiter right?" if word == "line" else ""
+    if filled[header] < 2:
+        names = ", ".join(f'"{shorten(cell, 20)}"' for cell in lines[header].cells if cell.strip())
+        findings.give_up(f"{message}; this one says {names}{hint}", line=lines[header].number)
+    # Each of its headers is a problem, until a person says which column it means.
+    findings.note(f"{message}; {word} {lines[header].number} is taken for its header{hint}")
+    return header
 
 
 def _goes_on(header: Line, below: Line) -> bool:

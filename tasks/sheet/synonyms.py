@@ -7,7 +7,7 @@ person confirms them, with `--map` or in `columns.toml`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from callsheet.tasks.sheet.text import plain
 
@@ -95,6 +95,10 @@ class Names:
     def named(self, header: str) -> str:
         """Return the column that a header means, or the header."""
         return self._said.get(header_form(header), header) if self._said else header
+
+    def of_line(self, cells: Iterable[str]) -> tuple[str, ...]:
+        """Return the cells of a line, with the columns that they mean if it is a header."""
+        return tuple(map(self.named, cells))
 
     def written(self, column: str) -> str:
         """Return the header that means a column, or the column."""

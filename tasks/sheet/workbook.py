@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet.grid import Grid
 from callsheet.tasks.sheet.headers import SEARCHED, HeaderLines, find_header
+from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Findings, Line, Table
 from callsheet.tasks.sheet.text import MAX_UNZIP_RATIO, MAX_UNZIPPED_BYTES
 from callsheet.tasks.sheet.worksheet import Shape, filled_down, read_shape
@@ -233,14 +234,14 @@ def choose_worksheet(book: Any, findings: Findings, worksheet: str | None) -> st
     if len(visible) == 1:
         return str(visible[0].title)
     titles = [sheet.title for sheet in visible]
-    found = {sheet.title: _header_of(sheet) for sheet in visible}
+    found = {sheet.title: _header_of(sheet, findings.names) for sheet in visible}
     fit = [title for title, header in found.items() if header.certain] or [
         title for title, header in found.items() if header.lines
     ]
     if not fit:
         findings.give_up(
             "has no column Callsheet knows (id, title, tool, script, ...) in any worksheet it "
-            f"shows ({_quoted(titles)}); --worksheet NAME reads a hidden one"
+            f"shows ({_quoted(titles)}); --worksheet NAME reads any, also a hidden one"
         )
     if len(fit) > 1:
         findings.give_up(
@@ -266,10 +267,10 @@ def _named(book: Any, findings: Findings, worksheet: str) -> str:
     return found
 
 
-def _header_of(sheet: Any) -> HeaderLines:
+def _header_of(sheet: Any, names: Names) -> HeaderLines:
     sheet.reset_dimensions()
     first = sheet.iter_rows(max_row=_GLANCE, values_only=True)
-    lines = [["" if value is None else str(value) for value in row] for row in first]
+    lines = [names.of_line("" if value is None else str(value) for value in row) for row in first]
     return find_header([line for line in lines if any(map(str.strip, line))][:SEARCHED])
 
 

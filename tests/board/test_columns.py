@@ -64,6 +64,16 @@ async def test_headers_are_confirmed_once_and_the_next_sheet_goes_to_its_plan(
     assert words == [f"own.csv: {', '.join(one.replace('=', ' = ') for one in PROPOSED)}"]
 
 
+async def test_a_sheet_whose_headers_are_all_unknown_lists_them(open_board: OpenBoard) -> None:
+    browser = await open_board.form("reviewer")
+    text = "Spring 2026,,\nNummerchen,Satz,Sprechtext\na,The Kettle,Boil it.\n"
+    asked = await upload(browser, "own.csv", text)
+    assert "3 headers in own.csv are not known yet" in asked.text
+    plan = await confirm(browser, asked, "Nummerchen=id", "Satz=title", "Sprechtext=script")
+    assert plan.url.path.startswith("/plans/")
+    assert "Nummerchen is <code>id</code>" in plan.text
+
+
 async def test_what_was_confirmed_is_changed(open_board: OpenBoard) -> None:
     browser = await open_board.form("reviewer")
     plan = await confirm(browser, await upload(browser, "own.csv", OWN))

@@ -246,7 +246,7 @@ async def correct_cells(
     if not corrections:
         raise BadInput("no cell was changed", remedy="type the new text of a cell first")
     content = await asyncio.to_thread(read_kept, board.settings, seen.kept)
-    corrected = await asyncio.to_thread(correct, content, corrections)
+    corrected = await asyncio.to_thread(correct, content, corrections, seen.mapped)
     return await hand_in(board, person, name=seen.kept.name, content=corrected)
 
 

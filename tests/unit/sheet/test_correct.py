@@ -102,5 +102,15 @@ def test_a_character_that_the_encoding_lacks_is_refused() -> None:
         correct(content, [(ratio, "\x07")])
 
 
+def test_a_cell_below_a_header_of_your_own_is_corrected() -> None:
+    content = b"Spring, by Ada, v2, for all\nNummer;Text;Bild\na;Hi;9:17\n"
+    mapped = {"Nummer": "id", "Text": "script", "Bild": "aspect_ratio"}
+    found = find_sheet_in(content, name="s.csv", options=SheetOptions(columns=mapped))
+
+    after = correct(content, [(found.problems[0], "1:1")], mapped)
+
+    assert after == content.replace(b"9:17", b"1:1")
+
+
 def test_trees_are_fixed_as_text() -> None:
     assert not is_correctable(at("s.yaml", "x"))

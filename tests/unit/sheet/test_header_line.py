@@ -2,6 +2,10 @@
 
 import pytest
 
+from callsheet.tasks.runtime.errors import SheetError
+from callsheet.tasks.sheet import SheetOptions
+from callsheet.tasks.sheet.read import find_sheet_in
+
 HEAD = ["id", "tool", "Title"]
 VIDEO = ["r1", "explainer", "One"]
 LOGO = ["", "", ""]
@@ -69,12 +73,40 @@ def test_a_line_that_repeats_the_header_is_no_row(read, table):
 
 def test_it_does_not_look_further_than_twenty_lines(refuse, table):
     content, name, line = table([*[["a", "b"]] * 20, HEAD, VIDEO])
+    assert all("is not a column Callsheet knows" in one for one in refuse(content, name)[:2])
+    content, name, line = table([["a"]])
     (problem,) = refuse(content, name)
     assert problem.startswith(
         f"{name}:1 has no column Callsheet knows (id, title, tool, script, ...) in its first "
-        f'20 {line}s; this one says "a", "b"'
+        f'20 {line}s; this one says "a"'
     )
     assert ("delimiter" in problem) == (name == "c.csv")
+
+
+OWN = ["Nummerchen", "Satz", "Sprechtext", "Wer"]
+OWN_ROW = ["r1", "Run", "Run further, today; all day.", "Ada"]
+MEANT = {"Nummerchen": "id", "Satz": "title", "Sprechtext": "script", "Wer": "x_who"}
+
+
+@pytest.mark.parametrize("above", [[], [["Spring 2026, v2, by Ada, for all, again"], []]])
+def test_a_sheet_whose_headers_are_all_unknown_is_read_as_a_person_says(refuse, read, table, above):
+    content, name, _ = table([*above, OWN, OWN_ROW])
+    assert read(content, name, columns=MEANT).briefs[0].title == "Run"
+    # Two names are enough to find the header.
+    said = refuse(content, name, columns={"Satz": "title", "Sprechtext": "script"})
+    assert [one.partition('"')[2].partition('"')[0] for one in said[:2]] == [OWN[0], OWN[3]]
+
+
+def test_without_a_known_header_the_widest_line_is_shown_to_be_named(table):
+    content, name, line = table([["Spring 2026"], OWN, OWN_ROW])
+    raw = content if isinstance(content, bytes) else content.encode()
+    found = find_sheet_in(raw, name=name, options=SheetOptions())
+    assert [(one.name, one.column, one.filled) for one in found.columns] == [
+        (header, None, 1) for header in OWN
+    ]
+    assert f"{line} 2 is taken for its header" in str(found.notes[0])
+    with pytest.raises(SheetError):
+        found.good()
 
 
 def test_a_title_with_commas_does_not_settle_the_delimiter(read):

@@ -223,7 +223,7 @@ def test_a_hidden_worksheet_is_read_only_by_name(refuse, read, workbook):
     book = workbook([["Cover"]], change=change)
     assert refuse(book, "c.xlsx") == [
         "c.xlsx has no column Callsheet knows (id, title, tool, script, ...) in any worksheet it "
-        'shows ("Sheet1", "More"); --worksheet NAME reads a hidden one'
+        'shows ("Sheet1", "More"); --worksheet NAME reads any, also a hidden one'
     ]
     assert read(book, "c.xlsx", worksheet="Data").briefs
 
