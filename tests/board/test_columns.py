@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from io import BytesIO
 
 import httpx
 import pytest
+from openpyxl import Workbook
 
 from callsheet.tasks.ledger.audit_log import acts_of
+from callsheet.tasks.ledger.plans import find_plan
 from tests.board.conftest import OpenBoard
 from tests.board.stage import API
 
@@ -72,6 +75,46 @@ async def test_a_sheet_whose_headers_are_all_unknown_lists_them(open_board: Open
     plan = await confirm(browser, asked, "Nummerchen=id", "Satz=title", "Sprechtext=script")
     assert plan.url.path.startswith("/plans/")
     assert "Nummerchen is <code>id</code>" in plan.text
+
+
+async def test_terms_stay_while_columns_are_chosen(open_board: OpenBoard) -> None:
+    browser = await open_board.form("reviewer")
+    terms = {"waves": "10%,50%", "edits": "retake", "adopt": "yes", "retry_failed": "2"}
+    plan = await confirm(browser, await upload(browser, "own.csv", OWN, **terms))
+    kept = await open_board.ledger.read(partial(find_plan, plan_id=plan.url.path[7:]))
+    assert kept is not None
+    assert {**terms, "waves": ["10%", "50%"], "adopt": True, "retry_failed": 2}.items() <= dict(
+        kept.terms
+    ).items()
+
+
+async def test_a_worksheet_is_chosen_on_the_page(open_board: OpenBoard) -> None:
+    book = Workbook()
+    for title in ("Spring", "Old"):
+        sheet = book.create_sheet(title)
+        sheet.append(["id", "script"])
+        sheet.append([f"{title}-1", "Hello"])
+    book.save(content := BytesIO())
+    browser = await open_board.form("reviewer")
+    asked = await browser.post("/new", files={"sheet": ("s.xlsx", content.getvalue())})
+    assert "choose one under Worksheet below" in asked.text
+    sheet_id = re.findall(r'name="kept" value="([^"]+)"', asked.text)[0]
+    data = {"kept": sheet_id, "worksheet": "Old"}
+    plan = await browser.post("/new", files={"sheet": ("", b"")}, data=data)
+    assert plan.url.path.startswith("/plans/")
+    kept = await open_board.ledger.read(partial(find_plan, plan_id=plan.url.path[7:]))
+    assert kept is not None
+    assert kept.terms["worksheet"] == "Old"
+
+
+@pytest.mark.parametrize(("term", "value"), [("retry_failed", "11"), ("first", "0")])
+async def test_a_term_that_cannot_be_meant_is_refused(
+    open_board: OpenBoard, term: str, value: str
+) -> None:
+    browser = await open_board.form("reviewer")
+    asked = await upload(browser, "s.csv", "id,script\na,Hello\n", **{term: value})
+    assert asked.status_code == 422
+    assert f"“{value}”" in asked.text or f"&#34;{value}&#34;" in asked.text
 
 
 async def test_what_was_confirmed_is_changed(open_board: OpenBoard) -> None:

@@ -68,3 +68,36 @@ async def test_what_was_listed_is_deleted_and_nothing_else(
         assert (await form.get("/activity")).text.count("prune") >= 1
     assert [has(service, video) for video in videos] == [True, False, False]
     assert "by Ann" in desk.call("explain", "spring", "r003").out
+
+
+async def test_files_of_rows_that_left_are_listed_and_deleted_when_asked(
+    tmp_path: Path, service: Sandbox
+) -> None:
+    desk = Desk(tmp_path, dict(service.environ))
+    desk.run(desk.sheet("may.csv", simple_sheet(3)))
+    rows = desk.rows("may")
+    files = {row: [Path(one["uri"]) for one in rows[row]["deliveries"]] for row in rows}
+    desk.run(desk.sheet("may.csv", simple_sheet(1)), "--retire")
+
+    async with board_at(tmp_path, environ=service.environ) as board:
+        form = await board.form("approver")
+        plain = await form.get("/c/may/prune")
+        assert "Delete 2 videos<" in plain.text
+        assert str(files["r002"][0]) not in plain.text
+        await form.post("/c/may/prune", data={"video": rows["r002"]["video_id"]})
+        assert all(file.exists() for file in files["r002"])
+
+        asked = await form.get("/c/may/prune?store=true")
+        count = len(files["r002"]) + len(files["r003"])
+        assert f"Delete 1 video and {count} files<" in asked.text
+        assert all(str(file) in asked.text for row in ("r002", "r003") for file in files[row])
+        assert str(files["r001"][0]) not in asked.text
+        videos = [rows[row]["video_id"] for row in ("r002", "r003")]
+        told = await form.post("/c/may/prune", data={"video": videos, "store": "yes"})
+        assert f"1 video deleted at the service, {count} files in the store" in told.text
+        assert "Nothing to delete" in told.text
+    assert {row: [file.exists() for file in files[row]] for row in files} == {
+        "r001": [True] * len(files["r001"]),
+        "r002": [False] * len(files["r002"]),
+        "r003": [False] * len(files["r003"]),
+    }

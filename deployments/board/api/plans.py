@@ -39,8 +39,8 @@ class PlanAsked(BaseModel):
     is kept. With `waves` parts of the rows are made first, as `["10%", "50%"]`;
     `retry_failed` allows so many new attempts of each row whose render fails. With `edits` of
     `retake` a changed row gets a new video instead of an edit. With `adopt` rows take over videos
-    that exist at the service, and none is made. `yes_many`
-    accepts a matrix of more than 10,000 videos.
+    that exist at the service, and none is made. `worksheet` is the one to read of a workbook;
+    `yes_many` accepts a matrix of more than 10,000 videos.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -50,6 +50,7 @@ class PlanAsked(BaseModel):
     select: str | None = Field(default=None, max_length=4000)
     budget: Amount | None = None
     hidden_rows: Literal["skip", "read"] | None = None
+    worksheet: str | None = Field(default=None, max_length=200)
     first: int | None = Field(default=None, ge=1, le=10**6)
     canary: Literal["no", "yes"] | None = None
     edits: Literal["cheapest", "retake"] | None = None
@@ -271,10 +272,13 @@ class PruneAsked(BaseModel):
 
 @prune_router.get("", response_model=PruneOut)
 async def list_old_videos(
-    campaign: CampaignName, board: TheBoard, person: Approver
+    campaign: CampaignName, board: TheBoard, person: Approver, store: bool = False
 ) -> dict[str, Any]:
-    """List the videos that may be deleted at the service; delete nothing."""
-    return (await show_old_videos(board, person, campaign)).as_json()
+    """List the videos that may be deleted at the service; delete nothing.
+
+    With `store`, also those of which only files in the store are left.
+    """
+    return (await show_old_videos(board, person, campaign, store=store)).as_json()
 
 
 @prune_router.post("", response_model=PruneOut)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import RedirectResponse, Response
@@ -119,6 +118,8 @@ async def again(
     budget: Annotated[str, Form()] = "",
     select: Annotated[str, Form()] = "",
     only: Annotated[str, Form()] = "",
+    same_campaign: Annotated[bool, Form()] = False,
+    new_campaign: Annotated[bool, Form()] = False,
 ) -> Response:
     """Have the plan made anew: as it was, on other terms, or of the checked rows only."""
     seen = await see_plan(board, person, plan_id)
@@ -134,6 +135,8 @@ async def again(
                     campaign=campaign.strip() or before.campaign,
                     select=select.strip() or None,
                     budget=_amount(budget),
+                    same_campaign=same_campaign or before.same_campaign,
+                    new_campaign=new_campaign or before.new_campaign,
                 )
             )
             new = await plan_of_sheet(board, person, seen.plan.sheet_id, options)
@@ -186,14 +189,14 @@ async def new(
     """Show the form, and where `sheet` names one what was found in it."""
     seen = None if sheet is None else await see_sheet(board, person, sheet)
     inbox = await _inbox(board, person)
-    return page(request, "new.html", person, seen=seen, form=_Filled(), inbox=inbox)
+    return page(request, "new.html", person, seen=seen, form=_filled({}), inbox=inbox)
 
 
 @sheet_router.post("/new")
 async def check(request: Request, board: TheBoard, person: Reviewer) -> Response:
     """Look at a sheet: its mistakes, or its plan."""
     handed = await upload_in(request)
-    form = _Filled.of(handed.texts)
+    form = _filled(handed.texts)
     try:
         seen, text = await _handed_in(board, person, handed, form)
     except (SheetError, BadInput, ProblemDetails) as error:
@@ -204,20 +207,20 @@ async def check(request: Request, board: TheBoard, person: Reviewer) -> Response
             request, "new.html", person,
             status=422, inbox=inbox, seen=None, form=form, refused=refused,
         )  # fmt: skip
-    form.text = text if text is not None and len(text) <= MENDABLE else ""
-    form.name = seen.kept.name
+    form["text"] = text if text is not None and len(text) <= MENDABLE else ""
+    form["name"] = seen.kept.name
     return await _plan(request, board, person, seen, form)
 
 
 async def _plan(
-    request: Request, board: Board, person: Person, seen: SheetView, form: _Filled
+    request: Request, board: Board, person: Person, seen: SheetView, form: dict[str, str]
 ) -> Response:
     """Lead to the plan of a sheet, or show what has to be settled first."""
     show = partial(page, request, "new.html", person, status=422, inbox=await _inbox(board, person))
-    if seen.problems or (seen.hidden and form.hidden_rows is None):
+    if seen.problems or (seen.hidden and not form["hidden_rows"]):
         return show(seen=seen, form=form)
     try:
-        plan = await plan_of_sheet(board, person, seen.kept.id, form.options())
+        plan = await plan_of_sheet(board, person, seen.kept.id, _options(form))
     except (SheetError, BadInput, ProblemDetails) as error:
         return show(seen=seen, form=form, refused=_sheet_refused(error))
     return RedirectResponse(f"/plans/{plan}", 303)
@@ -229,11 +232,13 @@ async def map_columns(
 ) -> Response:
     """Remember what the headers of a sheet mean, and go on to its plan or what is left to fix."""
     handed = await upload_in(request)
-    form = _Filled.of(handed.texts)
+    form = _filled(handed.texts)
+    options = _options(form, reading=True)
     try:
-        seen = await sheets.map_columns(board, person, sheet_id, handed.map)
+        seen = await sheets.map_columns(board, person, sheet_id, handed.map, options)
     except (SheetError, BadInput) as error:
-        seen, inbox = await see_sheet(board, person, sheet_id), await _inbox(board, person)
+        seen = await see_sheet(board, person, sheet_id, options)
+        inbox = await _inbox(board, person)
         refused = _sheet_refused(error)
         return page(
             request, "new.html", person,
@@ -248,7 +253,7 @@ async def correct_cells(
 ) -> Response:
     """Correct cells of an uploaded sheet, and show what is left to fix in the corrected copy."""
     handed = await upload_in(request)
-    form = _Filled.of(handed.texts)
+    form = _filled(handed.texts)
     numbered = (
         (name.removeprefix("cell-"), text)
         for name, text in handed.texts.items()
@@ -256,10 +261,11 @@ async def correct_cells(
     )
     texts = {int(number): text for number, text in numbered if number.isdecimal()}
     show = partial(page, request, "new.html", person, inbox=await _inbox(board, person), form=form)
+    options = _options(form, reading=True)
     try:
-        seen = await sheets.correct_cells(board, person, sheet_id, texts)
+        seen = await sheets.correct_cells(board, person, sheet_id, texts, options)
     except (SheetError, BadInput) as error:
-        seen = await see_sheet(board, person, sheet_id)
+        seen = await see_sheet(board, person, sheet_id, options)
         return show(seen=seen, refused=_sheet_refused(error), status=422)
     return show(seen=seen, corrected=True, status=422 if seen.problems else 200)
 
@@ -272,65 +278,50 @@ async def sheet_file(board: TheBoard, person: Reviewer, sheet_id: str) -> Respon
     return Response(content, 200, {"Content-Disposition": named}, "application/octet-stream")
 
 
-@dataclass
-class _Filled:
-    """What stands in the form, as text."""
+#: The terms that the form asks for, each a member of `RunOptions`; of some, what may be chosen.
+TERMS: Mapping[str, Sequence[str]] = {
+    "campaign": (), "budget": (), "select": (), "first": (), "worksheet": (), "waves": (),
+    "retry_failed": (), "canary": ("yes",), "edits": ("retake",), "adopt": ("yes",),
+    "hidden_rows": ("skip", "read"), "yes_many": ("yes",),
+}  # fmt: skip
+#: Those that a sheet is read with, before anything is asked for.
+READING = ("worksheet", "yes_many")
 
-    name: str = ""
-    text: str = ""
-    url: str = ""
-    campaign: str = ""
-    budget: str = ""
-    select: str = ""
-    hidden_rows: Any = None
-    first: str = ""
-    waves: str = ""
-    canary: Literal["yes"] | None = None
-    edits: Literal["retake"] | None = None
-    adopt: bool = False
-    yes_many: Literal["yes"] | None = None
 
-    @classmethod
-    def of(cls, fields: Mapping[str, str]) -> _Filled:
-        found = cls()
-        for name in ("name", "text", "url", "campaign", "budget", "select", "first", "waves"):
-            setattr(found, name, fields.get(name, "").strip())
-        if fields.get("hidden_rows") in ("skip", "read"):
-            found.hidden_rows = fields.get("hidden_rows")
-        found.canary = "yes" if fields.get("canary") == "yes" else None
-        found.edits = "retake" if fields.get("edits") == "retake" else None
-        found.adopt = fields.get("adopt") == "yes"
-        found.yes_many = "yes" if fields.get("yes_many") == "yes" else None
-        return found
+def _filled(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return what stands in the form, as text; nothing for a choice that there is not."""
+    found = {name: fields.get(name, "").strip() for name in ("name", "text", "url", *TERMS)}
+    wrong = [name for name, known in TERMS.items() if known and found[name] not in known]
+    return {**found, **dict.fromkeys(wrong, "")}
 
-    def options(self) -> RunOptions:
-        """Return what is asked for; raise BadInput for a budget that is no amount."""
-        budget = parse_credits(self.budget) if self.budget else None
-        if self.budget and budget is None:
-            raise BadInput(f'"{self.budget[:40]}" is no amount of credits', remedy="write 120")
-        asked: dict[str, Any] = {"campaign": self.campaign or None, "select": self.select or None}
-        asked |= {"first": self.first or None, "waves": self.waves or None, "canary": self.canary}
-        asked |= {"edits": self.edits, "adopt": self.adopt, "hidden_rows": self.hidden_rows}
-        return RunOptions.of(asked, budget=budget, yes_many=self.yes_many is not None)
+
+def _options(form: Mapping[str, str], *, reading: bool = False) -> RunOptions:
+    """Return what a form asks for, or only what a sheet is read with.
+
+    Raises BadInput for an amount or a number that is none.
+    """
+    terms = {name: form[name] for name in (READING if reading else TERMS) if form[name]}
+    return RunOptions.of(terms if reading else {**terms, "budget": _amount(form["budget"])})
 
 
 async def _handed_in(
-    board: Board, person: Person, handed: HandedForm, form: _Filled
+    board: Board, person: Person, handed: HandedForm, form: dict[str, str]
 ) -> tuple[SheetView, str | None]:
     """Return the sheet that was handed in, and its text where it is one."""
+    options = _options(form, reading=True)
     if handed.name is not None and handed.content is not None:
-        seen = await hand_in(board, person, name=handed.name, content=handed.content)
-        return seen, _text(handed.content)
-    if form.url:
-        return await hand_in_address(board, person, form.url), None
+        keep = partial(hand_in, board, person, name=handed.name, content=handed.content)
+        return await keep(options=options), _text(handed.content)
+    if form["url"]:
+        return await hand_in_address(board, person, form["url"], options), None
     if lying := handed.texts.get("inbox"):
-        return await hand_in_from_inbox(board, person, lying), None
-    if form.text:
-        name = form.name or _named(form.text, board.clock())
-        content = form.text.encode("utf-8", "surrogatepass")
-        return await hand_in(board, person, name=name, content=content), form.text
+        return await hand_in_from_inbox(board, person, lying, options), None
+    if text := form["text"]:
+        name = form["name"] or _named(text, board.clock())
+        content = text.encode("utf-8", "surrogatepass")
+        return await hand_in(board, person, name=name, content=content, options=options), text
     if kept := handed.texts.get("kept"):
-        return await see_sheet(board, person, kept, yes_many=form.yes_many == "yes"), None
+        return await see_sheet(board, person, kept, options), None
     raise ProblemDetails(422, "no file was chosen, and nothing pasted", title="There is no sheet")
 
 

@@ -22,9 +22,14 @@ MOST = 500
 
 
 @router.get("")
-async def prune(request: Request, board: TheBoard, person: Approver, campaign: str) -> Response:
-    """List the videos, each with why it may be deleted or has to stay."""
-    return await _shown(request, board, person, campaign)
+async def prune(
+    request: Request, board: TheBoard, person: Approver, campaign: str, store: bool = False
+) -> Response:
+    """List the videos, each with why it may be deleted or has to stay.
+
+    With `store`, also the files in the store of rows that left the sheet.
+    """
+    return await _shown(request, board, person, campaign, store)
 
 
 @router.post("")
@@ -32,8 +37,9 @@ async def pruned(request: Request, board: TheBoard, person: Approver, campaign: 
     """Delete the videos that the page listed, and say what was done."""
     async with request.form(max_files=0, max_fields=MOST + 20) as fields:
         videos = [one for one in fields.getlist("video") if isinstance(one, str)]
-    done = await delete_videos(board, person, campaign, videos)
-    return await _shown(request, board, person, campaign, done.videos)
+        store = fields.get("store") == "yes"
+    done = await delete_videos(board, person, campaign, videos, store=store)
+    return await _shown(request, board, person, campaign, store, done.videos)
 
 
 async def _shown(
@@ -41,10 +47,11 @@ async def _shown(
     board: Board,
     person: Person,
     campaign: str,
+    store: bool,
     done: Sequence[Removal] = (),
 ) -> Response:
-    found = await show_old_videos(board, person, campaign)
-    stayed = {one.old.take.id: one for one in done if one.kept}
+    found = await show_old_videos(board, person, campaign, store=store)
+    stayed = {one.old.take.id: one for one in done if one.kept or one.kept_files}
     wanted = [one for one in found.wanted if one.old.take.id not in stayed]
     kept = [*stayed.values(), *(one for one in found.videos if one.kept)]
     return page(
@@ -56,7 +63,12 @@ async def _shown(
         root=f"/c/{part(campaign)}",
         tally=await board.read(partial(tally_of, campaign=found.campaign)),
         videos=wanted[:MOST],
+        there=sum(one.old.take.deleted_at is None for one in wanted[:MOST]),
+        files=sum(len(one.old.files) for one in wanted[:MOST] if one.old.left) if store else 0,
         kept=kept[:MOST],
         more=max(0, len(wanted) - MOST),
-        deleted=sum(one.deleted for one in done) if done else None,
+        store=store,
+        done=done,
+        deleted=sum(one.deleted for one in done),
+        files_deleted=sum(len(one.files) for one in done),
     )

@@ -12,12 +12,18 @@ from callsheet.tasks.aftercare.prune import Prune, Pruning
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.values.amounts import count
 
 
-async def show_old_videos(board: Board, person: Person, campaign: str) -> Pruning:
-    """Return the videos of a campaign that may be deleted; raise ProblemDetails (404) for none."""
+async def show_old_videos(
+    board: Board, person: Person, campaign: str, *, store: bool = False
+) -> Pruning:
+    """Return the videos of a campaign that may be deleted; raise ProblemDetails (404) for none.
+
+    With `store`, also those of which only files in the store are left.
+    """
     found = await campaign_named(board, campaign)
-    wanted = Prune(by=person.name)
+    wanted = Prune(by=person.name, store=store)
     return await wanted.find(board.ledger, found, board.settings, board.clock())
 
 
@@ -48,6 +54,8 @@ async def delete_videos(
     async with connect(board.settings, clock=board.clock) as at:
         done = await wanted.carry_out(at, found, [takes[one] for one in videos])
     deleted = sum(one.deleted for one in done.videos)
+    files = sum(len(one.files) for one in done.videos)
+    words = "deleted at the service" + (f", {count(files, 'file')} in the store" if store else "")
     act = partial(note_act, act="prune", by=person.name, campaign=campaign, rows=deleted)
-    await board.write(partial(act, at=board.clock(), words="deleted at the service"))
+    await board.write(partial(act, at=board.clock(), words=words))
     return done

@@ -42,6 +42,8 @@ from callsheet.tasks.sheet.table import Fetched
 from callsheet.tasks.sheet.text import MAX_BYTES
 from callsheet.tasks.values.amounts import say_bytes
 
+_PLAIN = RunOptions()
+
 
 @dataclass(frozen=True, kw_only=True)
 class SheetView:
@@ -131,9 +133,17 @@ def problem_json(problem: Problem) -> dict[str, Any]:
 
 
 async def hand_in(
-    board: Board, person: Person, *, name: str, content: bytes, place: str | None = None
+    board: Board,
+    person: Person,
+    *,
+    name: str,
+    content: bytes,
+    place: str | None = None,
+    options: RunOptions = _PLAIN,
 ) -> SheetView:
     """Keep a sheet and look at it; `place` is the address it was fetched from, if it was.
+
+    `options` say how it is read, as for all that looks at a sheet.
 
     Raises ProblemDetails: 413 for one that is too large, 429 above the person's quota.
     """
@@ -146,11 +156,15 @@ async def hand_in(
     words = f"{name}, {say_bytes(len(content))}"
     note = partial(note_act, act="sheet", by=person.name, at=kept.added_at, words=words)
     await board.write(note)
-    return await _view(board, person, kept)
+    return await _view(board, person, kept, options)
 
 
 async def map_columns(
-    board: Board, person: Person, sheet_id: str, words: Sequence[str]
+    board: Board,
+    person: Person,
+    sheet_id: str,
+    words: Sequence[str],
+    options: RunOptions = _PLAIN,
 ) -> SheetView:
     """Remember which columns the headers of a sheet mean (`Headline=title`), and look at it again.
 
@@ -159,7 +173,7 @@ async def map_columns(
     """
     kept = await kept_sheet(board, sheet_id)
     said = parse_map(words)
-    _, found = await read_mapped(board, kept, RunOptions(), person)
+    _, found = await read_mapped(board, kept, options, person)
     # Spelled as in the sheet, so that of two spellings of a header none stays behind.
     headers = {header_form(one.name): one.name for one in found.columns}
     if wrong := [header for header in said if header_form(header) not in headers]:
@@ -182,7 +196,7 @@ async def map_columns(
     told = ", ".join(f"{header} = {column}" for header, column in columns.items())
     note = partial(note_act, act="columns", by=person.name, at=at, words=f"{kept.name}: {told}")
     await board.write(note)
-    return await _view(board, person, kept)
+    return await _view(board, person, kept, options)
 
 
 async def _keep(
@@ -204,16 +218,19 @@ async def _keep(
 
 
 async def hand_in_fetched(
-    board: Board, person: Person, *, fetched: Fetched, place: str
+    board: Board, person: Person, *, fetched: Fetched, place: str, options: RunOptions = _PLAIN
 ) -> SheetView:
     """Keep a sheet that was fetched from an address or lies in the inbox, and look at it."""
-    return await hand_in(board, person, name=fetched.name, content=fetched.content, place=place)
+    keep = partial(hand_in, board, person, name=fetched.name, content=fetched.content)
+    return await keep(place=place, options=options)
 
 
-async def hand_in_address(board: Board, person: Person, address: str) -> SheetView:
+async def hand_in_address(
+    board: Board, person: Person, address: str, options: RunOptions = _PLAIN
+) -> SheetView:
     """Fetch a published sheet; raises SheetError where it cannot be had, or must not be."""
     fetched = await fetch_address(board, address)
-    return await hand_in_fetched(board, person, fetched=fetched, place=address)
+    return await hand_in_fetched(board, person, fetched=fetched, place=address, options=options)
 
 
 async def inbox_sheets(board: Board, person: Person) -> list[InboxFile]:
@@ -221,23 +238,30 @@ async def inbox_sheets(board: Board, person: Person) -> list[InboxFile]:
     return await asyncio.to_thread(list_inbox, board.settings)
 
 
-async def hand_in_from_inbox(board: Board, person: Person, name: str) -> SheetView:
+async def hand_in_from_inbox(
+    board: Board, person: Person, name: str, options: RunOptions = _PLAIN
+) -> SheetView:
     """Take a sheet of the inbox; raises ProblemDetails (404) for one that does not lie there."""
     found = next((one for one in await inbox_sheets(board, person) if one.name == name), None)
     if found is None:
         raise ProblemDetails(404, f"there is no sheet {name[:100]} in the inbox")
     fetched = await fetch(str(found.path))
-    return await hand_in_fetched(board, person, fetched=fetched, place=str(found.path))
+    keep = partial(hand_in_fetched, board, person, fetched=fetched, place=str(found.path))
+    return await keep(options=options)
 
 
 async def correct_cells(
-    board: Board, person: Person, sheet_id: str, texts: Mapping[int, str]
+    board: Board,
+    person: Person,
+    sheet_id: str,
+    texts: Mapping[int, str],
+    options: RunOptions = _PLAIN,
 ) -> SheetView:
     """Upload a copy of a sheet with new texts for the cells of its problems, by their numbers.
 
     Raises BadInput where a cell cannot be corrected, ProblemDetails (404) for no such sheet.
     """
-    seen = await see_sheet(board, person, sheet_id)
+    seen = await see_sheet(board, person, sheet_id, options)
     corrections = [
         (problem, texts[number])
         for number, problem in enumerate(seen.problems)
@@ -247,7 +271,8 @@ async def correct_cells(
         raise BadInput("no cell was changed", remedy="type the new text of a cell first")
     content = await asyncio.to_thread(read_kept, board.settings, seen.kept)
     corrected = await asyncio.to_thread(correct, content, corrections, seen.mapped)
-    return await hand_in(board, person, name=seen.kept.name, content=corrected)
+    name = seen.kept.name
+    return await hand_in(board, person, name=name, content=corrected, options=options)
 
 
 async def sheet_file(board: Board, sheet_id: str) -> tuple[str, bytes]:
@@ -257,13 +282,10 @@ async def sheet_file(board: Board, sheet_id: str) -> tuple[str, bytes]:
 
 
 async def see_sheet(
-    board: Board, person: Person, sheet_id: str, *, yes_many: bool = False
+    board: Board, person: Person, sheet_id: str, options: RunOptions = _PLAIN
 ) -> SheetView:
-    """Look at a sheet that was handed in; raises ProblemDetails (404) for none.
-
-    `yes_many`: a person wants the more than 10,000 videos that its matrix means.
-    """
-    return await _view(board, person, await kept_sheet(board, sheet_id), yes_many=yes_many)
+    """Look at a sheet that was handed in; raises ProblemDetails (404) for none."""
+    return await _view(board, person, await kept_sheet(board, sheet_id), options)
 
 
 async def kept_sheet(board: Board, sheet_id: str) -> KeptSheet:
@@ -306,11 +328,8 @@ async def read_mapped(
     return options, replace(await find(options.reading(board.settings)), columns=columns)
 
 
-async def _view(
-    board: Board, person: Person, kept: KeptSheet, *, yes_many: bool = False
-) -> SheetView:
-    options = RunOptions(sandbox=board.sandbox, yes_many=yes_many)
-    options, read = await read_mapped(board, kept, options, person)
+async def _view(board: Board, person: Person, kept: KeptSheet, options: RunOptions) -> SheetView:
+    options, read = await read_mapped(board, kept, options.but(sandbox=board.sandbox), person)
     mapped = parse_map(options.map or ())
     seen = partial(SheetView, kept=kept, rows=read.rows, columns=read.columns, mapped=mapped)
     if read.sheet is None or read.problems:
