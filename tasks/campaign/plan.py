@@ -25,7 +25,7 @@ from callsheet.tasks.ledger.earlier_takes import EarlierTake, refused_rows, say_
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import too_dear
 from callsheet.tasks.ledger.renames import reused_ids
-from callsheet.tasks.ledger.row_selection import NEVER
+from callsheet.tasks.ledger.schema import NEVER
 from callsheet.tasks.ledger.values import CampaignRow, Pace, pace_of
 from callsheet.tasks.runtime.errors import Problem, SheetError, SpendRefused
 from callsheet.tasks.runtime.process import no_search

@@ -23,7 +23,7 @@ from callsheet.tasks.engine.pages import PAGE, Batch, Pages, Queue, Shard, Wante
 from callsheet.tasks.engine.policy.decision import Lane, Memory, Observation
 from callsheet.tasks.engine.submit import search, search_made, submit, submit_unkeyed
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.row_selection import NEVER
+from callsheet.tasks.ledger.schema import NEVER
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number
 from callsheet.tasks.runtime.telemetry import POLLS
 from callsheet.tasks.values.edits import is_keyed

@@ -35,7 +35,7 @@ from callsheet.tasks.ledger.leases import (
     renew,
     worker_lease,
 )
-from callsheet.tasks.ledger.schema import campaigns, leases, rows
+from callsheet.tasks.ledger.schema import MADE_FIRST, campaigns, leases, rows
 from callsheet.tasks.ledger.schema_runs import batches, productions
 from callsheet.tasks.ledger.values import UNDER_WAY, State
 from callsheet.tasks.runtime.errors import Parked
@@ -301,7 +301,7 @@ def _claimable(connection: Connection, production: Production) -> list[int]:
                 query = (
                     select(rows.c.id)
                     .where(rows.c.batch_id == freed, rows.c.state == state)
-                    .order_by(rows.c.priority.desc(), rows.c.position, rows.c.id)
+                    .order_by(*MADE_FIRST)
                     .limit(size - len(numbers))
                     .with_for_update(skip_locked=True)
                 )
@@ -354,7 +354,7 @@ def _first_in(states: Collection[State]) -> ScalarSelect[int]:
     return (
         select(rows.c.id)
         .where(rows.c.batch_id == batches.c.id, rows.c.state.in_(sorted(states)))
-        .order_by(rows.c.batch_id, rows.c.state, rows.c.priority.desc(), rows.c.position)
+        .order_by(rows.c.batch_id, rows.c.state, *MADE_FIRST)
         .limit(1)
         .correlate(batches)
         .scalar_subquery()

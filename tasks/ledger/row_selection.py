@@ -26,7 +26,7 @@ from sqlalchemy import (
 from callsheet.tasks.ledger.deliveries import VIDEO_TAKE
 from callsheet.tasks.ledger.dialect import Folded, Member, Within
 from callsheet.tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
-from callsheet.tasks.ledger.schema import NOT_FIRST, events, reviews, rows, takes
+from callsheet.tasks.ledger.schema import MADE_FIRST, NOT_FIRST, events, reviews, rows, takes
 from callsheet.tasks.ledger.values import (
     NEEDS_PERSON,
     STATES,
@@ -210,8 +210,6 @@ def _holds(text: ColumnElement[Any], words: str) -> ColumnElement[bool]:
 
 #: Rows that are fetched at once.
 FETCHED = 1000
-#: When a row is to be delivered that does not say it: after all others.
-NEVER = 1e12
 
 
 class RowToCarry(NamedTuple):
@@ -226,18 +224,12 @@ class RowToCarry(NamedTuple):
 
 
 def rows_to_carry(connection: Connection, campaign_id: int) -> Iterator[RowToCarry]:
-    """Yield what is approved or under way: higher priority first, then what is to be delivered
-    earlier, then in the sheet's order."""
+    """Yield what is approved or under way, in the order in which it is made."""
     states = ("approved", *sorted(UNDER_WAY))
     query = (
         select(rows.c.id, rows.c.row, rows.c.state, rows.c.operation, rows.c.position)
         .where(rows.c.campaign_id == campaign_id, rows.c.state.in_(states))
-        .order_by(
-            rows.c.priority.desc(),
-            func.coalesce(rows.c.deliver_by, NEVER),
-            rows.c.position,
-            rows.c.id,
-        )
+        .order_by(*MADE_FIRST)
         .execution_options(yield_per=FETCHED)
     )
     for found in connection.execute(query):

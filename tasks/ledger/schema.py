@@ -19,12 +19,13 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
     literal_column,
 )
 
 #: The newest migration. An older ledger is upgraded; a newer one is worked with where it says that
 #: this can be done (`database`), else refused.
-REVISION = "0028"
+REVISION = "0029"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
 FIRST = "0021"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
@@ -150,11 +151,22 @@ rows = Table(
     # In the order of the sheet, page by page.
     Index(None, "campaign_id", "position", "id"),
 )
+#: When a row is to be delivered that does not say it: after all others.
+NEVER = 1e12
+#: The order in which rows are made, by one process and by workers: higher priority first, then what
+#: is to be delivered earlier, then in the sheet's order.
+MADE_FIRST = (
+    rows.c.priority.desc(),
+    # Not a parameter: the index has the number, too.
+    func.coalesce(rows.c.deliver_by, literal_column(str(NEVER))),
+    rows.c.position,
+    rows.c.id,
+)
 #: Rows that workers carry, or have carried, in the order in which they are claimed: none where a
 #: campaign is carried by one process.
 Index(
     "ix_rows_claims",
-    *(rows.c.batch_id, rows.c.state, rows.c.priority.desc(), rows.c.position, rows.c.id),
+    *(rows.c.batch_id, rows.c.state, *MADE_FIRST),
     sqlite_where=rows.c.batch_id.is_not(None),
 )
 

@@ -29,6 +29,7 @@ from callsheet.tasks.ledger.distributed_runs import (
 )
 from callsheet.tasks.ledger.leases import find, worker_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.row_selection import rows_to_carry
 from callsheet.tasks.ledger.schema import rows
 from callsheet.tasks.ledger.takes import open_take
 from callsheet.tasks.runtime.errors import ConfigurationError, Parked
@@ -308,6 +309,19 @@ def test_what_workers_need_is_said(count: int, ledger_address: str, words: str):
     settings = load_settings(environ={"CALLSHEET_LEDGER": ledger_address})
     with pytest.raises(ConfigurationError, match=words):
         check_workers(count, settings)
+
+
+async def test_workers_take_rows_in_the_order_of_a_run_in_one_process(stage: Stage):
+    terms = {
+        "b": {"deliver_by": NOW + 2}, "c": {"priority": 1}, "d": {"deliver_by": NOW + 1},
+        "e": {"priority": 1, "deliver_by": NOW + 3},
+    }  # fmt: skip
+    await stage.sync(*(brief(row, **terms.get(row, {})) for row in "abcde"))
+    production = await begin(stage, size=3)
+    read = partial(rows_to_carry, campaign_id=stage.campaign.id)
+    alone = await stage.ledger.read(lambda connection: [one.row for one in read(connection)])
+    shared = [*await claimed(stage, production, "one"), *await claimed(stage, production, "two")]
+    assert shared == alone == ["e", "c", "d", "b", "a"]
 
 
 async def test_to_claim_a_batch_no_row_is_read_that_waits_for_later(stage: Stage):
