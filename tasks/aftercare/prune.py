@@ -23,6 +23,7 @@ from callsheet.tasks.engine.context import Context, connect
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.deletions import (
+    RETENTION,
     OldVideo,
     intend_deletion,
     is_shared_file,
@@ -216,7 +217,7 @@ class Prune:
             words = f"{video_id} was gone at the service"
         words = f"{words} ({removal.because}), {self.by}"
         retention = removal.because != LEFT
-        by = "retention" if retention else self.by
+        by = RETENTION if retention else self.by
         record = partial(record_deletion, old=old, by=by, words=words)
         await at.ledger.write(partial(record, at=at.clock()))
         return replace(removal, deleted=True)
@@ -258,7 +259,7 @@ async def prune_delivered(
 
     As their sheets say, or the settings. What cannot be deleted now is for the next nightly run.
     """
-    wanted = Prune(by="retention", retired=False)
+    wanted = Prune(by=RETENTION, retired=False)
     for name in sorted(set(named)):
         campaign = await ledger.read(partial(find_campaign, name=name))
         if campaign is None:

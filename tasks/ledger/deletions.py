@@ -20,6 +20,8 @@ from callsheet.tasks.ledger.values import CampaignRow, Take, rows_by_number, tak
 
 #: What the events of it are called.
 KIND = "prune"
+#: Who deletes what was delivered longer ago than the service is to keep it.
+RETENTION = "retention"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,6 +172,18 @@ def deletion_of(connection: Connection, video_id: str) -> str | None:
     query = select(*takes.c).where(takes.c.video_id == video_id, takes.c.deleted_at.is_not(None))
     found = connection.execute(query.limit(1)).first()
     return None if found is None else take_of(found).deletion
+
+
+def rows_deleted_since(connection: Connection, campaign_id: int, since: float) -> list[str]:
+    """Return the rows whose videos were deleted at the service by retention, in sheet order."""
+    query = (
+        select(rows.c.row)
+        .join(takes, takes.c.row_id == rows.c.id)
+        .where(takes.c.campaign_id == campaign_id, takes.c.deleted_at >= since)
+        .where(takes.c.deleted_by == RETENTION)
+        .order_by(rows.c.position + 0, rows.c.id)
+    )
+    return list(dict.fromkeys(connection.scalars(query)))
 
 
 def is_shared_file(connection: Connection, uri: str, old: OldVideo) -> bool:

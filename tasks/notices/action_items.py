@@ -326,6 +326,8 @@ class CampaignFigures:
     link: str | None = None
     #: Rows whose `deliver_by` has passed without a video, with that date.
     late: tuple[str, ...] = ()
+    #: Rows whose videos this night deleted at the service, as `keep_at_service` says.
+    deleted: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

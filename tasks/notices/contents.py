@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.verify import Pictures
 from callsheet.tasks.ledger.campaigns import Tally, find_campaign, tally_of
+from callsheet.tasks.ledger.deletions import rows_deleted_since
 from callsheet.tasks.ledger.deliveries import find_take_video
 from callsheet.tasks.ledger.figures import late_rows
 from callsheet.tasks.ledger.gauges import keep_rates
@@ -70,6 +71,7 @@ class _Known:
     per_kept: Decimal | None
     reasons: tuple[str, ...]
     late: tuple[str, ...]
+    deleted: tuple[str, ...]
 
 
 async def gather(
@@ -78,7 +80,9 @@ async def gather(
     """Return the content of a digest; its videos have no pictures yet."""
     names = [one.campaign for one in report.sheets if one.campaign]
     moved = {one.campaign for one in report.sheets if one.outcome != "unchanged"}
-    known = await ledger.read(partial(_known, names=names, moved=moved, now=now))
+    known = await ledger.read(
+        partial(_known, names=names, moved=moved, since=report.begun_at, now=now)
+    )
     sheets = tuple(_counted(one, known.get(one.campaign or "")) for one in report.sheets)
     now_counted = replace(report, sheets=sheets)
     reasons = {name: found.reasons for name, found in known.items()}
@@ -103,7 +107,12 @@ async def gather(
 
 
 def _known(
-    connection: Connection, *, names: Sequence[str], moved: Collection[str | None], now: float
+    connection: Connection,
+    *,
+    names: Sequence[str],
+    moved: Collection[str | None],
+    since: float,
+    now: float,
 ) -> dict[str, _Known]:
     """Return figures of campaigns; only row counts for those that have not `moved`."""
     found = {}
@@ -124,6 +133,7 @@ def _known(
                 f"{row} (by {say_date(by)})"
                 for row, by in late_rows(connection, campaign.id, at=now)
             ),
+            deleted=tuple(rows_deleted_since(connection, campaign.id, since)),
         )
     return found
 
@@ -161,6 +171,7 @@ def _line(sheet: SheetReport, known: _Known | None, board: str | None) -> Campai
         asked=sheet.asked,
         link=campaign_page(board, sheet.campaign) or sheet.link,
         late=known.late if known else (),
+        deleted=known.deleted if known else (),
     )
 
 

@@ -151,6 +151,7 @@ async def _write_digest(
     if not (
         await _alarmed_before(ledger, inbox, night, told)
         or is_worth(tells, last, contents.matters, quiet=inbox.quiet)
+        or any(line.deleted for line in contents.lines)
     ):
         window = f"{night.night} {night.ended_at}"
         await note_quiet(ledger, inbox, "quiet", window=window, about=noted, now=now)
@@ -220,7 +221,9 @@ def merged(nights: Sequence[NightReport]) -> NightReport:
                 charged = then.charged + sheet.charged
                 sheet = replace(sheet, delivered=tuple(videos), charged=charged)
             sheets[sheet.name] = sheet
-    return replace(nights[0], sheets=tuple(sheets[name] for name in sorted(sheets)))
+    begun = min(night.begun_at for night in nights)
+    found = tuple(sheets[name] for name in sorted(sheets))
+    return replace(nights[0], begun_at=begun, sheets=found)
 
 
 async def _alarmed_before(

@@ -92,8 +92,7 @@ def _notes(line: CampaignFigures) -> list[str]:
         )
     if line.under_way:
         notes.append(f"{line.under_way:,} under way")
-    if line.late:
-        notes.append(_late(line))
+    notes += _named(line)
     if line.outcome in _SAID:
         notes.append(_SAID[line.outcome])
     if line.per_kept is not None:
@@ -101,13 +100,19 @@ def _notes(line: CampaignFigures) -> list[str]:
     return notes
 
 
-#: Late rows that are named at most.
-LATE = 5
+#: Late rows, and rows of deleted videos, that are named at most.
+LISTED = 5
 
 
-def _late(line: CampaignFigures) -> str:
-    more = f" and {len(line.late) - LATE:,} more" if len(line.late) > LATE else ""
-    return f"late: {', '.join(line.late[:LATE])}{more}"
+def _named(line: CampaignFigures) -> list[str]:
+    """Return the rows that are late, and those whose videos were deleted at the service."""
+    found = {"late": line.late, "deleted at the service (keep_at_service)": line.deleted}
+    return [
+        f"{what}: {', '.join(rows[:LISTED])}"
+        + (f" and {len(rows) - LISTED:,} more" if len(rows) > LISTED else "")
+        for what, rows in found.items()
+        if rows
+    ]
 
 
 def _more_to_pay(line: CampaignFigures) -> str:
@@ -124,7 +129,7 @@ def _short(contents: Contents) -> str:
         told.append(f"- {_where(matter)}{matter.title}{_lasting(matter)}: {_way(matter)}")
     if len(contents.matters) > FEW:
         told.append(f"- and {len(contents.matters) - FEW} more")
-    told += [f"- {line.name}: {_late(line)}" for line in contents.lines[:FEW] if line.late]
+    told += [f"- {line.name}: {words}" for line in contents.lines[:FEW] for words in _named(line)]
     fresh = sum(line.fresh for line in contents.lines)
     if fresh:
         page = next((line.link for line in contents.lines if line.fresh and line.link), None)
@@ -243,7 +248,7 @@ def told_of(contents: Contents) -> list[CampaignFigures]:
 
 def _is_told(line: CampaignFigures, matters: Sequence[Matter]) -> bool:
     return (
-        bool(line.late)
+        bool(line.late or line.deleted)
         or line.outcome not in ("unchanged", "set-aside")
         or any(matter.sheet == line.sheet for matter in matters)
     )

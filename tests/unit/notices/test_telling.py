@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, select
 
+from callsheet.tasks.ledger.deletions import OldVideo, record_deletion
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.schema_runs import notices
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.notices import Sending, digest, tell
 from callsheet.tasks.runtime.crash_points import arm
 from callsheet.tasks.runtime.known_settings import Settings
+from tests.campaigns import Stage, brief
 from tests.hearing_of_nights import Mailbox, Watcher
 from tests.unit.notices.made_nights import (
     DEAR,
@@ -83,6 +85,26 @@ async def test_a_night_with_nothing_to_do_is_silent(desk: Desk, post: Mailbox) -
     assert await desk.digest() == []
     assert post.letters == []
     assert await desk.kept() == [("quiet", True, False)]
+
+
+async def test_videos_that_a_night_deletes_are_named(desk: Desk, post: Mailbox) -> None:
+    stage = await Stage.set(desk.ledger, brief("a"), brief("b"), brief("c"))
+    for row, by in (("a", "retention"), ("b", "Ann"), ("c", "retention")):
+        made = await stage.delivered(row)
+        assert made.take is not None
+        then = at("2026-11-21" if row == "c" else "2026-11-22", "02:20")
+        old = OldVideo(row=made, take=made.take)
+        await stage.write(record_deletion, old, by=by, words="deleted", at=then)
+    await swept(desk.ledger, night("2026-11-22", UNCHANGED))
+
+    await desk.digest()
+
+    (mail,) = post.letters
+    for kind in ("plain", "html"):
+        part = mail.get_body((kind,))
+        assert part is not None
+        assert "deleted at the service (keep_at_service): a" in part.get_content()
+        assert "(keep_at_service): a," not in part.get_content()
 
 
 async def test_who_wants_to_hear_of_every_night_does(desk: Desk, post: Mailbox) -> None:
