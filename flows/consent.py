@@ -134,7 +134,7 @@ async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:
     The run is suspended until then: its process ends, and another one starts it again. A run
     without a deployment, or inside another flow, waits in its process instead.
     """
-    form = PlanApproval.with_initial_data(description=_question(plan, refusal))
+    form = PlanApproval.with_initial_data(description=question_of(plan, refusal))
     key = f"{QUESTION}{digest_of(plan)}"
     if _can_be_suspended():
         return await asuspend_flow_run(wait_for_input=form, key=key)
@@ -191,22 +191,22 @@ def digest_of(plan: Plan) -> str:
 def _price_of(plan: Plan) -> str:
     """Return the cost of a plan: `126 credits for 42 videos are`."""
     videos = count(len(plan.spending), "video")
-    words = f"{in_credits(plan.total)} for {videos}" if plan.spending else ""
+    words = f"{in_credits(plan.total, plan.credit_price)} for {videos}" if plan.spending else ""
     if plan.unpriced:
         words += f" ({plan.unpriced:,} without a readable price)"
     if plan.adopting:
         words += (" and " if words else "") + f"{count(len(plan.adopting), 'video')} to take over"
     if plan.needs_word:
         words += (" and " if words else "") + f"{count(len(plan.retiring), 'row')} to be retired"
-    return f"{words} {'is' if words.startswith('1 credit for') else 'are'}"
+    return f"{words} {'is' if words.startswith('1 credit ') else 'are'}"
 
 
-def _question(plan: Plan, refusal: SpendRefused | None) -> str:
+def question_of(plan: Plan, refusal: SpendRefused | None) -> str:
     """Return the text above the form, in Markdown."""
     videos, *rest = sums_of(plan)
     said = [cell(words) for words in (*rest, *warnings_of(plan))]
     if refusal is not None:
-        needed = as_text(plan.committed + plan.total)
+        needed = in_credits(plan.committed + plan.total, plan.credit_price)
         said.append(f"**this needs a budget of {needed}, which you enter below**")
     said.append("every row with its price is in the run's artifacts")
     head = f"**{cell(plan.campaign)}: {cell(videos)}**"

@@ -20,7 +20,7 @@ from callsheet.tasks.ledger.values import CampaignRow, Event, rows_of
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import redacted
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import as_text, in_credits
+from callsheet.tasks.values.amounts import CreditPrice, as_text, in_credits
 from callsheet.tasks.values.briefs import Json
 
 #: Characters of a field of the request that are shown; `--json` has all of it.
@@ -33,9 +33,10 @@ def main(args: Namespace) -> int:
     """Show what can be typed, why the row is where it is, its takes and history, then details."""
     found = run_command(_read(args))
     console = console_for(args)
-    _show_row(found, console)
+    price = settings_of(args).credit_price
+    _show_row(found, console, price)
     for one in found.attempts:
-        _show_attempt(one, console)
+        _show_attempt(one, console, price)
     console.print("\nhistory")
     for event in found.history:
         words = plain(event.words or "")
@@ -66,7 +67,7 @@ async def _read(args: Namespace) -> Explanation:
         return await explain(ledger, campaign, rows[0], now=time.time(), rules=rules)
 
 
-def _show_row(found: Explanation, console: Console) -> None:
+def _show_row(found: Explanation, console: Console, price: CreditPrice | None) -> None:
     """Show what can be done, why, and what the row asks for."""
     row, campaign, comes = found.row, found.campaign, found.next
     console.print(f"[bold]{plain(row.row)}[/] of {plain(campaign.name)}: {state_text(row.state)}")
@@ -85,7 +86,7 @@ def _show_row(found: Explanation, console: Console) -> None:
     if comes.lane:
         console.print(f"  it will {comes.lane_means}")
     console.print(f"\nwhat it asks for, line {row.line} of {plain(campaign.sheet)}")
-    console.print(f"  quote {in_credits(row.quoted)}{_when(row)}; {_limits(row)}")
+    console.print(f"  quote {in_credits(row.quoted, price)}{_when(row)}; {_limits(row)}")
     for event in found.quotes[:-1]:
         console.print(f"    earlier, {say_moment(event.at)}: {plain(event.words)}")
     for name, value in sorted(row.asked().items()):
@@ -109,11 +110,13 @@ def _limits(row: CampaignRow) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _show_attempt(one: Attempt, console: Console) -> None:
+def _show_attempt(one: Attempt, console: Console, price: CreditPrice | None) -> None:
     take = one.take
     present = "" if one.present else " (an earlier one)"
     console.print(f"\ntake {take.number}{present}")
-    console.print(f"  intended {say_moment(take.intended_at)}, {in_credits(take.quoted)} quoted")
+    console.print(
+        f"  intended {say_moment(take.intended_at)}, {in_credits(take.quoted, price)} quoted"
+    )
     if one.changed:
         console.print(f"  it asked for something else than the row now: {', '.join(one.changed)}")
     if take.refused_at:
@@ -127,9 +130,9 @@ def _show_attempt(one: Attempt, console: Console) -> None:
     if one.hinted_at:
         console.print(f"  a webhook named it {say_moment(one.hinted_at)}")
     if take.charged is not None:
-        console.print(f"  charged {in_credits(take.charged)}")
+        console.print(f"  charged {in_credits(take.charged, price)}")
     elif take.reserved:
-        console.print(f"  reserved {in_credits(take.reserved)}")
+        console.print(f"  reserved {in_credits(take.reserved, price)}")
     for call in one.calls:
         console.print(f"  {plain(_call(call))}")
     for event in one.events:

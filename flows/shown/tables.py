@@ -179,13 +179,14 @@ def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], page: str | No
 
 def _money(run: Run, tally: Tally) -> str:
     budget = "none" if tally.budget is None else as_text(tally.budget)
-    words = f"The campaign has cost {in_credits(tally.charged)}"
+    price = run.at.settings.credit_price
+    words = f"The campaign has cost {in_credits(tally.charged, price)}"
     if tally.reserved:
-        words += f" with {in_credits(tally.reserved)} reserved"
+        words += f" with {in_credits(tally.reserved, price)} reserved"
     words += f"; its budget for all runs is {budget}."
     if run.outcome is None:
         return words
-    return f"This run was charged {in_credits(run.outcome.charged_this_run)}. {words}"
+    return f"This run was charged {in_credits(run.outcome.charged_this_run, price)}. {words}"
 
 
 def _for_somebody(run: Run, rows: Sequence[CampaignRow]) -> list[str]:

@@ -445,10 +445,11 @@ def end_of(snapshot: Snapshot, now: datetime | None) -> str | None:
 
 def money_of(snapshot: Snapshot) -> str:
     """Say what the campaign has been charged and has set aside, of its budget if it has one."""
-    spent = snapshot.charged + snapshot.reserved
+    spent, price = snapshot.charged + snapshot.reserved, snapshot.credit_price
     if snapshot.budget is None:
-        return in_credits(spent)
-    return f"{as_text(spent)} of {as_text(snapshot.budget)} credits"
+        return in_credits(spent, price)
+    words = f"{as_text(spent)} of {as_text(snapshot.budget)} credits"
+    return f"{words} ({price.of(spent):,f} of {price.words(snapshot.budget)})" if price else words
 
 
 def speeds_of(speeds: Speeds | None) -> list[str]:

@@ -147,7 +147,8 @@ class Workers:
         assert self._at.terms.owner is not None, "whoever has workers has the campaign"
         tally = await self._at.ledger.read(partial(tally_of, campaign=self._campaign))
         started = asyncio.get_running_loop().time()
-        self.progress = Progress(self._campaign.name, tally, started=started)
+        price = self._at.settings.credit_price
+        self.progress = Progress(self._campaign.name, tally, started=started, credit_price=price)
         if not self._work:
             self._over.set()
             return self

@@ -126,7 +126,8 @@ class Engine:
             await self.at.ledger.read(partial(lengths_of, campaign_id=self.campaign.id))
         )
         started = asyncio.get_running_loop().time()
-        self.progress = Progress(self.campaign.name, tally, started=started)
+        price = self.at.settings.credit_price
+        self.progress = Progress(self.campaign.name, tally, started=started, credit_price=price)
         self._workers = [
             asyncio.create_task(self._work(lane), name=f"{lane}-{n}")
             for lane, count in lanes_of(self.at.settings).items()

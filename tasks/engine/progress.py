@@ -32,6 +32,7 @@ from callsheet.tasks.ledger.retries import retake_failed
 from callsheet.tasks.ledger.service_state import close_call
 from callsheet.tasks.ledger.takes import accept, refuse, settle
 from callsheet.tasks.ledger.values import STATES, CampaignRow, State, Take
+from callsheet.tasks.values.amounts import CreditPrice
 
 # How far a run is: counts per state, credits, speeds, and an estimate of the time left.
 #
@@ -76,12 +77,21 @@ class Snapshot:
     waits_for: str | None = None
     #: None while nothing can be said.
     speeds: Speeds | None = None
+    #: What a credit costs, where the settings say so.
+    credit_price: CreditPrice | None = None
 
 
 class Progress:
     """Count rows as they move; `clock` gives seconds."""
 
-    def __init__(self, campaign: str, tally: Tally, *, started: float) -> None:
+    def __init__(
+        self,
+        campaign: str,
+        tally: Tally,
+        *,
+        started: float,
+        credit_price: CreditPrice | None = None,
+    ) -> None:
         self.campaign = campaign
         self._rows: Counter[State] = Counter(tally.rows)
         self._total = tally.total
@@ -89,6 +99,7 @@ class Progress:
         self._charged = tally.charged
         self._reserved = tally.reserved
         self._started = started
+        self._credit_price = credit_price
         self._to_do = 0
         self._begun = 0
         self._done = 0
@@ -176,6 +187,7 @@ class Progress:
             seconds_left=left,
             waits_for=waits_for or (self._longer if self._done < self._to_do else None),
             speeds=self._speeds(now),
+            credit_price=self._credit_price,
         )
 
     def _speeds(self, now: float) -> Speeds | None:

@@ -37,6 +37,7 @@ def test_every_price_is_told_in_money_too(desk: Desk, name: str) -> None:
     asked = desk.call("run", sheet, *budget, "--without-prefect")
     run = desk.run(sheet, *budget)
     status = desk.call("status", name)
+    row = desk.call("explain", name, "r001")
     again = desk.call("retake", name, "r001", "--because", "too dark")
 
     page = (desk.folder / "plan.html").read_text()
@@ -48,6 +49,9 @@ def test_every_price_is_told_in_money_too(desk: Desk, name: str) -> None:
     assert "30 credits (3.60 USD) are not approved" in asked.err
     assert "this run was charged 30 credits (3.60 USD)" in run.err
     assert re.search(r" 30 +3\.60 ", status.out)
+    assert re.search(r"of 100 credits \([\d.]+ of 12\.00 USD\) reserved or charged", run.err)
+    assert "quote 15 credits (1.80 USD)" in row.out
+    assert "charged 15 credits (1.80 USD)" in row.out
     assert "15 (1.80 USD)" in again.out
     assert "1 more video for 15 credits (1.80 USD)" in again.out
     # Programs read credits.

@@ -27,14 +27,16 @@ from prefect.utilities.callables import parameter_schema
 from prefect.utilities.names import generate_slug
 
 from callsheet.deployments.parser import parse
-from callsheet.flows.consent import Consent, answers_in, digest_of
+from callsheet.flows.consent import Consent, answers_in, digest_of, question_of
 from callsheet.flows.flow_runs import is_made_up
 from callsheet.flows.interface import Approve, amount_of
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.quotes import shortage
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.runtime.errors import BadInput, NotApproved
 from callsheet.tasks.runtime.suggest import again_with, suggest_for
+from callsheet.tasks.values.amounts import CreditPrice
 
 ROOT = Path(__file__).parents[2]
 
@@ -132,6 +134,21 @@ async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked(
 
     with pytest.raises(NotApproved, match="15 credits for 1 video are not approved"):
         await Consent(cast(Approve, said)).approve(nobody, plan)
+
+
+async def test_the_question_on_prefects_page_has_the_price_in_money_too() -> None:
+    line = PlanLine(row="r1", title="Video", action="make", digest="d", priced=Decimal(15))
+    plan = Plan(
+        campaign="spring", sheet="spring.csv", sheet_digest="d", lines=(line,),
+        budget=Decimal(10), credit_price=CreditPrice(Decimal("0.12"), "USD"),
+    )  # fmt: skip
+
+    question = question_of(plan, shortage(plan))
+
+    assert "1 video for 15 credits (1.80 USD)" in question
+    assert "needs a budget of 15 credits (1.80 USD), which you enter below" in question
+    with pytest.raises(NotApproved, match=r"15 credits \(1\.80 USD\) for 1 video are not approved"):
+        await Consent("no").approve(cast(Run, None), plan)
 
 
 def test_an_answer_about_a_trial_is_none_about_videos_that_cost() -> None:

@@ -13,6 +13,7 @@ from rich.console import Console
 from callsheet.deployments.progress import LONGEST, SHORTEST, ProgressView, bar_line, picture
 from callsheet.tasks.campaign.report import log_line
 from callsheet.tasks.engine.progress import Snapshot, Speeds
+from callsheet.tasks.values.amounts import CreditPrice
 
 NOW = datetime(2026, 11, 22, 11, 27, 20, tzinfo=UTC)
 LARGE = Snapshot(
@@ -42,6 +43,7 @@ SMALL = Snapshot(
 )
 WAITING = replace(LARGE, waits_for="12 creates a second, the service allows no more")
 OVERNIGHT = replace(LARGE, seconds_left=50000.0, speeds=Speeds(rows=1.25, videos=0.0, bytes=0.0))
+PRICED = CreditPrice(Decimal("0.12"), "USD")
 DONE = replace(SMALL, rows={"delivered": 1}, done=1, seconds_left=0.0)
 
 PICTURES: list[tuple[Snapshot, int, list[str]]] = [
@@ -74,6 +76,9 @@ PICTURES: list[tuple[Snapshot, int, list[str]]] = [
     ]),
     (SMALL, 80, ["0%  0 of 1 row",
                  "1 submitting  12 credits"]),
+    (replace(SMALL, credit_price=PRICED), 80, [
+        "0%  0 of 1 row", "1 submitting  12 credits (1.44 USD)",
+    ]),
     (DONE, 30, ["100%  1 of 1 row", "1 delivered  12 credits"]),
     (WAITING, 16, ["42%", "4,985 approved", "800 rendering", "4,200 delivered",
                    "12 creates a ..."]),
@@ -94,6 +99,9 @@ LINES = [
             "12 failed; 60,000 of 120,000 credits reserved or charged; 1,240 rows/min; "
             "1,236 videos/min; 12 MB/s; done 11:32, in 4m 41s; after 3m 25s"),
     (SMALL, "0 of 1 row; 1 submitting; 12 credits reserved or charged; after 0s"),
+    (replace(SMALL, budget=Decimal(100), credit_price=PRICED),
+     "0 of 1 row; 1 submitting; 12 of 100 credits (1.44 of 12.00 USD) reserved or charged; "
+     "after 0s"),
     (replace(SMALL, waits_for="the service has not answered since 08:00:00 UTC"),
      "0 of 1 row; 1 submitting; 12 credits reserved or charged; after 0s; "
      "the service has not answered since 08:00:00 UTC"),
