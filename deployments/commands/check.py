@@ -70,21 +70,24 @@ async def _with_unlisted(found: FoundSheet, error: SheetError, settings: Setting
 
 def _propose(args: Namespace, found: FoundSheet, error: SheetError) -> None:
     """Say what the unknown headers may mean, and the command that says so."""
-    if not any(one.proposed for one in found.columns):
-        if any(one.column is None for one in found.columns):
+    if not any(one.proposed or one.column for one in found.columns):
+        if found.columns:
             named = suggest("check", unsigned(args.sheet), "--map", "NAME=COLUMN")
-            error.remedy = f"say what a header of your own means, for each one:
-  {named}"
+            error.remedy = f"say what a header of your own means, for each one:\n  {named}"
         return
     meant = {one: one.proposed or own_column(one.name) for one in found.columns if not one.column}
     columns = {one.name: column for one, column in meant.items() if column}
+    if not columns:
+        return
     for one, column in meant.items():
         filled = f"({one.filled:,} of {count(found.rows, 'cell')} filled)"
         if one.proposed:
             say(f"{one.name} -> {column} {filled}")
         elif column:
             say(f"{one.name} -> {column}, a column that you keep for yourself {filled}")
-    error.told = frozenset(one for one in error.problems if one.value in columns and one.row is None)
+    error.told = frozenset(
+        one for one in error.problems if one.value in columns and one.row is None
+    )
     words = [word for name, column in columns.items() for word in ("--map", f"{name}={column}")]
     typed = [word for one in args.map or () for word in ("--map", one)]
     command = suggest("check", unsigned(args.sheet), *typed, *words)
