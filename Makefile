@@ -8,7 +8,7 @@ PREFECT_3_9 := .venv-prefect-3.9
 # Tests start hundreds of processes: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-cluster quick quick-tests torture test-image bench bench-quick lint lock stats clean
+.PHONY: install demo test test-cluster quick quick-tests torture test-image bench bench-quick lint lock stats version clean
 
 install: $(VENV)/.installed
 	@echo "Callsheet is installed. To use the callsheet command in any folder, run once:"
@@ -138,6 +138,10 @@ lock: $(VENV)/.uv
 # The size of the program: lines, files, imports, tests, glossary.
 stats:
 	@$(PYTHON) -m tests.stats
+
+# Write a new version everywhere: make version VERSION=1.2.0
+version: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.dist.version $(VERSION)
 
 clean:
 	rm -rf $(VENV) .venv-3.* $(PEERS) $(PREFECT_3_9) build *.egg-info .callsheet deliveries

@@ -30,6 +30,7 @@ from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.nights.inboxes import Inbox, listed_inboxes
 from callsheet.tasks.runtime.errors import CallsheetError, LedgerNewer, shorten
 from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.settings import credentials_folder
 from callsheet.tasks.store import open_store
 from callsheet.tasks.store.addresses import open_inventory
@@ -130,7 +131,7 @@ def versions() -> Iterator[PlaceFinding]:
             yield wrong("versions", words, "install Callsheet with its constraints.txt")
     if together:
         words = f"Python {sys.version.split()[0]}, Prefect {version('prefect')}, Callsheet "
-        yield ok("versions", words + version("callsheet"))
+        yield ok("versions", words + own_version())
 
 
 def remarks(settings: Settings) -> Iterator[PlaceFinding]:

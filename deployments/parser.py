@@ -115,9 +115,9 @@ class _ShowVersion(argparse.Action):
     """Print the version; looking it up costs time that no other command should pay."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
+        from callsheet.tasks.runtime.process import own_version
 
-        print(f"callsheet {version('callsheet')}")
+        print(f"callsheet {own_version()}")
         parser.exit()
 
 

@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse
 
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
+from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.sheet.correct import is_correctable
 from callsheet.tasks.values.amounts import CreditPrice, as_text, count, in_credits, parse_credits
 
@@ -154,6 +155,7 @@ _TEMPLATES.tests["correctable"] = is_correctable
 _TEMPLATES.globals |= {
     "count": count,
     "share": _share,
+    "version": own_version,
     "needs_person": lambda rows: _under(NEEDS_PERSON, rows),
     "under_way": lambda rows: _under(UNDER_WAY, rows),
     "not_begun": lambda rows: _under(NOT_BEGUN, rows),

@@ -19,6 +19,7 @@ from starlette.routing import compile_path
 from callsheet.deployments.board.page import page
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.runtime.errors import CallsheetError, SheetError, did_you_mean
+from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import redact
 
 # How a refusal reaches whoever asked: problem details for programs, a page for people.
@@ -229,7 +230,9 @@ class ProblemDocument(BaseModel):
 def describe(app: FastAPI) -> dict[str, Any]:
     """Return the document of an application, made once."""
     if app.openapi_schema is None:
-        made = get_openapi(title=app.title, version="1", description=DESCRIPTION, routes=app.routes)
+        made = get_openapi(
+            title=app.title, version=own_version(), description=DESCRIPTION, routes=app.routes
+        )
         parts = made.setdefault("components", {})
         schemas = parts.setdefault("schemas", {})
         for known in ("HTTPValidationError", "ValidationError"):

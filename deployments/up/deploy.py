@@ -34,6 +34,7 @@ from callsheet.deployments.automations.__main__ import main as load_automations
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import say, visible
 
 POOL = "callsheet"
@@ -205,7 +206,7 @@ def _digest(file: Path, pool: str) -> str:
         os.getcwd(),
         sys.executable,
         version("prefect"),
-        version("callsheet"),
+        own_version(),
         *([] if pool == POOL else [pool]),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

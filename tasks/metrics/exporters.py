@@ -14,6 +14,7 @@ from callsheet.tasks.ledger.gauges import keep_counts
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.metrics.exposition import METRICS, Exposition
 from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.telemetry import begin_tracing, end_tracing
 
@@ -136,12 +137,10 @@ def _add_instruments(provider: MeterProvider, exposition: Exposition) -> None:
 
 
 def _resource() -> Resource:
-    from importlib.metadata import version
-
     from opentelemetry.sdk.resources import Resource
 
     # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
-    said = Resource.create({"service.version": version("callsheet")})
+    said = Resource.create({"service.version": own_version()})
     unnamed = str(said.attributes.get("service.name", "")).startswith("unknown_service")
     return said.merge(Resource({"service.name": NAME})) if unnamed else said
 

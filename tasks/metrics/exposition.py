@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +14,7 @@ from sqlalchemy import Connection
 from callsheet.tasks.ledger.gauges import AccountGauges, CampaignGauges, Gauging, LedgerGauges
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.schema import REVISION
+from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.telemetry import (
     BOUNDS,
     DELIVERIES,
@@ -130,7 +130,7 @@ def _samples(found: LedgerGauges, ledger: Ledger) -> dict[str, list[Sample]]:
         if value is not None:
             samples[f"callsheet_{name}"].append((labels, float(str(value))))
 
-    add("info", (_version(), REVISION), 1)
+    add("info", (own_version(), REVISION), 1)
     for campaign in found.campaigns:
         _add_campaign(add, campaign)
     for account in found.accounts:
@@ -174,13 +174,6 @@ def _buckets(counts: Counts) -> list[tuple[str, float]]:
     upto = accumulate(counts.get((DELIVERIES, label), 0.0) for label in labels)
     return [(f"{float(label)}" if label != "+Inf" else label, n)
             for label, n in zip(labels, upto, strict=True)]  # fmt: skip
-
-
-@cache
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("callsheet")
 
 
 # Every metric there is: its name, kind and labels, and what it says.

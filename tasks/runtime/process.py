@@ -1,6 +1,6 @@
 """What one process needs.
 
-The clock, its limit of open files, garbage collection, and names that load on demand.
+Its version, the clock, its limit of open files, garbage collection, and names that load on demand.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,18 @@ from threading import Lock
 from typing import Any
 
 from callsheet.tasks.runtime.errors import ConfigurationError
+
+
+@cache
+def own_version() -> str:
+    """Return Callsheet's version, as it is installed; `0` where only its files are."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("callsheet")
+    except PackageNotFoundError:
+        return "0"
+
 
 # The clock, sleep and chance that code is given, so that tests need not wait.
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import register_secret
 from callsheet.tasks.service.carriers import Carrier, Lent
 from callsheet.tasks.service.operations import Money, Operation
@@ -139,14 +139,7 @@ def _headers(api_key: str) -> _Headers:
         {
             "accept": "*/*",
             "accept-encoding": "identity",
-            "user-agent": f"callsheet/{_version()}",
+            "user-agent": f"callsheet/{own_version()}",
             "authorization": "Bearer " + key,
         }
     )
-
-
-def _version() -> str:
-    try:
-        return version("callsheet")
-    except PackageNotFoundError:
-        return "0"

@@ -28,7 +28,7 @@ from callsheet.tasks.runtime.errors import (
     Parked,
     shorten,
 )
-from callsheet.tasks.runtime.process import Clock, Random, Sleep, utc_now
+from callsheet.tasks.runtime.process import Clock, Random, Sleep, own_version, utc_now
 from callsheet.tasks.runtime.redact import redact, register_secret
 from callsheet.tasks.runtime.retry import RetryPolicy, retry, retry_after
 from callsheet.tasks.service.failures import Outcome, of_exception
@@ -186,7 +186,7 @@ class Exchange:
             method,
             url,
             content=body,
-            headers={**_HEADERS, **headers},
+            headers={**_HEADERS, "user-agent": f"callsheet/{own_version()}", **headers},
             extensions={"timeout": _TIMEOUTS},
         )
         try:
@@ -220,7 +220,7 @@ class Exchange:
 
 _FORM = {"content-type": "application/x-www-form-urlencoded"}
 _JSON = {"content-type": "application/json"}
-_HEADERS = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "callsheet"}
+_HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
 
 
 def in_trouble(response: Response) -> bool:
