@@ -8,7 +8,7 @@ PREFECT_3_9 := .venv-prefect-3.9
 # Tests start hundreds of processes: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-cluster quick quick-tests torture test-image bench bench-quick lint lock stats version clean
+.PHONY: install demo test test-cluster quick quick-tests torture test-image bench bench-quick lint lock stats release version clean
 
 install: $(VENV)/.installed
 	@echo "Callsheet is installed. To use the callsheet command in any folder, run once:"
@@ -139,9 +139,13 @@ lock: $(VENV)/.uv
 stats:
 	@$(PYTHON) -m tests.stats
 
+# Build a release of this commit into dist/, and check it: some minutes. Nothing is uploaded.
+release: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.release
+
 # Write a new version everywhere: make version VERSION=1.2.0
 version: $(VENV)/.installed-dev
-	@$(BIN)/python -m tests.dist.version $(VERSION)
+	@$(BIN)/python -m tests.release.version $(VERSION)
 
 clean:
-	rm -rf $(VENV) .venv-3.* $(PEERS) $(PREFECT_3_9) build *.egg-info .callsheet deliveries
+	rm -rf $(VENV) .venv-3.* $(PEERS) $(PREFECT_3_9) build dist *.egg-info .callsheet deliveries

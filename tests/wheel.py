@@ -5,12 +5,14 @@ python -m tests.wheel FOLDER     build it, and unpack it into FOLDER/callsheet..
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Literal
 
 from tests.launcher import ROOT
 
@@ -30,11 +32,16 @@ def build_wheel(folder: Path) -> Path:
                 shutil.copytree(source, Path(copy) / name, symlinks=True, ignore=ignore)
             else:
                 shutil.copy(source, copy)
-        pinned = ("--build-constraints", str(ROOT / "constraints-build.txt"), "--require-hashes")
-        words = ("build", "--quiet", "--wheel", *pinned, "--out-dir", str(folder), copy)
-        subprocess.run([sys.executable, "-m", "uv", *words], check=True)
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+        return build("wheel", Path(copy), folder)
+
+
+def build(kind: Literal["wheel", "sdist"], source: Path, folder: Path, **environ: str) -> Path:
+    """Build from a folder or an sdist, with the setuptools that is pinned; return the file."""
+    pinned = ("--build-constraints", str(ROOT / "constraints-build.txt"), "--require-hashes")
+    words = ("build", "--quiet", f"--{kind}", *pinned, "--out-dir", str(folder), str(source))
+    subprocess.run([sys.executable, "-m", "uv", *words], check=True, env=os.environ | environ)
+    (built,) = folder.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return built
 
 
 def main(folder: Path) -> None:

@@ -1,6 +1,6 @@
 """The version: `pyproject.toml` has it. Programs ask the installed package; these files copy it.
 
-python -m tests.dist.version NEW     write a new version, as 1.2.0, into pyproject.toml and the copies
+python -m tests.release.version NEW    write a new version, as 1.2.0, into all of them
 """
 
 from __future__ import annotations

@@ -8,14 +8,14 @@ import pytest
 
 from callsheet.deployments.parser import build_parser
 from callsheet.tasks.runtime.process import own_version
-from tests.dist.version import PLACES, copies_of_version, project_version, write_version
 from tests.launcher import ROOT
+from tests.release.version import PLACES, copies_of_version, project_version, write_version
 
 
 def test_every_copy_is_the_version_of_the_project(capsys: pytest.CaptureFixture[str]) -> None:
     copies = copies_of_version()
     assert {name for name, _ in copies} == set(PLACES)
-    assert {found for _, found in copies} == {project_version()}, "python -m tests.dist.version"
+    assert {found for _, found in copies} == {project_version()}, "python -m tests.release.version"
     assert own_version() == project_version()
     with pytest.raises(SystemExit):
         build_parser().parse_args(["--version"])
