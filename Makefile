@@ -8,7 +8,7 @@ PREFECT_3_9 := .venv-prefect-3.9
 # Tests start hundreds of processes: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-cluster quick quick-tests torture test-image bench bench-quick lint lock stats release version clean
+.PHONY: install demo test test-cluster quick quick-tests torture test-image bench bench-quick lint docs lock stats release version clean
 
 install: $(VENV)/.installed
 	@echo "Callsheet is installed. To use the callsheet command in any folder, run once:"
@@ -119,6 +119,10 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# docs/ as a site in build/site. A broken link, or a page that zensical.toml does not list, fails.
+docs: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.site.site build/site
 
 # Pin everything anew; the newest versions of Prefect's own dependencies break it, so the caps in
 # pyproject.toml stand. Prefect itself is pinned to what every index can install.

@@ -17,8 +17,8 @@ HEAD = """\
 
 Every command and option, as `--help` prints them on your terminal. All commands take `--json` (one
 JSON document on stdout; JSON lines for `rows`), `--profile NAME` and `-v`.
-[README](../README.md) has the exit statuses, [sheets.md](sheets.md#choose-rows) what `--select`
-takes.
+[The first page](index.md#exit-statuses) has the exit statuses, [sheets.md](sheets.md#choose-rows)
+what `--select` takes.
 
 """
 #: What every command takes.
@@ -66,7 +66,12 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
         names = ", ".join(action.option_strings)
         value = _value(action)
         shown = " ".join(filter(None, (names, value))).replace("|", "\\|")
-        yield f"| `{shown}` | {(action.help or '').replace('|', chr(92) + '|')} |"
+        yield f"| `{shown}` | {_help(action)} |"
+
+
+def _help(action: argparse.Action) -> str:
+    # argparse fills in a default by `%`, so a percent sign is written twice.
+    return (action.help or "").replace("%%", "%").replace("|", "\\|")
 
 
 def _value(action: argparse.Action) -> str:

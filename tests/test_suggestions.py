@@ -21,7 +21,7 @@ from callsheet.deployments.parser import EPILOG, build_parser
 from callsheet.tasks.runtime.errors import BadInput
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 #: What is no sentence: the seed of keys of commands typed by hand, and the foot of the help.
 SEEDS = {"callsheet video create", EPILOG}
 #: Stands for every value that is known only when the words are said; also a number.
