@@ -24,6 +24,10 @@ Exit status:
 
 #: Every command: what it does, and how the file of `deployments.arguments` begins that it is in.
 COMMANDS = {
+    "init": (
+        "write a profile and a sample sheet that fits the service, after five questions",
+        "first",
+    ),
     "check": ("list every problem in a sheet; makes no network calls", "sheet"),
     "plan": ("show what would happen to each row and its price; spends nothing", "sheet"),
     "show-plan": ("show a saved plan, and whether it still holds; spends nothing", "sheet"),

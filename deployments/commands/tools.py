@@ -43,7 +43,7 @@ def main(args: Namespace) -> int:
     """Show the tools, one of them, or another list; ask the service where that is due."""
     console = console_for(args)
     with settings_for(args) as settings:
-        catalogue = run_command(_find(args, settings))
+        catalogue = run_command(find_catalogue(settings, args.name, refresh=args.refresh))
     name = args.name
     if name in LISTS and catalogue.tool(name) is None:
         document = _show_list(name, catalogue, console)
@@ -58,22 +58,25 @@ def main(args: Namespace) -> int:
     return 0
 
 
-async def _find(args: Namespace, settings: Settings) -> Catalogue:
+async def find_catalogue(
+    settings: Settings, name: str | None = None, *, refresh: bool = False
+) -> Catalogue:
     """Return what is known and young enough, else what the service tells now, and keep it.
 
-    Raises what keeps the service from being asked where nothing is known.
+    What is known is enough unless it lacks the tool `name`. Raises what keeps the service from
+    being asked where nothing is known.
     """
-    prepare_ledger(settings)
+    prepare_ledger(settings, sandbox=settings.sandbox)
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
         known = await known_catalogue(ledger, settings.base_url)
-        wanted = args.name is None or args.name in LISTS or (known and known.tool(args.name))
-        if known is not None and is_young(known, time.time()) and wanted and not args.refresh:
+        wanted = name is None or name in LISTS or (known and known.tool(name))
+        if known is not None and is_young(known, time.time()) and wanted and not refresh:
             return known
         try:
             service = await open_service(settings, ledger, time.time)
         except BadInput:
-            if known is None or args.refresh:
+            if known is None or refresh:
                 raise
             return known
         await stack.enter_async_context(service)
@@ -83,7 +86,7 @@ async def _find(args: Namespace, settings: Settings) -> Catalogue:
     assert found is not None, "the rest is listed"
     if trouble is not None:
         say(f"{str(trouble).rstrip('.')}; this is what it told on {day_told(found)}")
-    elif args.refresh and known is not None:
+    elif refresh and known is not None:
         say("nothing is new" if found.body == known.body else "there is something new")
     return found
 

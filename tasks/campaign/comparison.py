@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from callsheet.tasks.sheet.columns import FIELDS
 from callsheet.tasks.sheet.headers import canonical_header
 from callsheet.tasks.sheet.table import Findings
 from callsheet.tasks.sheet.text import row_id_fault, slugify
+from callsheet.tasks.values.amounts import as_text
 from callsheet.tasks.values.briefs import CREATE, Brief, Json
 from callsheet.tasks.values.catalog import Catalogue, Tool, ToolField
 
@@ -197,26 +199,32 @@ def _elsewhere(lines: list[int | None]) -> str:
 WIDEST = 60
 
 
-def example_csv(tool: Tool) -> str:
-    """Return a header and a line."""
+def example_csv(tool: Tool, languages: Sequence[str] = ()) -> str:
+    """Return a header and a line, which means a video in each of the languages."""
     inputs = _example_inputs(tool)
     columns = {f"{FIELDS}.{name}": value for name, value in inputs.items() if _is_header(name)}
     if others := {name: value for name, value in inputs.items() if not _is_header(name)}:
         columns[FIELDS] = json.dumps(others, ensure_ascii=False)
     cells = {**_begun(tool), **columns, "aspect_ratio": "9:16"}
+    if languages:
+        cells["matrix.language" if languages[1:] else "language"] = "|".join(languages)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows((cells, cells.values()))
     return text.getvalue()
 
 
-def example_yaml(tool: Tool) -> str:
-    """Return a row as YAML, its texts between quotes."""
+def example_yaml(tool: Tool, languages: Sequence[str] = (), budget: Decimal | None = None) -> str:
+    """Return a row as YAML, its texts between quotes, and above it what holds for the sheet."""
+    head = "" if budget is None else f"budget: {as_text(budget)}\n"
+    if languages[1:]:
+        head += f"matrix:\n  axes:\n    language: {_quoted(list(languages))}\n"
     lines = [f"{name}: {_quoted(value)}" for name, value in _begun(tool).items()]
     if inputs := _example_inputs(tool):
         lines += [f"{FIELDS}:"]
         lines += [f"  {_key(name)}: {_quoted(value)}" for name, value in inputs.items()]
     lines += ['aspect_ratio: "9:16"']
-    return "rows:\n  - " + "\n    ".join(lines) + "\n"
+    lines += [f"language: {_quoted(languages[0])}"] if len(languages) == 1 else []
+    return head + "rows:\n  - " + "\n    ".join(lines) + "\n"
 
 
 def _begun(tool: Tool) -> Mapping[str, str]:
@@ -253,5 +261,5 @@ def _key(name: str) -> str:
     return name if name.isascii() and name.isidentifier() else _quoted(name)
 
 
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _quoted(value: str | list[str]) -> str:
+    return json.dumps(value, ensure_ascii=False)
