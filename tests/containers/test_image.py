@@ -32,7 +32,7 @@ HERE = re.compile(
 )
 LOCKED = (
     "constraints.txt",
-    *(f"constraints-{one}.txt" for one in ("analysis", "build", "otel", "sandbox", "demo")),
+    *(f"constraints-{one}.txt" for one in ("analysis", "build", "mcp", "otel", "sandbox", "demo")),
 )
 
 
