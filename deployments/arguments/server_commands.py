@@ -84,6 +84,27 @@ def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> Ar
     return made
 
 
+def allow(parser: ArgumentParser) -> None:
+    """Give `callsheet allow` its arguments."""
+    parser.add_argument(
+        "agent", nargs="?", metavar="agent:NAME", help="the agent (default: list them all)"
+    )
+    change = parser.add_mutually_exclusive_group()
+    change.add_argument(
+        "--credits", metavar="N", help="credits that it may approve per day (UTC); 0: none"
+    )
+    change.add_argument("--revoke", action="store_true", help="remove this agent's access at once")
+    parser.add_argument(
+        "--per-day",
+        action="store_true",
+        help="says that --credits is for each day, as it always is",
+    )
+    parser.add_argument(
+        "--token", action="store_true",
+        help="print a new token for /mcp on the board; the one before ends",
+    )  # fmt: skip
+
+
 def up(parser: ArgumentParser) -> None:
     """Give `callsheet up` its arguments."""
     parser.add_argument(

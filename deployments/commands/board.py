@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -166,14 +167,28 @@ def people(args: Namespace) -> int:
 
 
 async def _with_board(args: Namespace, verb: Callable[[Namespace, Board], Awaitable[None]]) -> int:
+    async with board_beside(args) as board:
+        await verb(args, board)
+    return 0
+
+
+@asynccontextmanager
+async def board_beside(args: Namespace) -> AsyncIterator[Board]:
+    """Open the board's ledger without serving it; its origin is `--url`, or where it was last."""
     settings = settings_of(args)
     make_home(settings.home)
+    said = origin_of_site(args.url) if getattr(args, "url", None) else None
     async with await open_ledger(settings.ledger) as ledger:
-        said = origin_of_site(args.url) if args.url else None
-        board = Board(settings=settings, ledger=ledger, origin="", is_named=said is not None)
+        board = Board(
+            settings=settings,
+            ledger=ledger,
+            origin="",
+            sandbox=settings.sandbox,
+            brings_sandbox=getattr(args, "sandbox", False),
+            profile=args.profile,
+        )
         origin = said or await asyncio.to_thread(kept_address, board.folder) or DEFAULT
-        await verb(args, Board(settings=settings, ledger=ledger, origin=origin))
-    return 0
+        yield replace(board, origin=origin)
 
 
 async def _invite(args: Namespace, board: Board) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -31,8 +30,8 @@ from callsheet.tasks.ledger.people import person_of
 from callsheet.tasks.ledger.plans import (
     KeptPlan,
     approve_plan,
-    approved_by,
     approved_since,
+    approved_today,
     find_plan,
     hold_plans,
     void_plan,
@@ -75,7 +74,7 @@ def approve_on_board(
     above the allowance, SpendRefused for a campaign that was cancelled meanwhile.
     """
     approver = person_of(connection, person, locked=True)
-    if approver is None or not approver.may("approver"):
+    if approver is None or not approver.may("agent"):
         raise NotApproved("you may no longer approve plans; nothing was approved or spent")
     by = approver.name
     hold_plans(connection, plan.campaign)
@@ -129,8 +128,7 @@ def _check_allowance(
             f"{in_credits(allowance)} a day; nothing was approved or spent",
             remedy="ask a person without an allowance limit to approve it, or leave those rows out",
         )
-    day = datetime.fromtimestamp(at, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    spent = approved_by(connection, by, since=day.timestamp())
+    spent = approved_today(connection, by, at=at, to_approve=True)
     total = plan.total or Decimal(0)
     if spent + total > allowance:
         raise AllowanceSpent(

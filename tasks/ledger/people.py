@@ -14,18 +14,24 @@ from typing import Any, Literal, TypeVar, get_args
 from sqlalchemy import Connection, delete, func, select, update
 
 from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.database import insert_unless_there
 from callsheet.tasks.ledger.schema_runs import logins, people, sessions
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.values.amounts import from_micro, to_micro
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.amounts import from_micro, in_credits, to_micro
 
 # Who may use the board: people with a role, their tokens and one-time logins, by digest alone.
 #
 # Knows no token: what is asked for and kept is its sha256 in hex. Moments are Unix seconds.
 
 
-Role = Literal["viewer", "reviewer", "approver", "admin"]
-#: Each may do what those before it may.
+Role = Literal["viewer", "reviewer", "agent", "approver", "admin"]
+#: Each may do what those before it may; an agent is a program that approves within an allowance.
 ROLES: tuple[Role, ...] = get_args(Role)
+#: What a person may be invited as.
+InvitedRole = Literal["viewer", "reviewer", "approver", "admin"]
+#: How the name of every agent begins, and the name of no person.
+AGENT = "agent:"
 Right = Literal["see", "decide", "download"]
 #: What a link may allow whoever has it.
 RIGHTS: tuple[Right, ...] = get_args(Right)
@@ -65,11 +71,14 @@ class Person:
     @classmethod
     def from_record(cls, found: Mapping[Any, Any]) -> Person:
         """Return the person of a line of `people`."""
-        allowance = found["allowance"]
+        role, allowance = found["role"], found["allowance"]
+        if role == "agent":
+            # No limit is for people alone.
+            allowance = allowance or 0
         return cls(
             id=found["id"],
             name=found["name"],
-            role=found["role"],
+            role=role,
             allowance=None if allowance is None else from_micro(allowance),
         )
 
@@ -127,6 +136,43 @@ def invite_person(
     assert found is not None
     make_login(connection, digest=login, person=found.id, expires_at=login_until)
     note_act(connection, at=at, by=by, act="invite", words=f"{name} as {role}")
+    return found
+
+
+def allow_agent(
+    connection: Connection,
+    name: str,
+    *,
+    allowance: Decimal | None,
+    token: str | None,
+    by: str,
+    at: float,
+) -> Person:
+    """Let an agent approve so many credits a day, and return it; a new one has 0.
+
+    `token` is the digest of its new token. None leaves what there is. An agent that was revoked is
+    let in again by an allowance only. Raises BadInput for one that was revoked.
+    """
+    insert_unless_there(
+        connection,
+        people,
+        {"name": name, "role": "agent", "allowance": 0, "invited_by": by, "invited_at": at},
+    )
+    values: dict[str, Any] = {} if token is None else {"token": token}
+    if allowance is not None:
+        values |= {"allowance": to_micro(allowance), "invited_by": by, "revoked_at": None}
+    if values:
+        these = (people.c.name == name) & (people.c.role == "agent")
+        connection.execute(update(people).where(these).values(**values))
+    found = find_person(connection, name)
+    if found is None or found.role != "agent":
+        raise BadInput(
+            f"{name} was revoked",
+            remedy=f"`{suggest('allow', name, '--credits', 'N')}` lets it in again",
+        )
+    if allowance is not None:
+        words = f"{name}: {in_credits(allowance)} a day"
+        note_act(connection, at=at, by=by, act="allow", words=words)
     return found
 
 

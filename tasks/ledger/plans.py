@@ -311,13 +311,17 @@ def approved_since(connection: Connection, campaign: str, moment: float) -> Kept
     return None if found is None else _plan(found)
 
 
-def approved_by(connection: Connection, person: str, *, since: float) -> Decimal:
-    """Return the credits of all plans that a person has approved since a moment.
+def approved_today(
+    connection: Connection, person: str, *, at: float, to_approve: bool = False
+) -> Decimal:
+    """Return the credits of all plans that a person has approved on the day of `at` (UTC).
 
-    Whoever asks in order to approve holds the person's line until the transaction ends, so that
-    two approvals at once are counted one after the other.
+    `to_approve` locks the person until the transaction ends, so that two approvals at once are
+    counted one after the other.
     """
-    connection.execute(select(people.c.id).where(people.c.name == person).with_for_update())
+    if to_approve:
+        connection.execute(select(people.c.id).where(people.c.name == person).with_for_update())
+    since = at // 86400 * 86400
     query = select(func.sum(plans.c.total)).where(
         plans.c.approved_by == person, plans.c.state == "approved", plans.c.approved_at >= since
     )

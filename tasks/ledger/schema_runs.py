@@ -33,10 +33,10 @@ people = Table(
     metadata,
     Column("id", Id, primary_key=True),
     Column("name", String(200), nullable=False, unique=True),
-    # viewer, reviewer, approver, admin
+    # viewer, reviewer, agent, approver, admin
     Column("role", String(16), nullable=False),
     Column("token", String(64), unique=True),
-    # Credits a day that the person may approve; null: no limit.
+    # Credits a day that the person may approve; null: no limit, for an agent 0.
     Column("allowance", BigInteger),
     Column("invited_by", String(200)),
     Column("invited_at", Float, nullable=False),

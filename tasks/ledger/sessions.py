@@ -89,6 +89,9 @@ def enter(
     person = use_login(connection, code, at=at)
     if person is None:
         person = person_of_token(connection, code, locked=True)
+    if person is not None and person.role == "agent":
+        # A browser is for people: what is pressed there is a person's word.
+        return None
     link = None if person else _link(connection, links.c.digest == code, locked=True)
     if link is not None and link.holds(at):
         person = link.guest

@@ -128,11 +128,39 @@ def test_whoever_is_invited_beside_a_board_at_work_gets_in(desk: Desk) -> None:
         assert httpx.get(f"{ready['url']}/api/v1/me", headers=bearer).status_code == 401
 
 
+def test_an_agent_has_an_allowance_a_token_and_an_end(desk: Desk) -> None:
+    given = desk.call("allow", "agent:claude", "--credits", "200", "--per-day", "--json").json
+    assert given == {"name": "agent:claude", "credits": 200, "token": None}
+    assert desk.call("allow", "agent:claude", "--token", "--json").json["token"].startswith("csb_")
+    assert desk.call("allow", "agent:claude", "--revoke").status == 0
+    assert desk.call("allow", "--json").json["agents"] == [
+        {"name": "agent:claude", "credits": 200, "approved_today": 0, "revoked": True}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--credits", "3"), "needs the name of an agent"),
+        (("Ada", "--revoke"), "is not the name of an agent"),
+        (("agent:x",), "there is no agent called"),
+        (("agent:x", "--credits", "much"), "not an amount"),
+        (("agent:x", "--credits", "-1"), "not an amount"),
+    ],
+)
+def test_what_cannot_be_allowed_is_said(words: tuple[str, ...], said: str, desk: Desk) -> None:
+    ended = desk.call("allow", *words)
+    assert (ended.status, ended.out) == (2, "")
+    assert said in ended.err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("invite", "Ben", "--role", "king"), "is not one of viewer"),
         (("invite", " ", "--role", "viewer"), "a name has 1 to 80"),
+        (("invite", "agent:x", "--role", "admin"), "is a program's"),
+        (("invite", "Ben", "--role", "agent"), "is not one of viewer"),
         (("invite", "Ben", "--role", "viewer", "--allowance", "much"), "not an amount"),
         (("invite", "Ben"), "--role is missing"),
         (("people", "--revoke", "Ben"), "there is no person called"),

@@ -1462,9 +1462,30 @@ MUTATIONS = (
     Mutation(
         "an approval reads role and allowance in its own transaction",
         "tasks/aftercare/approval.py",
-        'if approver is None or not approver.may("approver"):',
+        'if approver is None or not approver.may("agent"):',
         "if approver is None:",
         ("tests/unit/ledger/test_board_plans.py",),
+    ),
+    Mutation(
+        "an agent without an allowance approves nothing",
+        "tasks/ledger/people.py",
+        "            allowance = allowance or 0\n",
+        "            pass\n",
+        BOARD_PLANS,
+    ),
+    Mutation(
+        "an agent logs in to no browser",
+        "tasks/ledger/sessions.py",
+        'if person is not None and person.role == "agent":',
+        "if False:",
+        ("tests/unit/ledger/test_people.py",),
+    ),
+    Mutation(
+        "what was approved today counts toward an allowance",
+        "tasks/aftercare/approval.py",
+        "if spent + total > allowance:",
+        "if total > allowance:",
+        BOARD_PLANS,
     ),
     Mutation(
         "a person who makes a change is revoked after it or before it",

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from callsheet.deployments.board.board import Admin, TheBoard, Viewer
 from callsheet.deployments.board.problem_details import Moment, ProblemDetails
 from callsheet.deployments.board.services import people
-from callsheet.tasks.ledger.people import Invited, Person, Right, Role, all_people
+from callsheet.tasks.ledger.people import Invited, InvitedRole, Person, Right, Role, all_people
 from callsheet.tasks.ledger.sessions import Link, all_links
 from callsheet.tasks.values.amounts import as_number
 
@@ -51,7 +51,7 @@ class Invite(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(min_length=1, max_length=80)
-    role: Role
+    role: InvitedRole
     allowance: Decimal | None = Field(default=None, ge=0, le=10**9, decimal_places=6)
     again: bool = False
 

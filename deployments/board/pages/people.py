@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Form, Request
@@ -17,7 +17,7 @@ from callsheet.deployments.board.services import people
 from callsheet.deployments.board.services.people import log_in, log_out, who_waits
 from callsheet.deployments.board.visit import Visit
 from callsheet.tasks.ledger.campaigns import all_campaigns
-from callsheet.tasks.ledger.people import RIGHTS, ROLES, Person, all_people
+from callsheet.tasks.ledger.people import RIGHTS, InvitedRole, Person, all_people
 from callsheet.tasks.ledger.sessions import all_links
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.amounts import parse_credits
@@ -113,7 +113,7 @@ async def _page(
         people=await board.read(all_people),
         links=await board.read(all_links),
         campaigns=await board.read(partial(all_campaigns)),
-        roles=ROLES,
+        roles=get_args(InvitedRole),
         rights=RIGHTS,
         here_only=HERE_ONLY if board.is_here_only else None,
         here_only_remedy=HERE_ONLY_REMEDY,

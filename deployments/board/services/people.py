@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Collection
 from contextlib import suppress
@@ -10,16 +11,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.visit import could_be, digest_of, make_token
 from callsheet.tasks.ledger.people import (
+    AGENT,
     RIGHTS,
-    ROLES,
+    InvitedRole,
     Person,
-    Role,
     all_people,
+    allow_agent,
     invite_person,
     make_login,
     person_of_token,
@@ -112,14 +115,52 @@ def checked_name(name: str) -> str:
         raise BadInput(f"a name has 1 to {LONGEST_NAME} characters")
     if "(link" in seen:
         raise BadInput('a name without "(link": those are of people who came by one')
+    if seen.startswith(AGENT):
+        raise BadInput(
+            f'a name that begins with "{AGENT}" is a program\'s',
+            remedy="`callsheet allow agent:NAME --credits N` lets a program in",
+        )
     return seen
 
 
-def _role(role: str) -> Role:
-    found = next((one for one in ROLES if one == role), None)
+def _role(role: str) -> InvitedRole:
+    roles: tuple[InvitedRole, ...] = get_args(InvitedRole)
+    found = next((one for one in roles if one == role), None)
     if found is None:
-        raise BadInput(f'there is no role "{role}": it is one of {", ".join(ROLES)}')
+        raise BadInput(f'there is no role "{role}": it is one of {", ".join(roles)}')
     return found
+
+
+# Agents: programs that plan as a reviewer does, and approve within an allowance.
+
+
+async def allow(
+    board: Board,
+    by: str,
+    name: str,
+    *,
+    allowance: Decimal | None = None,
+    renew: bool = False,
+) -> tuple[Person, str | None]:
+    """Let an agent approve so many credits a day; None leaves its allowance, a new one has 0.
+
+    Returns the agent and, with `renew`, its new token. Raises BadInput for a name that is not
+    `agent:NAME`, and for an agent that was revoked unless it gets an allowance.
+    """
+    token = make_token(board.token) if renew else None
+    digest = None if token is None else digest_of(token)
+    change = partial(allow_agent, name=agent_name(name), allowance=allowance, token=digest)
+    return await board.write(partial(change, by=by, at=board.clock())), token
+
+
+def agent_name(name: str) -> str:
+    """Return the name of an agent; raise BadInput where it is none."""
+    if re.fullmatch(AGENT + r"[A-Za-z0-9_.-]{1,70}", name) is None:
+        raise BadInput(
+            f'"{name[:LONGEST_NAME]}" is not the name of an agent',
+            remedy="write it like agent:claude, with letters, digits, dots and dashes",
+        )
+    return name
 
 
 # Guest links: no account, the videos of one campaign, some rights, an end.

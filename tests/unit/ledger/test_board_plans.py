@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, create_engine, select
+from sqlalchemy import Connection, create_engine, select, update
 from sqlalchemy.exc import OperationalError
 
 from callsheet.tasks.aftercare.approval import approve_on_board
@@ -20,12 +20,12 @@ from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.database import ledger_url
 from callsheet.tasks.ledger.leases import run_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.people import Role, invite_person, revoke_person
+from callsheet.tasks.ledger.people import Role, allow_agent, invite_person, revoke_person
 from callsheet.tasks.ledger.plans import (
     KeptPlan,
     PlanKind,
     approve_plan,
-    approved_by,
+    approved_today,
     drop_old_plans,
     extend_plan,
     find_plan,
@@ -63,21 +63,22 @@ async def ready(
     credits: int = 20,
     unpriced: int = 0,
     again: Mapping[str, Any] | None = None,
+    campaign: str = "spring",
 ) -> KeptPlan:
     """Have a plan that waits for somebody's word; it holds for a quarter of an hour.
 
     `again` is the row of which it would have another take, as it is shown.
     """
     kind: PlanKind = "retake" if again else "run"
-    begun = partial(ask_plan, plan_id=plan_id, kind=kind, campaign="spring", terms={})
+    begun = partial(ask_plan, plan_id=plan_id, kind=kind, campaign=campaign, terms={})
     await ledger.write(partial(begun, by="Ann", at=at))
     line = {"action": "retake", **again} if again else {"row": "r1", "action": "make"}
     document = {
-        "campaign": "spring",
+        "campaign": campaign,
         "credits": {"unpriced": unpriced},
         "rows": [{**line, "quoted": credits}],
     }
-    done = partial(finish_plan, plan_id=plan_id, campaign="spring", document=document)
+    done = partial(finish_plan, plan_id=plan_id, campaign=campaign, document=document)
     assert await ledger.write(partial(done, total=Decimal(credits), expires_at=at + 900))
     found = await ledger.read(partial(find_plan, plan_id=plan_id))
     assert found is not None
@@ -268,6 +269,50 @@ async def test_an_allowance_is_for_a_day_and_for_all_plans_together(ledger: Ledg
     assert await approved(ledger, third, allowance=30, at=NOW + DAY)
 
 
+async def allowed(ledger: Ledger, credits: int | None) -> int:
+    """Let an agent in, with this allowance; return its id."""
+    change = partial(allow_agent, name="agent:a", token=None, by="Ada", at=NOW)
+    amount = None if credits is None else Decimal(credits)
+    return (await ledger.write(partial(change, allowance=amount))).id
+
+
+@pytest.mark.parametrize("credits", [None, 0, 19])
+async def test_an_agent_approves_nothing_beyond_its_allowance(ledger: Ledger, credits: int | None):
+    plan = await ready(ledger, "p1")
+    agent = await allowed(ledger, credits)
+    if credits is None:
+        # As no door writes it: a person without one has no limit.
+        await ledger.write(lambda line: line.execute(update(people).values(allowance=None)))
+
+    approve = partial(approve_on_board, plan=plan, options=RunOptions(), run_id="r", person=agent)
+    with pytest.raises(AllowanceSpent):
+        await ledger.write(partial(approve, at=NOW + 1))
+
+    assert await ledger.read(open_runs) == []
+
+
+async def test_approvals_of_an_agent_at_once_stay_within_its_allowance(
+    ledger: Ledger, made_address: str
+):
+    agent = await allowed(ledger, 50)
+    plans = [await ready(ledger, f"p{n}", campaign=f"c{n}") for n in range(6)]
+
+    async def approve(door: Ledger, plan: KeptPlan) -> bool:
+        how = partial(approve_on_board, plan=plan, options=RunOptions(), run_id=f"run {plan.id}")
+        try:
+            await door.write(partial(how, person=agent, at=NOW + 1))
+        except AllowanceSpent:
+            return False
+        return True
+
+    async with await open_ledger(made_address) as elsewhere:
+        doors = (ledger, elsewhere) * 3
+        done = await asyncio.gather(*map(approve, doors, plans))
+
+    assert sum(done) == 2
+    assert await ledger.read(partial(approved_today, person="agent:a", at=NOW)) == 40
+
+
 async def test_a_plan_that_was_replaced_leads_to_the_one_in_its_place(ledger: Ledger):
     plan = await ready(ledger, "p1")
     change = partial(replace_plan, old=plan, terms={}, words="r1: edited since", by="Ann", at=NOW)
@@ -375,7 +420,7 @@ async def test_two_approvals_of_one_person_are_counted_one_after_the_other(made_
     ann = select(people.c.id).where(people.c.name == "Ann").with_for_update(nowait=True)
 
     def is_locked(connection: Connection) -> bool:
-        approved_by(connection, "Ann", since=0)
+        approved_today(connection, "Ann", at=NOW, to_approve=True)
         try:
             with other.connect() as elsewhere:
                 elsewhere.execute(ann)

@@ -18,6 +18,7 @@ from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.people import (
     Person,
     all_people,
+    allow_agent,
     find_person,
     invite_person,
     make_login,
@@ -271,3 +272,40 @@ async def test_a_person_stays_as_they_are_until_their_change_is_committed(
     finally:
         other.dispose()
         empty_ledger(made_database)
+
+
+async def test_an_agent_has_a_token_and_an_allowance_and_never_a_browser(ledger: Ledger) -> None:
+    allow = partial(allow_agent, name="agent:a", by="Ada", at=1.0)
+    first = await ledger.write(partial(allow, allowance=None, token=None))
+    assert (first.role, first.allowance) == ("agent", 0)
+    assert not first.may("approver")
+    given = await ledger.write(partial(allow, allowance=Decimal(200), token="secret"))
+    again = await ledger.write(partial(allow, allowance=None, token=None))
+    assert given == again
+    assert (again.id, again.allowance) == (first.id, 200)
+
+    assert await ledger.read(partial(person_of_token, digest="secret")) == again
+    assert not await entered(ledger, "secret")
+
+
+async def test_an_agent_that_was_revoked_comes_back_by_an_allowance_alone(ledger: Ledger) -> None:
+    allow = partial(allow_agent, name="agent:a", by="Ada", at=1.0)
+    await ledger.write(partial(allow, allowance=Decimal(9), token="secret"))
+    assert await ledger.write(partial(revoke_person, name="agent:a", by="Ada", at=2.0))
+    with pytest.raises(BadInput, match="was revoked"):
+        await ledger.write(partial(allow, allowance=None, token="other"))
+    assert await ledger.read(partial(person_of_token, digest="other")) is None
+    back = await ledger.write(partial(allow, allowance=Decimal(1), token=None))
+    assert (back.allowance, await ledger.read(partial(person_of_token, digest="secret"))) == (
+        1,
+        None,
+    )
+
+
+async def test_a_person_who_has_the_name_of_an_agent_is_none(ledger: Ledger) -> None:
+    """A ledger from before agents may have one."""
+    ann = await invited(ledger, "agent:a", allowance=Decimal(1))
+    allow = partial(allow_agent, name="agent:a", by="Ada", at=1.0)
+    with pytest.raises(BadInput):
+        await ledger.write(partial(allow, allowance=Decimal(500), token=None))
+    assert await ledger.read(partial(find_person, name="agent:a")) == ann
