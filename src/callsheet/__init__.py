@@ -1,6 +1,7 @@
 """Callsheet turns a campaign sheet into finished videos: the names that your own programs import.
 
-What is listed here keeps its name, its parameters and its result within a major version:
+What is listed here keeps its name, its parameters and its result within a major version, as
+docs/stability.md says:
 
     from prefect import flow
     from callsheet import CampaignResult, run_campaign

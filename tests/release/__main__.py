@@ -25,6 +25,7 @@ def main(folder: Path) -> None:
     """Build and check; raise SystemExit with a sentence where the release must not go out."""
     files = committed_files()
     check.check_changelog()
+    check.check_promises()
     with tempfile.TemporaryDirectory(prefix="callsheet-release-") as made:
         work = Path(made)
         _say(f"Callsheet {project_version()}: the licenses of what it needs")

@@ -41,6 +41,13 @@ def check_changelog() -> None:
         sys.exit(f"CHANGELOG.md has to begin with: ## {project_version()} (the date)")
 
 
+def check_promises() -> None:
+    """Raise SystemExit if the release has names that are not recorded, or lacks recorded ones."""
+    done = subprocess.run([sys.executable, "-m", "tests.promises", "--check"], cwd=ROOT)
+    if done.returncode != 0:
+        sys.exit("what this release promises is not recorded")
+
+
 def check_contents(wheel: Path, sdist: Path, files: Sequence[str]) -> None:
     """Raise SystemExit if an archive has a file that is not one of the program, or lacks one."""
     program = {
