@@ -1,0 +1,30 @@
+"""The forms for issues are ones that a repository's pages can show."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.launcher import ROOT
+
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+PAGES = ("SECURITY.md", "CODE_OF_CONDUCT.md", ".github/pull_request_template.md")
+
+
+def test_every_form_is_right_by_its_schema() -> None:
+    assert len(FORMS) == 4
+    for form in FORMS:
+        kind = "config" if form.stem == "config" else "forms"
+        words = ("--builtin-schema", f"vendor.github-issue-{kind}", str(form))
+        subprocess.run([sys.executable, "-m", "check_jsonschema", "--quiet", *words], check=True)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_that_is_named_is_there(page: str) -> None:
+    named = re.findall(
+        r"\]\(([^)#]+)|(?<![\w(/])((?:docs|tests)/[\w./-]+|\.ci/run)", (ROOT / page).read_text()
+    )
+    assert [one for found in named for one in found if one and not (ROOT / one).exists()] == []
