@@ -48,6 +48,11 @@ $(VENV)/.promtool: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.promtool
 	@touch $@
 
+# Completion is tested in the shells that people have.
+$(VENV)/.shells: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.shells
+	@touch $@
+
 # Prefect keeps its history in a PostgreSQL with extensions, which no package of Python's brings.
 $(VENV)/.postgres: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.cluster.postgres
@@ -59,7 +64,7 @@ demo: $(VENV)/.installed
 	@echo "Next, review the videos in your browser: $(BIN)/callsheet board --sandbox --open"
 
 # Programs are started from the wheel, as somebody has it who installs it.
-test: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool
+test: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool $(VENV)/.shells
 	@$(BIN)/python -m tests.wheel $(VENV)/wheel
 	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest -n 6 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
 

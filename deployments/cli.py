@@ -38,7 +38,11 @@ FILES = {
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run one command and leave with its exit status."""
+    """Run one command and leave with its exit status; or answer the shell that completes one."""
+    if "_ARGCOMPLETE" in os.environ:
+        from callsheet.deployments.completion import complete
+
+        complete()
     sys.exit(carry_out(sys.argv[1:] if argv is None else argv))
 
 

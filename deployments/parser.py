@@ -63,6 +63,7 @@ COMMANDS = {
     "receive": ("receive webhooks until you stop it; each one triggers a status check", "server"),
     "sandbox": ("run a local copy of the video service; nothing is charged", "server"),
     "doctor": ("check that this machine is set up correctly; changes nothing", "server"),
+    "completion": ("print the script that completes commands in your shell", "first"),
 }
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+
+SETUP = """\
+To have it in every new shell, type once:
+  bash  echo 'eval "$(callsheet completion bash)"' >> ~/.bashrc
+  zsh   echo 'eval "$(callsheet completion zsh)"' >> ~/.zshrc
+  fish  callsheet completion fish > ~/.config/fish/completions/callsheet.fish
+"""
 
 
 def init(parser: ArgumentParser) -> None:
@@ -20,3 +27,10 @@ def init(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--yes", action="store_true", help="ask nothing: take the default answers, replace no file"
     )
+
+
+def completion(parser: ArgumentParser) -> None:
+    """Give `callsheet completion` its arguments."""
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell that you use")
+    parser.epilog = SETUP
+    parser.formatter_class = RawDescriptionHelpFormatter

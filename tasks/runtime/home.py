@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from callsheet.tasks.runtime.errors import ConfigurationError
-from callsheet.tasks.values.briefs import origin_of
+from callsheet.tasks.runtime.suggest import suggest
 
 # Where everything that a run keeps is: `.callsheet/`, found as git finds its own.
 #
@@ -110,6 +110,10 @@ def _nearest(folder: Path) -> Path | None:
 
 
 def _home_of(sheet: str | None, notes: Path | None) -> Path | None:
+    if sheet is None:
+        return None
+    from callsheet.tasks.values.briefs import origin_of
+
     origin = origin_of(sheet)
     if origin is None:
         return None
@@ -153,7 +157,7 @@ def read_profile(
     Raises ConfigurationError for one that is missing, cannot be read, or says what is not `known`.
     """
     try:
-        path = _find_profile(profile, folder)
+        path = find_profile(profile, folder)
     except ConfigurationError:
         if needed:
             raise
@@ -224,15 +228,24 @@ def remark_on(found: Found) -> str | None:
     )
 
 
-def _find_profile(profile: str, folder: Path) -> Path:
+def find_profile(profile: str, folder: Path) -> Path:
+    """Return the file of a profile, looked for from `folder` upward.
+
+    Raises ConfigurationError where there is none.
+    """
     if profile.endswith(".toml"):
         return folder / profile
-    homes = [place / "configs" / "profiles" for place in (folder, *folder.parents)]
-    homes.append(Path.home() / ".config" / "callsheet")
-    for home in homes:
+    for home in profile_folders(folder):
         if (home / f"{profile}.toml").is_file():
             return home / f"{profile}.toml"
     raise ConfigurationError(
         f'there is no profile "{profile}"; nothing was spent',
-        remedy=f"make configs/profiles/{profile}.toml, or give its path: --profile PATH.toml",
+        remedy=f"write it: `{suggest('init', '--profile', profile)}`, or give its path: --profile "
+        "PATH.toml",
     )
+
+
+def profile_folders(folder: Path) -> list[Path]:
+    """Return where profiles are looked for, the nearest first."""
+    homes = [place / "configs" / "profiles" for place in (folder, *folder.parents)]
+    return [*homes, Path.home() / ".config" / "callsheet"]
