@@ -64,7 +64,7 @@ class _Completer(BaseCompleter):
         if action.dest == "profile":
             return _profiles()
         if action.dest == "word":
-            return COMMANDS
+            return COMMANDS.keys()
         with (
             suppress(sqlite3.Error, OSError, ValueError, CallsheetError),
             closing(_ledger(parsed_args)) as ledger,

@@ -11,16 +11,25 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-EPILOG = """\
+#: What each exit status of a command means.
+EXIT_STATUSES = {
+    0: "everything is delivered, or nothing to do",
+    1: "a fault in Callsheet, or the run stopped in the middle",
+    2: "bad input, nothing was spent",
+    3: "finished, some rows need attention",
+    4: "refused to spend (budget, approval)",
+    5: "parked until later: run it again",
+}
+START = """\
 Try your own sheet on this machine, at no cost:
+  callsheet init                    write a sample sheet to begin with
   callsheet check SHEET             list every problem with its cell
   callsheet run SHEET --sandbox     make its videos with the local sandbox
+  callsheet help WORD               explain a word that Callsheet uses
 
 Exit status:
-  0  everything is delivered, or nothing to do  3  finished, some rows need attention
-  1  a fault in Callsheet                       4  refused to spend (budget, approval)
-  2  bad input, nothing was spent               5  parked until later: run it again
 """
+EPILOG = START + "".join(f"  {status}  {text}\n" for status, text in EXIT_STATUSES.items())
 
 #: Every command: what it does, and how the file of `deployments.arguments` begins that it is in.
 COMMANDS = {
@@ -63,6 +72,7 @@ COMMANDS = {
     "receive": ("receive webhooks until you stop it; each one triggers a status check", "server"),
     "sandbox": ("run a local copy of the video service; nothing is charged", "server"),
     "doctor": ("check that this machine is set up correctly; changes nothing", "server"),
+    "help": ("explain a word: state, exit status, column, setting, reason, command", "first"),
     "completion": ("print the script that completes commands in your shell", "first"),
 }
 

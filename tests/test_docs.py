@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import tomllib
 from pathlib import Path
 
+from callsheet.deployments.commands.help import WORDS
 from callsheet.deployments.parser import build_parser
 from callsheet.deployments.sandbox.faults import planned
 from callsheet.tasks.ledger.values import STATES, TRANSITIONS
@@ -28,6 +30,17 @@ def commands() -> dict[str, argparse.ArgumentParser]:
         if isinstance(action, argparse._SubParsersAction)
     ]
     return dict(choices)
+
+
+def test_the_words_of_help_are_those_of_the_pages() -> None:
+    own = tomllib.loads(WORDS.read_text())
+    page = (ROOT / "docs" / "words.md").read_text()
+    glossary = dict(re.findall(r"^\| (?!word )([^|]*\w[^|]*?) \| ([^|]+) \|$", page, re.MULTILINE))
+    unlinked = re.sub(r"\[(\w+)\]\([^)]*\)", r"\1", STATES_PAGE)
+    states = re.findall(r"^\| (\w+) \| ([^|]+) \| [\w, ]+ \|$", unlinked, re.MULTILINE)
+
+    assert own["glossary"] == glossary
+    assert own["states"] == {state: means for state, means in states if state in STATES}
 
 
 def test_the_states_table_is_the_states() -> None:

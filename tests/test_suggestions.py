@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 
 from callsheet.deployments.arguments.first_commands import SETUP
-from callsheet.deployments.parser import EPILOG, build_parser
+from callsheet.deployments.parser import START, build_parser
 from callsheet.tasks.runtime.errors import BadInput
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 #: What is no sentence: the seed of keys of commands typed by hand, and the feet of the help.
-SEEDS = {"callsheet video create", EPILOG, SETUP}
+SEEDS = {"callsheet video create", START, SETUP}
 #: Stands for every value that is known only when the words are said; also a number.
 VALUE = "1"
 #: Where suggestions are made of the words that are given.
@@ -198,7 +198,7 @@ def fits(found: tuple[str, str]) -> bool:
 
 
 def test_every_command_of_the_help_can_be_typed() -> None:
-    typed = re.findall(r"^  (callsheet .*?)  ", EPILOG, re.MULTILINE)
+    typed = re.findall(r"^  (callsheet .*?)  ", START, re.MULTILINE)
 
     assert typed
     for words in typed:

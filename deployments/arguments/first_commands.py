@@ -29,6 +29,13 @@ def init(parser: ArgumentParser) -> None:
     )
 
 
+def help(parser: ArgumentParser) -> None:
+    """Give `callsheet help` its arguments."""
+    parser.add_argument(
+        "word", metavar="WORD", nargs="*", help="a word, or a kind of words such as `columns`"
+    )
+
+
 def completion(parser: ArgumentParser) -> None:
     """Give `callsheet completion` its arguments."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell that you use")

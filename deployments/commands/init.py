@@ -46,7 +46,7 @@ SANDBOX = "sandbox"
 EACH = 100
 
 _PROFILE = """\
-# Settings of commands with --profile {name}; docs/settings.md lists every setting
+# Settings of commands with --profile {name}; `callsheet help settings` lists every setting
 {service}
 # Where videos go: a folder, or s3://bucket/prefix.
 store = {store}
@@ -55,7 +55,7 @@ _NO_SERVICE = '# base_url = "https://.../api/v1"   # your video service; its key
 _SHEET = """\
 # A row is a video. Change the texts. To add a video, copy a row and give it another id.
 # `callsheet check {sheet}` lists every mistake.
-# docs/sheets.md lists what a row can say.
+# `callsheet help columns` lists what a row can say.
 """
 
 

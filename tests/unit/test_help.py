@@ -1,0 +1,68 @@
+"""`callsheet help WORD` answers from where a word is defined, and offers the nearest ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from callsheet.deployments.parser import COMMANDS, EXIT_STATUSES
+from callsheet.tasks.ledger.reviews import REASONS
+from callsheet.tasks.ledger.values import STATES
+from callsheet.tasks.runtime.known_settings import KNOWN
+from callsheet.tasks.sheet.json_schema import sheet_schema
+from tests.here import Here
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Here:
+    """An empty folder."""
+    return Here(tmp_path, monkeypatch, capsys).work_with({})
+
+
+@pytest.mark.parametrize(
+    ("typed", "answers"),
+    [
+        ("held", {("state", "held"), ("word", "held")}),
+        ("3", {("exit status", "3")}),
+        ("video-model", {("column", "video_model")}),
+        ("CALLSHEET_STORE", {("setting", "store"), ("word", "ledger, store")}),
+        ("retake", {("command", "retake"), ("word", "take, retake")}),
+        ("Wording", {("reason", "wording")}),
+        ("nightly run", {("word", "inbox, nightly run")}),
+    ],
+)
+def test_a_word_is_explained(here: Here, typed: str, answers: set[tuple[str, str]]) -> None:
+    done = here.call("help", *typed.split(), "--json")
+
+    assert done.status == 0
+    assert {(one["kind"], one["word"]) for one in done.json["answers"]} == answers
+    assert list(here.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("commands", [*COMMANDS]),
+        ("exit statuses", [str(status) for status in EXIT_STATUSES]),
+        ("states", [*STATES]),
+        ("columns", [*sheet_schema()["$defs"]["columns"]["properties"]]),
+        ("settings", [*KNOWN]),
+        ("reasons", [*REASONS]),
+    ],
+)
+def test_a_kind_lists_all_of_its_words(here: Here, kind: str, words: list[str]) -> None:
+    done = here.call("help", *kind.split(), "--json")
+
+    assert [one["word"] for one in done.json["answers"]] == words
+
+
+def test_an_unknown_word_gets_the_nearest_ones(here: Here) -> None:
+    near, far = here.call("help", "deliverd"), here.call("help", "xyzzy")
+    alone = here.call("help")
+
+    assert (near.status, "the nearest are delivered" in near.err) == (2, True)
+    assert (far.status, "`callsheet help`" in far.err) == (2, True)
+    assert (alone.status, "exit statuses" in alone.out) == (0, True)
