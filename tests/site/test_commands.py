@@ -1,0 +1,40 @@
+"""Pages whose commands are typed, in their order, with what they print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.programs import sandbox
+from tests.site.pages import DOCS, steps_of
+from tests.site.terminal import Reader
+
+#: What goes wrong at the service on a page's way.
+FAULTS = {"rows-that-need-you": {"on": "render", "do": "fail", "nth": 1}}
+#: One request at a time, so that a fault strikes the row that the page names.
+IN_ORDER = {"CALLSHEET_AT_ONCE": "1"}
+HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_a_page_is_followed_word_for_word(page: Path, tmp_path: Path) -> None:
+    with sandbox(tmp_path / "service", "--credits", "1000") as service:
+        if page.stem in FAULTS:
+            service.plan_fault(**FAULTS[page.stem])
+        (tmp_path / "desk").mkdir()
+        follow(page, tmp_path / "desk", {**service.environ, **IN_ORDER})
+
+
+def test_the_tutorial_of_the_api_is_followed_word_for_word(tmp_path: Path) -> None:
+    follow(DOCS / "tutorials" / "api.md", tmp_path)
+
+
+def follow(page: Path, folder: Path, environ: dict[str, str] | None = None) -> None:
+    """Do in a folder everything that a page says."""
+    reader = Reader(folder, environ or {})
+    try:
+        for step in steps_of(page):
+            reader.follow(step)
+    finally:
+        reader.close()
