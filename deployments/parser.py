@@ -69,6 +69,7 @@ COMMANDS = {
     "up": ("start everything (board, Prefect, receiver) and restart what crashes", "server"),
     "board": ("open the dashboard: from a sheet to approved videos, in a browser", "server"),
     "allow": ("let an agent approve credits by itself, per day; list and revoke agents", "server"),
+    "mcp": ("let an AI agent work with campaigns, over stdin and stdout", "server"),
     "receive": ("receive webhooks until you stop it; each one triggers a status check", "server"),
     "sandbox": ("run a local copy of the video service; nothing is charged", "server"),
     "doctor": ("check that this machine is set up correctly; changes nothing", "server"),

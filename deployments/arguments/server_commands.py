@@ -105,6 +105,25 @@ def allow(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def mcp(parser: ArgumentParser) -> None:
+    """Give `callsheet mcp` its arguments."""
+    parser.add_argument(
+        "--agent", default="agent:local", metavar="NAME",
+        help="whose allowance counts (default agent:local); see `callsheet allow`",
+    )  # fmt: skip
+    parser.add_argument(
+        "--never-ask",
+        action="store_true",
+        help="no approval by an answer in the client: above the allowance, only on the board",
+    )
+    parser.add_argument(
+        "--url", metavar="URL", help="address that browsers use for the board, in links to plans"
+    )
+    parser.add_argument(
+        "--sandbox", action="store_true", help="use the local sandbox; nothing is charged"
+    )
+
+
 def up(parser: ArgumentParser) -> None:
     """Give `callsheet up` its arguments."""
     parser.add_argument(

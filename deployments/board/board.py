@@ -139,7 +139,7 @@ def at_least(role: Role) -> Callable[[Request], Awaitable[Person]]:
     """Return the dependency of a route that takes somebody of this role or a higher one."""
 
     async def person(request: Request) -> Person:
-        return _checked(request, partial(_has_role, role=role))
+        return _checked(request, partial(has_role, role=role))
 
     return person
 
@@ -183,7 +183,8 @@ def _checked(request: Request, check: Callable[[Person], None]) -> Person:
     return found
 
 
-def _has_role(person: Person, role: Role) -> None:
+def has_role(person: Person, role: Role) -> None:
+    """Raise ProblemDetails (403) for a guest, and for a person below a role."""
     if person.guest is not None:
         raise ProblemDetails(403, "your link opens the videos of one campaign, and nothing else")
     if not person.may(role):
@@ -192,7 +193,7 @@ def _has_role(person: Person, role: Role) -> None:
 
 def _has_right(person: Person, right: Right, role: Role, campaign: str | None) -> None:
     if person.guest is None:
-        _has_role(person, role)
+        has_role(person, role)
     elif campaign != person.guest.campaign:
         raise ProblemDetails(403, "your link opens the videos of one campaign, and nothing else")
     elif right not in person.guest.rights:

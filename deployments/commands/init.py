@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from callsheet.deployments.commands.login import main as log_in
 from callsheet.deployments.commands.options import settings_for
-from callsheet.deployments.commands.tools import find_catalogue
+from callsheet.deployments.commands.tools import open_catalogue
 from callsheet.deployments.parser import parse
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import (
@@ -154,7 +154,7 @@ def _write_sheet(args: Namespace, form: _Form, sheet: Path) -> str:
         next_command = None
     say(f"asking the {SANDBOX if args.sandbox else 'service'} which tools it has ...")
     with settings_for(args) as settings:
-        tool = _asked_tool(form, run_command(find_catalogue(settings)))
+        tool = _asked_tool(form, run_command(open_catalogue(settings)))
     languages = form.answer("Which languages? For example: en, de", "en", _read_languages)
     budget = form.answer(
         "Budget: how many credits may this campaign cost?",

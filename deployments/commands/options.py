@@ -73,8 +73,8 @@ def sandbox_for(args: Namespace) -> Iterator[None]:
 
     state = settings_of(args).home / "sandbox"
     scale = getattr(args, "time_scale", None)
-    # Runs of a board outlive it, and go on with its next sandbox.
-    keep_port = getattr(args, "command", None) == "board"
+    # Runs of a board or an agent outlive it, and go on with its next sandbox.
+    keep_port = getattr(args, "command", None) in ("board", "mcp")
     with sandbox(state, time_scale=scale, keep_port=keep_port) as args.overrides:
         yield
 

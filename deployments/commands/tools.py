@@ -21,7 +21,7 @@ from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.campaign.catalog import day_told, is_young, known_catalogue, told_anew
 from callsheet.tasks.campaign.comparison import example_csv, example_yaml, meant
 from callsheet.tasks.engine.context import open_service
-from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, visible
@@ -43,7 +43,7 @@ def main(args: Namespace) -> int:
     """Show the tools, one of them, or another list; ask the service where that is due."""
     console = console_for(args)
     with settings_for(args) as settings:
-        catalogue = run_command(find_catalogue(settings, args.name, refresh=args.refresh))
+        catalogue = run_command(open_catalogue(settings, args.name, refresh=args.refresh))
     name = args.name
     if name in LISTS and catalogue.tool(name) is None:
         document = _show_list(name, catalogue, console)
@@ -58,21 +58,28 @@ def main(args: Namespace) -> int:
     return 0
 
 
-async def find_catalogue(
+async def open_catalogue(
     settings: Settings, name: str | None = None, *, refresh: bool = False
 ) -> Catalogue:
-    """Return what is known and young enough, else what the service tells now, and keep it.
-
-    What is known is enough unless it lacks the tool `name`. Raises what keeps the service from
-    being asked where nothing is known.
-    """
+    """Return what the service offers (`find_catalogue`), with the ledger that the settings name."""
     prepare_ledger(settings, sandbox=settings.sandbox)
+    async with await open_ledger(settings.ledger) as ledger:
+        return await find_catalogue(ledger, settings, name=name, refresh=refresh)
+
+
+async def find_catalogue(
+    ledger: Ledger, settings: Settings, *, name: str | None = None, refresh: bool = False
+) -> Catalogue:
+    """Return what the service offers: from the ledger where that is young, else asked now.
+
+    `name` is a tool that has to be in it, or one of `LISTS`; `refresh` always asks. Raises what
+    keeps the service from being asked where nothing is known.
+    """
+    known = await known_catalogue(ledger, settings.base_url)
+    wanted = name is None or name in LISTS or (known and known.tool(name))
+    if known is not None and is_young(known, time.time()) and wanted and not refresh:
+        return known
     async with AsyncExitStack() as stack:
-        ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
-        known = await known_catalogue(ledger, settings.base_url)
-        wanted = name is None or name in LISTS or (known and known.tool(name))
-        if known is not None and is_young(known, time.time()) and wanted and not refresh:
-            return known
         try:
             service = await open_service(settings, ledger, time.time)
         except BadInput:
@@ -115,7 +122,7 @@ def _show_tools(catalogue: Catalogue, console: Console) -> dict[str, Any]:
         console.print("* the tool needs it")
     console.print(f"as {plain(catalogue.base_url)} told on {day_told(catalogue)}")
     console.print("`callsheet tools NAME` shows what one takes, and a row to begin with")
-    return {"tools": [_tool_document(tool) for tool in tools]}
+    return {"tools": [tool_document(tool) for tool in tools]}
 
 
 def _show_tool(tool: Tool, console: Console) -> dict[str, Any]:
@@ -137,7 +144,7 @@ def _show_tool(tool: Tool, console: Console) -> dict[str, Any]:
         console.print(f"a sheet to begin with, as {kind.upper()}:\n")
         # As it is: a line that is broken, or read as markup, would be another sheet.
         print(visible(text), file=console.file)
-    return {"tool": _tool_document(tool), "example": examples}
+    return {"tool": tool_document(tool), "example": examples}
 
 
 def _show_list(name: str, catalogue: Catalogue, console: Console) -> dict[str, Any]:
@@ -165,7 +172,8 @@ def _limits(one: ToolField) -> str:
     return "; ".join(filter(None, words))
 
 
-def _tool_document(tool: Tool) -> dict[str, Any]:
+def tool_document(tool: Tool) -> dict[str, Any]:
+    """Return a tool and its fields as JSON."""
     fields = None
     if tool.fields is not None:
         fields = [

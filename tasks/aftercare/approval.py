@@ -64,11 +64,13 @@ def approve_on_board(
     person: int,
     at: float,
     sheet: Sheet | None = None,
+    asked_by: str | None = None,
 ) -> BoardRun:
     """Approve a plan as it was shown; return its run. A second approval returns the same run.
 
     `person` is the id of the approver, whose role and allowance (credits a day, UTC) are read here.
-    `sheet` is the planned one: this adds a new campaign to the ledger.
+    `sheet` is the planned one: this adds a new campaign to the ledger. `asked_by` is the program
+    in which the approver answered.
 
     Raise NotApproved if the person may not approve, MovedOn for an outdated plan, AllowanceSpent
     above the allowance, SpendRefused for a campaign that was cancelled meanwhile.
@@ -93,6 +95,8 @@ def approve_on_board(
     assert plan.document is not None
     rows = len(paid_lines(plan.document))
     words = f"{in_credits(plan.total)}, plan {plan.id}"
+    if asked_by not in (None, by):
+        words += f", asked by {asked_by}"
     note_act(
         connection, act="approve", by=by, at=at, campaign=plan.campaign, rows=rows, words=words
     )

@@ -176,9 +176,9 @@ def allow_agent(
     return found
 
 
-def find_person(connection: Connection, name: str) -> Person | None:
-    """Return whoever has this name and was not revoked."""
-    return _person(connection, people.c.name == name)
+def find_person(connection: Connection, name: str, *, locked: bool = False) -> Person | None:
+    """Return whoever has this name and was not revoked; `locked` as in `person_of`."""
+    return _person(connection, people.c.name == name, locked=locked)
 
 
 def person_of(connection: Connection, number: int, *, locked: bool = False) -> Person | None:

@@ -45,6 +45,7 @@ PRODUCTIONS = ("tests/unit/ledger/test_productions.py",)
 REDACT = ("tests/unit/service/test_redact.py",)
 APPROVAL = ("tests/unit/campaign/test_approve_step.py",)
 REVOKED = ("tests/board/test_revoked_meanwhile.py",)
+MCP = ("tests/mcp/test_tools.py",)
 SECRETS = "tests/guards/test_secrets_everywhere.py"
 
 MUTATIONS = (
@@ -1271,8 +1272,8 @@ MUTATIONS = (
     Mutation(
         "a budget of a reviewer is not taken for an approver's",
         "deployments/board/services/plans.py",
-        "    elif plan.made_by != person.name:",
-        "    elif plan.made_by is person:",
+        "    elif plan.made_by != person.name or",
+        "    elif plan.made_by is person or",
         ("tests/board/test_plans.py",),
     ),
     Mutation(
@@ -1479,6 +1480,41 @@ MUTATIONS = (
         'if person is not None and person.role == "agent":',
         "if False:",
         ("tests/unit/ledger/test_people.py",),
+    ),
+    Mutation(
+        "an agent changes no budget that a person gave a campaign",
+        "deployments/board/services/plans.py",
+        'plan.made_by != person.name or person.role == "agent":',
+        "plan.made_by != person.name:",
+        MCP,
+    ),
+    Mutation(
+        "a person's no in an agent's client is final",
+        "deployments/mcp/plans.py",
+        "        await caller.board.write(no)\n",
+        "",
+        MCP,
+    ),
+    Mutation(
+        "an answer in the client that says no is a no",
+        "deployments/mcp/plans.py",
+        "        and not answer.data.approve\n",
+        "        and False\n",
+        MCP,
+    ),
+    Mutation(
+        "an agent that may not ask has its allowance alone",
+        "deployments/mcp/caller.py",
+        "if not self.desk.asks:",
+        "if False:",
+        ("tests/mcp/test_adversary.py",),
+    ),
+    Mutation(
+        "an agent reads sheets below its folder alone",
+        "deployments/mcp/sheets.py",
+        "if hidden or path.suffix.lower() not in SUFFIXES:",
+        "if False:",
+        MCP,
     ),
     Mutation(
         "what was approved today counts toward an allowance",

@@ -75,16 +75,22 @@ class Approved:
 
 
 async def approve(
-    board: Board, person: Person, plan_id: str, *, budget: Decimal | None = None
+    board: Board,
+    person: Person,
+    plan_id: str,
+    *,
+    budget: Decimal | None = None,
+    asked_by: str | None = None,
 ) -> Approved:
     """Approve a plan as it was shown, and have it carried out; again, the same answer.
 
     `budget` is what the campaign may cost in all; without one, a campaign keeps the budget it has,
-    unless the same person planned another. Raises ProblemDetails: 409 when something has
+    unless the same person planned another. `asked_by` is the program in which the person answered.
+    Raises ProblemDetails: 409 when something has
     moved on, with the new `plan`; 403 beyond the person's role or allowance; 422 where the plan
     does not fit the budget or cannot be approved at all.
     """
-    if not person.may("approver"):
+    if not person.may("agent"):
         raise ProblemDetails(403, f"this takes a person of the role approver, not {person.role}")
     plan = await kept_plan(board, plan_id)
     if run := await board.read(partial(run_for, plan_id=plan_id)):
@@ -93,8 +99,9 @@ async def approve(
     options = RunOptions.of(plan.terms)
     if budget is not None:
         options = options.but(budget=budget)
-    elif plan.made_by != person.name:
+    elif plan.made_by != person.name or person.role == "agent":
         # A reviewer asks for a budget with a plan, or writes it into a sheet; an approver gives it.
+        # An agent never changes the budget that a person gave a campaign.
         options = options.but(keep_budget=True)
     _check_sandbox(board, options)
     sheet: Sheet | None = None
@@ -110,6 +117,7 @@ async def approve(
         run_id=board.token(),
         person=person.id,
         at=board.clock(),
+        asked_by=asked_by,
     )
     crashpoint("board: before a plan is approved")
     try:

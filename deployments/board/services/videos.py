@@ -99,6 +99,10 @@ class Videos:
             raise ProblemDetails(404, "there is no picture of this video")
         return found
 
+    async def poster(self, campaign: str, row: str, take: int) -> bytes | None:
+        """Return a video's poster as JPEG, wherever it is; None where there is none."""
+        return await self._pictures.find(await self.find(campaign, row, take), "poster")
+
     def zip_of(self, campaign: Campaign, rows: frozenset[str], *, inside: bool) -> VideosZip:
         """Return the ZIP of the videos of some rows; a guest's (not `inside`) says less."""
         return VideosZip(

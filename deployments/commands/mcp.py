@@ -1,0 +1,48 @@
+"""`callsheet mcp`: serve agents over stdin and stdout, until they close it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from callsheet.deployments.board.run_monitor import attending
+from callsheet.deployments.board.services.people import allow
+from callsheet.deployments.board.services.videos import Videos
+from callsheet.deployments.commands.board import BY, board_beside
+from callsheet.deployments.commands.options import sandbox_for, settings_of
+from callsheet.deployments.new_ledger import prepare_ledger
+from callsheet.deployments.process import run_command
+from callsheet.deployments.terminal import console_for
+from callsheet.tasks.runtime.errors import ConfigurationError
+
+
+def main(args: Namespace) -> int:
+    """Serve; return 0 at the end of stdin. Raises ConfigurationError without the extra `mcp`."""
+    # stdout is the protocol's; what is logged goes to stderr without secrets.
+    console_for(args)
+    with sandbox_for(args):
+        run_command(_serve(args))
+    return 0
+
+
+async def _serve(args: Namespace) -> None:
+    try:
+        from callsheet.deployments.mcp.caller import Desk
+        from callsheet.deployments.mcp.server import make_server
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"agents need a library that is not installed ({error.name})",
+            remedy="install the extra: pip install 'callsheet[mcp]'",
+        ) from error
+    prepare_ledger(settings_of(args), sandbox=args.sandbox)
+    async with board_beside(args) as board:
+        agent, _ = await allow(board, BY, args.agent)
+        desk = Desk(
+            board=board,
+            videos=Videos(board),
+            agent=agent.name,
+            folder=Path.cwd(),
+            asks=not args.never_ask,
+        )
+        async with attending(board):
+            await make_server(desk).run_stdio_async()

@@ -1,0 +1,143 @@
+"""Who calls a tool, and what they may do; refusals in words that a model can act on.
+
+Knows the board's services, and no tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult, TextContent
+from pydantic import BaseModel
+from starlette.requests import Request
+
+from callsheet.deployments.board.board import Board, Permission, has_role
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.services.people import admin_token
+from callsheet.deployments.board.services.videos import Videos
+from callsheet.tasks.ledger.people import Person, Role, find_person
+from callsheet.tasks.runtime.errors import CallsheetError, SheetError
+from callsheet.tasks.runtime.redact import redact, redacted
+from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.values.amounts import as_number
+
+#: No tool takes longer, in seconds: clients give up, and a model would call again.
+LONGEST = 18.0
+
+P = ParamSpec("P")
+T = TypeVar("T", bound=BaseModel)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """What every tool works with.
+
+    `agent` is the one program that calls over stdio, whose sheets are below `folder`; over HTTP
+    both are None, and each request says by its token who calls. `asks`: whether a person may
+    approve by an answer in the client.
+    """
+
+    board: Board
+    videos: Videos
+    agent: str | None = None
+    folder: Path | None = None
+    asks: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Who calls: their changes are made by `board`, which checks them again in each transaction."""
+
+    desk: Desk
+    board: Board
+    person: Person
+
+    async def approver(self) -> Person | None:
+        """Return the person whose word an answer in the client is; None where it is nobody's.
+
+        Over stdio that is who started the server, the board's first admin. A token of an agent
+        says nothing about who answers.
+        """
+        if not self.desk.asks:
+            return None
+        if self.desk.agent is not None:
+            found = await admin_token(self.desk.board)
+            return found[0] if found else None
+        return self.person if self.person.may("approver") else None
+
+
+async def caller_of(ctx: Context[Any, Any], role: Role) -> Caller:
+    """Return who calls; raise ProblemDetails (401, 403) unless they have this role or a higher."""
+    desk: Desk = ctx.request_context.lifespan_context
+    board, person = desk.board, None
+    if desk.agent is not None:
+        find = partial(find_person, name=desk.agent)
+        person = await board.read(find)
+        if person is None:
+            raise ProblemDetails(
+                403,
+                f"{desk.agent} was revoked; nothing was charged",
+                remedy="a person can let it in again: "
+                f"`{suggest('allow', desk.agent, '--credits', 'N')}`",
+            )
+        permission = Permission(partial(find, locked=True))
+    else:
+        request: Request | None = ctx.request_context.request
+        assert request is not None, "over HTTP every call is a request"
+        state = request.state
+        person, permission = state.person, Permission(state.permission.find)
+        board = replace(board, origin=state.visit.origin)
+    permission.checks.append(partial(has_role, role=role))
+    permission.check(person)
+    assert person is not None
+    return Caller(desk=desk, board=replace(board, permission=permission), person=person)
+
+
+def answering(
+    tool: Callable[P, Awaitable[T | CallToolResult]],
+) -> Callable[P, Awaitable[T | CallToolResult]]:
+    """Return a tool whose refusals say what was charged and what to do, and which ends in time.
+
+    No answer has a secret in it, whatever the ledger or the service said.
+    """
+
+    @wraps(tool)
+    async def answered(*args: P.args, **named: P.kwargs) -> T | CallToolResult:
+        try:
+            async with asyncio.timeout(LONGEST):
+                found = await tool(*args, **named)
+        except (CallsheetError, ProblemDetails) as error:
+            return refusal(error)
+        except TimeoutError:
+            late = ProblemDetails(
+                503, "this takes longer than a tool may take",
+                remedy="call `status` to see what happened, then the same tool again: the same "
+                "plan is never charged twice",
+            )  # fmt: skip
+            return refusal(late, charged=None)
+        if isinstance(found, CallToolResult):
+            return found
+        return type(found).model_validate(redacted(found.model_dump()))
+
+    return answered
+
+
+def refusal(error: CallsheetError | ProblemDetails, *, charged: float | None = 0) -> CallToolResult:
+    """Return an error as a tool's answer: what was charged (None: not known), and what to do."""
+    if isinstance(error, ProblemDetails):
+        document = {"refusal": error.detail, "problems": error.problems, **error.extra}
+    else:
+        charged = as_number(error.spent)
+        problems = error.problems if isinstance(error, SheetError) else ()
+        document = {"refusal": str(error), "problems": [redact(str(one)) for one in problems]}
+    document |= {"charged": charged, "remedy": error.remedy or "call `status` to see what to do"}
+    document = redacted(document)
+    text = TextContent(type="text", text=json.dumps(document, ensure_ascii=False))
+    return CallToolResult(content=[text], structured_content=document, is_error=True)

@@ -1,0 +1,314 @@
+"""The tools and resources that look at campaigns, and the one that reviews a video."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from functools import partial
+from typing import Any, Literal
+
+from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent
+from pydantic import BaseModel
+
+from callsheet.deployments.board.api import campaigns as campaign_calls
+from callsheet.deployments.board.api import rows as row_calls
+from callsheet.deployments.board.api.campaigns import WholeCampaign
+from callsheet.deployments.board.api.rows import RowPage
+from callsheet.deployments.board.board import known_campaign
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.row_filters import AskedRows
+from callsheet.deployments.board.services.plans import see_plan, see_plans
+from callsheet.deployments.board.services.videos import decide
+from callsheet.deployments.commands.tools import find_catalogue, tool_document
+from callsheet.deployments.mcp.caller import Caller, answering, caller_of
+from callsheet.deployments.mcp.plans import (
+    PlanAnswer,
+    RunAnswer,
+    plan_answer,
+    run_answer,
+)
+from callsheet.deployments.mcp.sheets import upload
+from callsheet.tasks.aftercare.explain import explain, explanation_document
+from callsheet.tasks.campaign.report import status_sheet
+from callsheet.tasks.campaign.report_files import report_lines
+from callsheet.tasks.engine.policy.decision import Rules
+from callsheet.tasks.ledger.reviews import ReviewStands
+from callsheet.tasks.ledger.row_pages import shown_rows
+from callsheet.tasks.ledger.row_selection import ReviewFilter, RowFilter
+from callsheet.tasks.ledger.values import State, rows_of
+from callsheet.tasks.runtime.redact import redact, redacted
+
+#: Plans of a campaign that its status tells of, and videos of an answer, each with a picture.
+PLANS, VIDEOS = 5, 12
+#: Pictures that are not there yet are made for so long, in seconds.
+PICTURES = 12.0
+
+
+class CheckAnswer(BaseModel):
+    """How many rows a sheet has, and every problem in it, each with its line and column."""
+
+    rows: int
+    problems: list[dict[str, Any]]
+    campaign: str | None
+    columns: list[dict[str, Any]]
+    advice: list[str]
+    next: str
+
+
+class StatusAnswer(BaseModel):
+    """A campaign: its rows by state, credits and videos; its newest plans and their runs."""
+
+    campaign: str
+    rows: dict[str, int]
+    credits: dict[str, int | float | None]
+    videos: dict[str, int]
+    owner: str | None
+    plans: list[PlanAnswer]
+    runs: list[RunAnswer]
+
+
+class Campaigns(BaseModel):
+    """Campaigns, the newest first; `next` is the `after` of the answer behind it."""
+
+    campaigns: list[dict[str, Any]]
+    next: str | None
+
+
+class Explained(BaseModel):
+    """Everything that the ledger knows of a row, and what can be done."""
+
+    row: dict[str, Any]
+
+
+class Reviewed(BaseModel):
+    """The verdict that now stands of a video."""
+
+    campaign: str
+    row: str
+    take: int
+    verdict: Literal["keep", "reject"]
+    reason: str | None
+
+
+class Capabilities(BaseModel):
+    """What the video service offers, and when it said so (Unix seconds)."""
+
+    tools: list[dict[str, Any]]
+    told_at: float
+
+
+@answering
+async def check_sheet(ctx: Context[Any, Any], sheet: str) -> CheckAnswer:
+    """List every problem of a sheet with its line and column. Spends nothing, asks no service.
+
+    `sheet` is a path below the working folder, an https:// address, or the text of a sheet (CSV,
+    YAML or JSON). Next: fix the problems, then call `plan`.
+    """
+    caller = await caller_of(ctx, "reviewer")
+    seen = (await upload(caller, sheet)).as_json()
+    said = "fix these cells, then check again" if seen["problems"] else "call `plan` for the price"
+    known = {name: seen[name] for name in ("rows", "problems", "campaign", "columns", "advice")}
+    return CheckAnswer(**known, next=said)
+
+
+@answering
+async def list_campaigns(ctx: Context[Any, Any], after: str | None = None) -> Campaigns:
+    """List campaigns, newest first: rows by state, credits charged and left. Spends nothing."""
+    caller = await caller_of(ctx, "viewer")
+    page = await campaign_calls.list_campaigns(caller.board, caller.person, after=after)
+    return Campaigns(**page.model_dump(mode="json"))
+
+
+@answering
+async def status(ctx: Context[Any, Any], campaign: str) -> StatusAnswer:
+    """Say how far a campaign is: rows by state, credits, newest plans and runs. Spends nothing.
+
+    Also after a person approved a plan on the board. Next: `rows` for what needs attention,
+    `show_videos` to look at videos.
+    """
+    caller = await caller_of(ctx, "viewer")
+    board, person = caller.board, caller.person
+    found = await see_plans(board, person, campaign, limit=PLANS)
+    views = [await see_plan(board, person, one.plan.id) for one in found]
+    try:
+        said = (await _campaign(caller, campaign)).model_dump()
+    except ProblemDetails:
+        if not views:
+            raise
+        # It is planned, and nothing of it is approved yet.
+        said = {"rows": {"total": 0}, "credits": {}, "videos": {}, "owner": None}
+    answers = [await plan_answer(caller, view) for view in views]
+    return StatusAnswer(
+        campaign=campaign,
+        **{name: said[name] for name in ("rows", "credits", "videos", "owner")},
+        plans=[one.model_copy(update={"rows": []}) for one in answers],
+        runs=[run_answer(view.run, view) for view in views if view.run is not None],
+    )
+
+
+async def _campaign(caller: Caller, name: str) -> WholeCampaign:
+    known = await known_campaign(caller.board, name)
+    return await campaign_calls.get_campaign(caller.board, caller.person, known)
+
+
+@answering
+async def rows(
+    ctx: Context[Any, Any], campaign: str, state: State | None = None, after: str | None = None
+) -> RowPage:
+    """List rows of a campaign, 100 at a time: state, reason, credits, files. Spends nothing.
+
+    `state` chooses one, as `held` or `failed`; `after` is `next` of the answer before.
+    """
+    caller = await caller_of(ctx, "viewer")
+    known = await known_campaign(caller.board, campaign)
+    which = AskedRows(which=RowFilter(states=(state,) if state else ()))
+    listed = partial(row_calls.list_rows, caller.board, caller.person, known, which)
+    return await listed(sort="sheet", after=after, limit=None)
+
+
+@answering
+async def explain_row(ctx: Context[Any, Any], campaign: str, row: str) -> Explained:
+    """Say why a row is in its state, what it cost, and what a person can do. Spends nothing."""
+    caller = await caller_of(ctx, "viewer")
+    board = caller.board
+    known = await known_campaign(board, campaign)
+    found = await board.read(partial(rows_of, campaign_id=known.id, row=row))
+    if not found:
+        raise ProblemDetails(404, f"{campaign} has no row {row[:80]}", remedy="call `rows`")
+    rules = Rules.of(board.settings)
+    said = await explain(board.ledger, known, found[0], now=board.clock(), rules=rules)
+    return Explained(row=explanation_document(said))
+
+
+@answering
+async def show_videos(
+    ctx: Context[Any, Any],
+    campaign: str,
+    review: ReviewFilter | None = None,
+    after: str | None = None,
+) -> CallToolResult:
+    """Show videos of a campaign as pictures, 12 at a time, with checks and reviews. Spends nothing.
+
+    `review`: only those that are kept (`keep`), rejected (`reject`) or not reviewed (`none`);
+    `after` is `next` of the answer before. Next: `record_review`, or `retake`.
+    """
+    caller = await caller_of(ctx, "viewer")
+    known = await known_campaign(caller.board, campaign)
+    page = await caller.board.read(
+        partial(
+            shown_rows,
+            campaign_id=known.id,
+            which=RowFilter(video=True, review=review),
+            after=after,
+            limit=VIDEOS,
+        )
+    )
+    videos = [
+        {
+            "row": one.row,
+            "take": one.video_take,
+            "title": one.title,
+            "seconds": one.seconds,
+            "review": one.review.verdict if one.review else None,
+            "problems": [words for words in one.checks.values() if words != "ok"],
+        }
+        for one in page.rows
+    ]
+    pictures = await _posters(caller, campaign, videos)
+    document = redacted({"campaign": campaign, "videos": videos, "next": page.next})
+    for number, video in enumerate(document["videos"]):
+        # The page finds the picture of a video by its place among the images.
+        video["image"] = sorted(pictures).index(number) if number in pictures else None
+    content: list[ContentBlock] = [
+        TextContent(type="text", text=json.dumps(document, ensure_ascii=False)),
+        *(pictures[number] for number in sorted(pictures)),
+    ]
+    return CallToolResult(content=content, structured_content=document)
+
+
+async def _posters(
+    caller: Caller, campaign: str, videos: list[dict[str, Any]]
+) -> dict[int, ImageContent]:
+    """Return posters by the number of their video, as many as there are in time."""
+    found: dict[int, ImageContent] = {}
+    try:
+        async with asyncio.timeout(PICTURES):
+            for number, video in enumerate(videos):
+                data = await caller.desk.videos.poster(campaign, video["row"], video["take"])
+                if data is not None:
+                    text = base64.b64encode(data).decode()
+                    found[number] = ImageContent(type="image", data=text, mime_type="image/jpeg")
+    except TimeoutError:
+        pass
+    return found
+
+
+@answering
+async def record_review(
+    ctx: Context[Any, Any],
+    campaign: str,
+    row: str,
+    verdict: Literal["keep", "reject"],
+    reason: str | None = None,
+) -> Reviewed:
+    """Keep or reject the newest video of a row, with a reason in a few words. Spends nothing.
+
+    A verdict that a person gave stays. Next: `retake` for rejected videos.
+    """
+    caller = await caller_of(ctx, "reviewer")
+    known = await known_campaign(caller.board, campaign)
+    asked = AskedRows(which=RowFilter(rows=(row,)))
+    listed = partial(row_calls.list_rows, caller.board, caller.person, known, asked)
+    page = await listed(sort=None, after=None, limit=1)
+    take = page.rows[0].video_take if page.rows else None
+    if take is None:
+        raise ProblemDetails(404, f"{row[:80]} of {campaign} has no video; nothing was charged")
+    give = partial(decide, caller.board, caller.person, campaign=campaign, row=row, take=take)
+    try:
+        await give(verdict=verdict, reason=reason and reason[:40])
+    except ReviewStands as stands:
+        raise ProblemDetails(
+            409, str(stands), remedy="a person can change it on the board"
+        ) from stands
+    return Reviewed(campaign=campaign, row=row, take=take, verdict=verdict, reason=reason)
+
+
+@answering
+async def service_capabilities(ctx: Context[Any, Any]) -> Capabilities:
+    """List the tools of the video service with their fields and limits. Spends nothing."""
+    caller = await caller_of(ctx, "viewer")
+    found = await find_catalogue(caller.board.ledger, caller.board.settings)
+    tools = [tool_document(tool) for tool in (found.tools or {}).values()]
+    return Capabilities(tools=tools, told_at=found.told_at)
+
+
+# Resources: a campaign, its report, and a row, as documents that a client may attach.
+
+
+async def campaign_document(ctx: Context[Any, Any], campaign: str) -> str:
+    """Return how a campaign stands, as JSON."""
+    caller = await caller_of(ctx, "viewer")
+    return redact((await _campaign(caller, campaign)).model_dump_json(indent=1))
+
+
+async def report_document(ctx: Context[Any, Any], campaign: str) -> str:
+    """Return the status sheet of a campaign, as CSV."""
+    caller = await caller_of(ctx, "viewer")
+    known = await known_campaign(caller.board, campaign)
+    found = await caller.board.read(partial(rows_of, campaign_id=known.id))
+    numbers = [row.id for row in found]
+    read = partial(report_lines, campaign_id=known.id, numbers=numbers)
+    lines = await caller.board.read(lambda connection: list(read(connection)))
+    cells = {row.id: said for row, _, said in lines}
+    sheet = status_sheet([row for row, *_ in lines], [line for _, line, _ in lines], cells)
+    return redact(sheet.decode())
+
+
+async def row_document(ctx: Context[Any, Any], campaign: str, row: str) -> str:
+    """Return everything that is known of a row, as JSON."""
+    caller = await caller_of(ctx, "viewer")
+    known = await known_campaign(caller.board, campaign)
+    found = await row_calls.get_row(caller.board, caller.person, known, row)
+    return redact(found.model_dump_json(indent=1))

@@ -1,0 +1,329 @@
+"""The tools that plan, spend and cancel.
+
+No tool approves by itself: a plan is approved by an allowance that a person gave, by a person's
+answer in the client, or on the board.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from mcp.server.elicitation import (
+    AcceptedElicitation,
+    CancelledElicitation,
+    DeclinedElicitation,
+    ElicitationResult,
+)
+from mcp.server.mcpserver import Context, Elicit, Resolve
+from pydantic import BaseModel, Field
+
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.services import rows as row_services
+from callsheet.deployments.board.services.plans import (
+    PlanView,
+    approve,
+    plan_of_sheet,
+    see_plan,
+)
+from callsheet.deployments.mcp.caller import Caller, answering, caller_of
+from callsheet.deployments.mcp.sheets import upload
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.ledger.plans import approved_today, void_plan
+from callsheet.tasks.ledger.runs import BoardRun
+from callsheet.tasks.runtime.errors import AllowanceSpent, CallsheetError
+from callsheet.tasks.values.amounts import as_number, count, in_credits, parse_credits
+
+Amount = int | float
+#: Rows that an answer names at most.
+SHOWN = 200
+#: How long is waited for prices, and for a run to start, in seconds; and between two looks.
+PRICES, START, LOOK = 12.0, 6.0, 0.1
+
+
+class PlanAnswer(BaseModel):
+    """A plan: what it would do with each row and cost; `approve_at` where a person approves it."""
+
+    plan: str
+    state: str
+    campaign: str
+    rows: list[dict[str, Any]]
+    rows_total: int
+    counts: dict[str, int]
+    credits: Amount | None
+    unpriced: int | None
+    budget: Amount | None
+    left: Amount | None
+    approved: bool
+    approve_at: str | None
+    expires_at: str | None
+    words: str | None
+    next: str
+
+
+class RunAnswer(BaseModel):
+    """A run of an approved plan; `credits` is what was approved, the most that it charges."""
+
+    run: str
+    state: Literal["starting", "running", "waiting", "finished"]
+    campaign: str
+    credits: Amount | None
+    exit: int | None
+    words: str | None
+    next: str
+
+
+class CancelAnswer(BaseModel):
+    """Rows that are to be cancelled, those that are already, and the credits let go by that."""
+
+    asked: int
+    cancelled: int
+    released: Amount
+
+
+class Consent(BaseModel):
+    """What a person answers in the client."""
+
+    approve: bool = Field(description="Yes: pay for this plan. No: nothing is paid.")
+
+
+class NotAsked(BaseModel):
+    """Nobody was asked: the allowance covers the plan, it cannot be approved, or nobody can be."""
+
+
+@answering
+async def plan(
+    ctx: Context[Any, Any],
+    sheet: str,
+    budget: Amount | None = None,
+    campaign: str | None = None,
+    select: str | None = None,
+) -> PlanAnswer:
+    """Price every row of a sheet and store the plan. Spends nothing.
+
+    `sheet` is a path below the working folder, an https:// address, or the text of a sheet (CSV,
+    YAML or JSON); name the `campaign` of a text. `budget` limits what a new campaign may cost in
+    credits, over all its runs. `select` chooses rows: `tag:x`, `language:en`, or ids with commas.
+    Next: show the person the price, then call `run_plan`.
+    """
+    caller = await caller_of(ctx, "reviewer")
+    seen = await upload(caller, sheet, name=campaign)
+    terms = {"budget": budget, "campaign": campaign, "select": select}
+    options = RunOptions.of({name: value for name, value in terms.items() if value is not None})
+    made = await plan_of_sheet(caller.board, caller.person, seen.kept.id, options)
+    return await priced(caller, made)
+
+
+@answering
+async def retake(
+    ctx: Context[Any, Any], campaign: str, rows: list[str], because: str
+) -> PlanAnswer:
+    """Price new videos for rows whose video is not good enough. Spends nothing: returns a plan.
+
+    `because` is the reason, for the person who approves. Next: show the price, call `run_plan`.
+    """
+    caller = await caller_of(ctx, "reviewer")
+    planned = partial(row_services.plan_of_retakes, caller.board, caller.person, campaign)
+    return await priced(caller, await planned(rows=rows, because=because))
+
+
+async def priced(caller: Caller, plan_id: str) -> PlanAnswer:
+    """Return a plan once its prices are known, or as it is after a while."""
+    view = await see_plan(caller.board, caller.person, plan_id)
+    until = asyncio.get_running_loop().time() + PRICES
+    while view.state == "quoting" and asyncio.get_running_loop().time() < until:
+        await asyncio.sleep(LOOK)
+        view = await see_plan(caller.board, caller.person, plan_id)
+    return await plan_answer(caller, view)
+
+
+async def plan_answer(caller: Caller, view: PlanView) -> PlanAnswer:
+    """Return a plan as tools say it."""
+    said = view.as_json()
+    within = await is_within(caller, view)
+    open_ = view.state in ("quoting", "ready")
+    return PlanAnswer(
+        **{name: said[name] for name in ("plan", "state", "campaign", "counts", "unpriced")},
+        **{name: said[name] for name in ("budget", "left", "expires_at", "words")},
+        rows=said["rows"][:SHOWN],
+        rows_total=len(said["rows"]),
+        credits=said["total"] if view.state != "quoting" else None,
+        approved=view.state == "approved",
+        approve_at=link_to(caller, view) if open_ and not within else None,
+        next=_next(view, within=within),
+    )
+
+
+def _next(view: PlanView, *, within: bool) -> str:
+    if view.state == "quoting":
+        return "its prices are still asked for: call `run_plan` or `status` in a few seconds"
+    if view.state == "void":
+        return f"{view.plan.words or 'the plan is no longer valid'}: make a new plan"
+    if view.state == "expired":
+        return "its prices no longer hold: make a new plan"
+    if view.state == "approved":
+        return "it is approved: `status` shows how far its run is"
+    if within:
+        return "the allowance covers it: `run_plan` pays for it and starts"
+    return "a person has to approve it: call `run_plan`, or give them the address in `approve_at`"
+
+
+def link_to(caller: Caller, view: PlanView) -> str:
+    """Return where a person approves a plan."""
+    return f"{caller.board.origin}/plans/{view.plan.id}"
+
+
+async def is_within(caller: Caller, view: PlanView) -> bool:
+    """Whether what is left of an agent's allowance today covers a plan.
+
+    The transaction that approves decides it again.
+    """
+    person, plan = caller.person, view.plan
+    if person.role != "agent" or plan.document is None or plan.document["credits"]["unpriced"]:
+        return False
+    spent = await caller.board.read(
+        partial(approved_today, person=person.name, at=caller.board.clock())
+    )
+    return spent + (plan.total or Decimal(0)) <= (person.allowance or Decimal(0))
+
+
+async def ask(ctx: Context[Any, Any], plan: str) -> NotAsked | Elicit[Consent]:
+    """Return the question to the person, where one has to be asked and the client can ask it.
+
+    It is run again with each answer, and has to ask the same then: its words are the plan's alone.
+    """
+    try:
+        caller = await caller_of(ctx, "reviewer")
+        view = await see_plan(caller.board, caller.person, plan)
+        if view.state != "ready" or not _can_ask(ctx):
+            return NotAsked()
+        if await is_within(caller, view) or await caller.approver() is None:
+            return NotAsked()
+    except (CallsheetError, ProblemDetails):
+        # The tool itself says what is wrong.
+        return NotAsked()
+    rows, budget = count(view.spending, "row"), view.document["credits"]["budget"]
+    unpriced = view.document["credits"]["unpriced"]
+    more = f", and {count(unpriced, 'row')} without a price" if unpriced else ""
+    limit = f" The budget of the campaign is {in_credits(parse_credits(budget))}." if budget else ""
+    words = (
+        f"Approve {rows} of campaign {view.plan.campaign} for {in_credits(view.plan.total)}{more}?"
+        f"{limit} Plan {view.plan.id}."
+    )
+    return Elicit(words, Consent)
+
+
+def _can_ask(ctx: Context[Any, Any]) -> bool:
+    said = ctx.client_capabilities
+    form = said.elicitation if said else None
+    return form is not None and (form.form is not None or form.url is None)
+
+
+@answering
+async def run_plan(
+    ctx: Context[Any, Any],
+    plan: str,
+    answer: Annotated[ElicitationResult[Consent], Resolve(ask)],
+) -> RunAnswer:
+    """Pay for a plan and start making its videos; returns at once. This spends credits.
+
+    It is approved by the allowance that a person gave you, or by the person's answer in this
+    client, or on the board. The same plan twice is one run and one charge. Next: `status`.
+    """
+    caller = await caller_of(ctx, "reviewer")
+    view = await see_plan(caller.board, caller.person, plan)
+    if view.run is None:
+        by = await _approver(caller, view, answer)
+        try:
+            await approve(caller.board, by, plan, asked_by=caller.person.name)
+        except ProblemDetails as error:
+            if isinstance(error.__cause__, AllowanceSpent):
+                raise _link(caller, view, error.detail) from error
+            raise
+    return await _started(caller, plan)
+
+
+async def _approver(caller: Caller, view: PlanView, answer: ElicitationResult[Any]) -> Any:
+    """Return who approves; a no is final and comes before anything else is looked at."""
+    if isinstance(answer, DeclinedElicitation) or (
+        isinstance(answer, AcceptedElicitation)
+        and isinstance(answer.data, Consent)
+        and not answer.data.approve
+    ):
+        words = "a person declined it; nothing was charged"
+        no = partial(void_plan, plan_id=view.plan.id, old="ready", words=words)
+        await caller.board.write(no)
+        raise ProblemDetails(
+            403, f"{words}. This answer is final",
+            remedy="do not run this plan again; ask the person what to change, then make another",
+        )  # fmt: skip
+    if isinstance(answer, CancelledElicitation):
+        raise _link(caller, view, "the question was closed without an answer; nothing was charged")
+    if isinstance(answer.data, Consent):
+        approver = await caller.approver()
+        if approver is not None:
+            return approver
+    if view.state == "ready" and not await is_within(caller, view):
+        raise _link(caller, view, "a person has to approve this plan; nothing was charged")
+    return caller.person
+
+
+def _link(caller: Caller, view: PlanView, words: str) -> ProblemDetails:
+    """Return the refusal that leads a person to the board."""
+    where = link_to(caller, view)
+    return ProblemDetails(
+        403, words,
+        remedy=f"ask a person to approve it at {where} (`callsheet board` opens the board), then "
+        "call `run_plan` or `status` again; or make a plan with fewer rows",
+        extra={"plan": view.plan.id, "approve_at": where},
+    )  # fmt: skip
+
+
+async def _started(caller: Caller, plan_id: str) -> RunAnswer:
+    """Return the run of a plan once a process has it, or as it is after a while."""
+    until = asyncio.get_running_loop().time() + START
+    while True:
+        view = await see_plan(caller.board, caller.person, plan_id)
+        run = view.run
+        assert run is not None, "an approved plan has a run"
+        late = asyncio.get_running_loop().time() >= until
+        if run.begun_at is not None or run.ended_at is not None or late:
+            return run_answer(run, view)
+        await asyncio.sleep(LOOK)
+
+
+def run_answer(run: BoardRun, view: PlanView) -> RunAnswer:
+    """Return a run as tools say it."""
+    state: Literal["starting", "running", "waiting", "finished"] = "starting"
+    if run.is_over:
+        state = "finished"
+    elif run.due_at is not None:
+        state = "waiting"
+    elif run.begun_at is not None:
+        state = "running"
+    return RunAnswer(
+        run=run.id,
+        state=state,
+        campaign=run.campaign,
+        credits=as_number(view.plan.total),
+        exit=run.exit,
+        words=run.words,
+        next="call `show_videos`, and `rows` for what needs attention"
+        if state == "finished"
+        else "call `status` now and then; videos take minutes",
+    )
+
+
+@answering
+async def cancel(
+    ctx: Context[Any, Any], campaign: str, rows: list[str] | None = None
+) -> CancelAnswer:
+    """Cancel rows, or all that is left of a campaign. Charges nothing; videos that exist stay.
+
+    What is rendering is cancelled as far as the service allows, and may have been charged.
+    """
+    caller = await caller_of(ctx, "agent")
+    done = await row_services.cancel(caller.board, caller.person, campaign, rows=rows)
+    return CancelAnswer.model_validate(done.as_json())

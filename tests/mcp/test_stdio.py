@@ -1,0 +1,80 @@
+"""`callsheet mcp` as a program: a real client over stdin and stdout, a sandbox behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from tests.mcp.conftest import LIMIT, ROW, call, finished, refused, sheet_of
+from tests.programs import CALLSHEET, Desk, Sandbox, sandbox
+
+
+@pytest.fixture(scope="module")
+def slow_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A sandbox whose videos take some seconds."""
+    with sandbox(tmp_path_factory.mktemp("slow"), "--time-scale", "30") as running:
+        yield running
+
+
+def server(desk: Desk, *words: str) -> StdioServerParameters:
+    """Return how a client starts the server in a folder."""
+    command = [*CALLSHEET, "mcp", *words]
+    return StdioServerParameters(
+        command=command[0], args=command[1:], cwd=desk.folder, env=desk.environment()
+    )
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_run_outlives_the_server_and_its_stdout_is_the_protocol(
+    tmp_path: Path, slow_service: Sandbox, mode: str
+) -> None:
+    desk = Desk(tmp_path, environ=slow_service.environ)
+    before = slow_service.balance()
+    desk.sheet("spring.csv", sheet_of(2, title=mode))
+    allowed = desk.call("allow", "agent:claude", "--credits", str(3 * ROW), "--per-day")
+    assert allowed.status == 0
+    params = server(desk, "--agent", "agent:claude")
+    with (tmp_path / "err").open("w") as err:
+        async with Client(stdio_client(params, errlog=err), mode=mode) as client:
+            plan = await call(client, "plan", sheet="spring.csv")
+            run = await call(client, "run_plan", plan=plan["plan"])
+    assert "Traceback" not in (tmp_path / "err").read_text()
+    until = time.monotonic() + LIMIT
+    while desk.call("status", "spring", "--json").json["rows"].get("delivered") != 2:
+        assert time.monotonic() < until
+        await asyncio.sleep(0.5)
+    async with Client(server(desk, "--agent", "agent:claude"), mode=mode) as client:
+        assert (await call(client, "run_plan", plan=plan["plan"]))["run"] == run["run"]
+        await finished(client, "spring")
+    assert before - slow_service.balance() == 2 * ROW
+    listed = desk.call("allow", "--json").json["agents"]
+    assert listed[0]["approved_today"] == 2 * ROW
+
+
+async def test_what_a_client_answers_counts_for_nothing_with_never_ask(
+    tmp_path: Path, slow_service: Sandbox
+) -> None:
+    desk = Desk(tmp_path, environ=slow_service.environ)
+    before = slow_service.balance()
+
+    async def yes(*_: object) -> object:
+        raise AssertionError("nobody is asked")
+
+    params = server(desk, "--never-ask", "--url", "https://board.example")
+    async with Client(params, elicitation_callback=yes) as client:  # type: ignore[arg-type]
+        plan = await call(client, "plan", sheet=sheet_of(1), campaign="never")
+        said = await refused(client, "run_plan", plan=plan["plan"])
+    assert said["approve_at"] == f"https://board.example/plans/{plan['plan']}"
+    assert slow_service.balance() == before
+
+
+def test_a_name_that_is_no_agent_is_refused(tmp_path: Path) -> None:
+    ended = Desk(tmp_path).call("mcp", "--agent", "Ada")
+    assert (ended.status, ended.out) == (2, "")
+    assert "not the name of an agent" in ended.err

@@ -1,0 +1,206 @@
+"""What the tools answer, in both versions of the protocol; what they refuse, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from callsheet.deployments.board.services.people import admin_token, revoke
+from callsheet.deployments.board.services.plans import approve
+from tests.mcp.conftest import AGENT, ROW, OpenDesk, call, finished, refused, sheet_of
+from tests.programs import Sandbox
+
+#: Every tool: its arguments (those that are needed with a mark), and what a client is told of it.
+TOOLS = {
+    "check_sheet": ("sheet!", "reads"),
+    "plan": ("sheet! budget campaign select", "reads"),
+    "run_plan": ("plan!", "destroys, again is the same"),
+    "status": ("campaign!", "reads"),
+    "rows": ("campaign! state after", "reads"),
+    "explain_row": ("campaign! row!", "reads"),
+    "list_campaigns": ("after", "reads"),
+    "retake": ("campaign! rows! because!", "reads"),
+    "cancel": ("campaign! rows", "destroys, again is the same"),
+    "record_review": ("campaign! row! verdict! reason", "writes, again is the same"),
+    "service_capabilities": ("", "reads"),
+    "show_videos": ("campaign! review after", "reads"),
+}
+
+
+def told(tool: Any) -> tuple[str, str]:
+    """Return what a client is told of a tool."""
+    schema, hints = tool.input_schema, tool.annotations
+    needed = schema.get("required", ())
+    names = " ".join(f"{name}{'!' * (name in needed)}" for name in schema.get("properties", {}))
+    if hints.read_only_hint:
+        return names, "reads"
+    does = "destroys" if hints.destructive_hint else "writes"
+    return names, does + ", again is the same" * bool(hints.idempotent_hint)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_these_are_the_tools(desk: OpenDesk, mode: str) -> None:
+    async with desk.client(mode=mode) as client:
+        tools = (await client.list_tools()).tools
+    assert {tool.name: told(tool) for tool in tools} == TOOLS
+    # None approves; each says in its description what it spends.
+    assert all("pend" in (tool.description or "") or "harge" in (tool.description or "")
+               for tool in tools)  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_yes_in_the_client_pays_once(desk: OpenDesk, service: Sandbox, mode: str) -> None:
+    before = service.balance()
+    async with desk.client("accept", mode=mode) as client:
+        plan = await call(client, "plan", sheet=sheet_of(2), campaign=f"yes-{mode}")
+        assert (plan["credits"], plan["approved"]) == (2 * ROW, False)
+        assert plan["approve_at"] == f"http://board/plans/{plan['plan']}"
+        runs = [await call(client, "run_plan", plan=plan["plan"]) for _ in range(3)]
+        assert len({run["run"] for run in runs}) == 1
+        said = await finished(client, f"yes-{mode}")
+    assert said["rows"] == {"total": 2, "delivered": 2}
+    assert desk.asked == [
+        f"Approve 2 rows of campaign yes-{mode} for 120 credits? Plan {plan['plan']}."
+    ]
+    assert before - service.balance() == 2 * ROW
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("answer", ["no", "decline"])
+async def test_a_no_is_final(desk: OpenDesk, service: Sandbox, mode: str, answer: Any) -> None:
+    before = service.balance()
+    async with desk.client(answer, mode=mode) as client:
+        plan = (await call(client, "plan", sheet=sheet_of(1), campaign="no"))["plan"]
+        assert "final" in (await refused(client, "run_plan", plan=plan))["refusal"]
+    # Also for a client that says yes, and for an allowance, later.
+    await desk.allow(500)
+    async with desk.client("accept", mode=mode) as client:
+        assert "declined" in (await refused(client, "run_plan", plan=plan))["refusal"]
+    assert len(desk.asked) == 1
+    assert service.balance() == before
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("answer", ["cancel", None])
+async def test_without_an_answer_a_person_approves_on_the_board(
+    desk: OpenDesk, mode: str, answer: Any
+) -> None:
+    board = desk.desk.board
+    async with desk.client(answer, mode=mode) as client:
+        plan = (await call(client, "plan", sheet=sheet_of(1), campaign="later"))["plan"]
+        said = await refused(client, "run_plan", plan=plan)
+        assert said["approve_at"] == f"http://board/plans/{plan}"
+        admin = await admin_token(board)
+        assert admin is not None
+        done = await approve(board, admin[0], plan)
+        assert (await call(client, "run_plan", plan=plan))["run"] == done.run
+        status = await finished(client, "later")
+    assert status["plans"][0]["approved"] is True
+
+
+async def test_an_allowance_covers_plans_until_it_is_spent(
+    desk: OpenDesk, service: Sandbox
+) -> None:
+    await desk.allow(2 * ROW)
+    before = service.balance()
+    async with desk.client("cancel") as client:
+        first = await call(client, "plan", sheet=sheet_of(2), campaign="first")
+        assert first["approve_at"] is None
+        await call(client, "run_plan", plan=first["plan"])
+        second = await call(client, "plan", sheet=sheet_of(1), campaign="second")
+        assert desk.asked == []
+        assert (await refused(client, "run_plan", plan=second["plan"]))["approve_at"]
+        await finished(client, "first")
+    assert len(desk.asked) == 1
+    assert before - service.balance() == 2 * ROW
+
+
+async def test_an_agent_raises_no_budget_that_a_person_gave(desk: OpenDesk) -> None:
+    await desk.allow(1000)
+    board = desk.desk.board
+    admin = await admin_token(board)
+    assert admin is not None
+    async with desk.client() as client:
+        first = await call(client, "plan", sheet=sheet_of(1), campaign="capped", budget=ROW)
+        await approve(board, admin[0], first["plan"])
+        await finished(client, "capped")
+        more = await call(client, "plan", sheet=sheet_of(3), campaign="capped", budget=900)
+        said = await refused(client, "run_plan", plan=more["plan"])
+        assert "budget" in said["refusal"] + said["remedy"]
+        assert (await call(client, "status", campaign="capped"))["credits"]["charged"] == ROW
+
+
+async def test_a_revoked_agent_does_nothing(desk: OpenDesk) -> None:
+    async with desk.client("accept") as client:
+        plan = (await call(client, "plan", sheet=sheet_of(1), campaign="gone"))["plan"]
+        await revoke(desk.desk.board, "the test", AGENT)
+        for tool, named in (("run_plan", {"plan": plan}), ("list_campaigns", {})):
+            assert "revoked" in (await refused(client, tool, **named))["refusal"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("/etc/passwd", "not a sheet below"),
+        ("../other.csv", "not a sheet below"),
+        (".callsheet/ledger.db", "not a sheet below"),
+        ("link.csv", "not a sheet below"),
+        ("missing.csv", "is not there"),
+        ("http://127.0.0.1:9/x.csv", ""),
+    ],
+)
+async def test_a_sheet_is_read_below_the_folder_alone(
+    desk: OpenDesk, tmp_path: Path, name: str, words: str
+) -> None:
+    outside = tmp_path.parent / "outside.csv"
+    outside.write_text(sheet_of(1))
+    (tmp_path / "link.csv").symlink_to(outside)
+    async with desk.client() as client:
+        for tool in ("check_sheet", "plan"):
+            assert words in (await refused(client, tool, sheet=name))["refusal"]
+
+
+async def test_a_sheet_is_a_file_or_text_and_every_problem_is_named(
+    desk: OpenDesk, tmp_path: Path
+) -> None:
+    (tmp_path / "spring.csv").write_text(sheet_of(2))
+    bad = "id,title,topic,script,priority\na,One,Topic,Words.,soon\n"
+    async with desk.client() as client:
+        seen = await call(client, "check_sheet", sheet="spring.csv")
+        assert (seen["rows"], seen["problems"], seen["campaign"]) == (2, [], "spring")
+        text = "campaign: tree\nrows:\n- {id: a, title: One, topic: Topic, script: Words.}\n"
+        assert (await call(client, "check_sheet", sheet=text))["campaign"] == "tree"
+        found = (await call(client, "check_sheet", sheet=bad))["problems"]
+        assert [(one["line"], one["column"]) for one in found] == [(2, "priority")]
+        said = await refused(client, "plan", sheet=bad, campaign="bad")
+        assert said["problems"]
+
+
+async def test_videos_are_shown_reviewed_and_priced_again(desk: OpenDesk) -> None:
+    await desk.allow(10 * ROW)
+    async with desk.client() as client:
+        plan = await call(client, "plan", sheet=sheet_of(2), campaign="shown")
+        await call(client, "run_plan", plan=plan["plan"])
+        await finished(client, "shown")
+        answer = await client.call_tool("show_videos", {"campaign": "shown"})
+        assert [one.type for one in answer.content] == ["text", "image", "image"]
+        kept = await call(client, "record_review", campaign="shown", row="r0", verdict="keep")
+        assert (kept["take"], kept["verdict"]) == (1, "keep")
+        other = {"campaign": "shown", "row": "r0", "verdict": "reject"}
+        assert "kept" in (await refused(client, "record_review", **other))["refusal"]
+        again = await call(client, "retake", campaign="shown", rows=["r1"], because="dark")
+        assert (again["credits"], again["state"]) == (ROW, "ready")
+        listed = await call(client, "rows", campaign="shown", state="delivered")
+        assert [row["review"] for row in listed["rows"]] == ["keep", None]
+        row = (await call(client, "explain_row", campaign="shown", row="r0"))["row"]
+        assert row["state"] == "delivered"
+        assert (await call(client, "list_campaigns"))["campaigns"][0]["campaign"] == "shown"
+        assert (await call(client, "cancel", campaign="shown"))["asked"] == 0
+        assert (await call(client, "service_capabilities"))["tools"]
+        for name in ("shown", "shown/row/r0", "shown/report.csv"):
+            read = await client.read_resource(f"callsheet://campaign/{name}")
+            assert "r0" in read.contents[0].text or name == "shown"  # type: ignore[union-attr]
+        prompts = {one.name for one in (await client.list_prompts()).prompts}
+    assert prompts == {"new_campaign", "review_last_night"}
