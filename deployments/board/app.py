@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import APIRoute
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 
 from callsheet.deployments.board import refusals
@@ -40,6 +40,7 @@ from callsheet.deployments.board.pages import (
 from callsheet.deployments.board.refusals import add_refusals, known_query
 from callsheet.deployments.board.run_monitor import attending
 from callsheet.deployments.board.services.videos import Videos
+from callsheet.deployments.mcp.http import Agents
 from callsheet.deployments.process import inherited, listen_on, origin_of
 from callsheet.deployments.web_server import TimedProtocol, answering, config_for
 from callsheet.tasks.metrics import Exposition
@@ -170,6 +171,7 @@ def make_app(board: Board) -> FastAPI:
     app.router.routes.extend(_routes())
     static = str(files("callsheet.deployments.board") / "static")
     app.mount("/static", _Static(directory=static), name="static")
+    app.router.routes.append(Route("/mcp", Agents(board, app.state.videos, beside)))
     add_refusals(app)
     # The last one added is the outermost.
     app.add_middleware(Repeats, board=board)

@@ -170,7 +170,8 @@ def nobody() -> ProblemDetails:
     return ProblemDetails(
         401,
         "you are not logged in",
-        remedy="`callsheet board` prints an address to log in by",
+        remedy="`callsheet board` prints an address to log in by; a program sends a bearer token, "
+        "which `callsheet allow agent:NAME --token` prints for an agent",
         headers={"WWW-Authenticate": "Bearer"},
     )
 

@@ -136,7 +136,7 @@ class Guard:
         if not visit.changes:
             return
         # Without a cookie there is nothing that a page elsewhere could make use of.
-        bare = visit.session is None and visit.path.startswith("/api/")
+        bare = visit.session is None and visit.path.startswith(("/api/", "/mcp"))
         if visit.is_foreign or not (visit.is_vouched_for or visit.bearer or bare):
             raise ProblemDetails(
                 403,

@@ -265,9 +265,12 @@ async def _approver(caller: Caller, view: PlanView, answer: ElicitationResult[An
         approver = await caller.approver()
         if approver is not None:
             return approver
-    if view.state == "ready" and not await is_within(caller, view):
+    if await is_within(caller, view):
+        return caller.person
+    if view.state == "ready":
         raise _link(caller, view, "a person has to approve this plan; nothing was charged")
-    return caller.person
+    words = f"the plan is {view.state}; nothing was charged"
+    raise ProblemDetails(409, words, remedy=_next(view, within=False))
 
 
 def _link(caller: Caller, view: PlanView, words: str) -> ProblemDetails:

@@ -1503,6 +1503,20 @@ MUTATIONS = (
         MCP,
     ),
     Mutation(
+        "a token of a person approves nothing without their answer",
+        "deployments/mcp/plans.py",
+        "    if await is_within(caller, view):\n        return caller.person\n",
+        "    if True:\n        return caller.person\n",
+        ("tests/mcp/test_http.py",),
+    ),
+    Mutation(
+        "a browser that is logged in is no agent",
+        "deployments/mcp/http.py",
+        'if person is None or scope["state"]["visit"].bearer is None:',
+        "if person is None:",
+        ("tests/mcp/test_http.py",),
+    ),
+    Mutation(
         "an agent that may not ask has its allowance alone",
         "deployments/mcp/caller.py",
         "if not self.desk.asks:",

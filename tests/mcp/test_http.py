@@ -1,0 +1,123 @@
+"""`/mcp` on the board: who may come, and whose word counts there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
+
+from callsheet.deployments.board.services.people import allow
+from tests.board.conftest import OpenBoard, board_at, forked_run
+from tests.databases import lay_ledger
+from tests.mcp.conftest import AGENT, ROW, call, finished, refused, sheet_of
+from tests.programs import Sandbox
+
+ASKED = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+
+@pytest.fixture
+async def board(tmp_path: Path, made_ledger: Path, service: Sandbox) -> AsyncIterator[OpenBoard]:
+    """A board with people of every role, whose answers are the test's."""
+    lay_ledger(tmp_path, made_ledger)
+    async with board_at(tmp_path, environ=service.environ, begin=forked_run) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def agent(board: OpenBoard, who: str, *, mode: str = "auto") -> AsyncIterator[Client]:
+    """Yield the client of a person's or the agent's token, which says yes to every question."""
+    if who == AGENT:
+        _, token = await allow(board.board, "the test", AGENT, renew=True)
+    else:
+        token = board.people[who].token
+
+    async def yes(*_: Any) -> ElicitResult:
+        return ElicitResult(action="accept", content={"approve": True})
+
+    headers = {"authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        transport = streamable_http_client(f"{board.origin}/mcp", http_client=http)
+        async with Client(transport, mode=mode, elicitation_callback=yes) as client:
+            yield client
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_an_agent_spends_its_allowance_and_not_a_credit_more(
+    board: OpenBoard, service: Sandbox, mode: str
+) -> None:
+    before, name = service.balance(), f"http-{mode}"
+    async with agent(board, AGENT, mode=mode) as client:
+        plan = await call(client, "plan", sheet=sheet_of(1, title=name), campaign=name)
+        # Nobody knows who answers there.
+        said = await refused(client, "run_plan", plan=plan["plan"])
+        assert said["approve_at"] == f"{board.origin}/plans/{plan['plan']}"
+        await allow(board.board, "the test", AGENT, allowance=Decimal(ROW))
+        await call(client, "run_plan", plan=plan["plan"])
+        assert "reads no files" in (await refused(client, "plan", sheet="x.csv"))["refusal"]
+        await finished(client, name)
+    assert before - service.balance() == ROW
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_person_who_may_approve_is_asked_and_others_are_not(
+    board: OpenBoard, mode: str
+) -> None:
+    name = f"asked-{mode}"
+    async with agent(board, "reviewer", mode=mode) as client:
+        plan = await call(client, "plan", sheet=sheet_of(1, title=name), campaign=name)
+        assert (await refused(client, "run_plan", plan=plan["plan"]))["approve_at"]
+        assert "role" in (await refused(client, "cancel", campaign=name))["refusal"]
+    async with agent(board, "viewer", mode=mode) as client:
+        assert "role" in (await refused(client, "run_plan", plan=plan["plan"]))["refusal"]
+    async with agent(board, "approver", mode=mode) as client:
+        await call(client, "run_plan", plan=plan["plan"])
+        await finished(client, name)
+
+
+async def test_a_token_of_a_person_approves_nothing_without_their_answer(board: OpenBoard) -> None:
+    headers = {"authorization": f"Bearer {board.people['admin'].token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        Client(streamable_http_client(f"{board.origin}/mcp", http_client=http)) as client,
+    ):
+        plan = await call(client, "plan", sheet=sheet_of(1), campaign="silent")
+        assert (await refused(client, "run_plan", plan=plan["plan"]))["approve_at"]
+
+
+async def test_without_a_token_it_says_what_to_do(board: OpenBoard) -> None:
+    browser = await board.form("admin")
+    for who in (board.nobody, browser):
+        for answer in (await who.post("/mcp", json=ASKED, headers={"accept": "application/json"}),
+                       await who.get("/mcp", headers={"accept": "text/event-stream"})):  # fmt: skip
+            assert answer.status_code == 401
+            assert "callsheet allow agent:NAME --token" in answer.json()["remedy"]
+            assert answer.headers["www-authenticate"] == "Bearer"
+    wrong = {"authorization": "Bearer csb_wrong"}
+    assert (await board.nobody.post("/mcp", json=ASKED, headers=wrong)).status_code == 401
+
+
+async def test_a_page_of_another_site_or_name_reaches_no_tool(board: OpenBoard) -> None:
+    assert (await board.admin.post("/mcp", json=ASKED, headers={"host": "evil.example"})
+            ).status_code == 421  # fmt: skip
+    foreign = await board.admin.post("/mcp", json=ASKED, headers={"origin": "https://evil.example"})
+    assert foreign.status_code == 403
+
+
+async def test_a_session_belongs_to_the_token_that_began_it(board: OpenBoard) -> None:
+    started = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+                   "clientInfo": {"name": "test", "version": "1"}},
+    }  # fmt: skip
+    accept = {"accept": "application/json, text/event-stream"}
+    answer = await board.admin.post("/mcp", json=started, headers=accept)
+    session = {"mcp-session-id": answer.headers["mcp-session-id"], **accept}
+    assert (await board.viewer.post("/mcp", json=ASKED, headers=session)).status_code == 404
