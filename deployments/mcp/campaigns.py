@@ -252,17 +252,20 @@ async def record_review(
     row: str,
     verdict: Literal["keep", "reject"],
     reason: str | None = None,
+    take: int | None = None,
 ) -> Reviewed:
-    """Keep or reject the newest video of a row, with a reason in a few words. Spends nothing.
+    """Keep or reject the video of a row, with a reason in a few words. Spends nothing.
 
-    A verdict that a person gave stays. Next: `retake` for rejected videos.
+    `take` is the one that was shown; without it, the newest. A verdict that there is stays.
+    Next: `retake` for rejected videos.
     """
     caller = await caller_of(ctx, "reviewer")
-    known = await known_campaign(caller.board, campaign)
-    asked = AskedRows(which=RowFilter(rows=(row,)))
-    listed = partial(row_calls.list_rows, caller.board, caller.person, known, asked)
-    page = await listed(sort=None, after=None, limit=1)
-    take = page.rows[0].video_take if page.rows else None
+    if take is None:
+        known = await known_campaign(caller.board, campaign)
+        asked = AskedRows(which=RowFilter(rows=(row,)))
+        listed = partial(row_calls.list_rows, caller.board, caller.person, known, asked)
+        page = await listed(sort=None, after=None, limit=1)
+        take = page.rows[0].video_take if page.rows else None
     if take is None:
         raise ProblemDetails(404, f"{row[:80]} of {campaign} has no video; nothing was charged")
     give = partial(decide, caller.board, caller.person, campaign=campaign, row=row, take=take)

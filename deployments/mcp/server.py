@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
+from importlib.resources import files
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.apps import Apps
 from mcp_types import ToolAnnotations
 
 from callsheet.deployments.mcp import campaigns, plans
@@ -40,8 +42,11 @@ TOOLS: tuple[tuple[str, Callable[..., Any], ToolAnnotations], ...] = (
     ("Cancel rows", plans.cancel, WRITE.model_copy(update={"destructive_hint": True})),
     ("Keep or reject a video", campaigns.record_review, WRITE),
     ("Show what the service offers", campaigns.service_capabilities, READ),
-    ("Show videos", campaigns.show_videos, READ),
 )  # fmt: skip
+
+
+#: The page that a client may show for `show_videos`, with keep and reject.
+VIDEOS = "ui://callsheet/videos.html"
 
 
 def make_server(desk: Desk) -> MCPServer[Desk]:
@@ -51,12 +56,17 @@ def make_server(desk: Desk) -> MCPServer[Desk]:
     async def lifespan(_: MCPServer[Desk]) -> AsyncIterator[Desk]:
         yield desk
 
+    apps = Apps()
+    apps.tool(resource_uri=VIDEOS, title="Show videos", annotations=READ)(campaigns.show_videos)
+    page = files("callsheet.deployments.mcp") / "videos.html"
+    apps.add_html_resource(VIDEOS, page.read_text("utf-8"), title="Videos with keep and reject")
     server = MCPServer(
         "callsheet",
         title="Callsheet",
         instructions=INSTRUCTIONS,
         version=version("callsheet"),
         lifespan=lifespan,
+        extensions=[apps],
         log_level="WARNING",
     )
     for title, tool, may in TOOLS:

@@ -23,7 +23,7 @@ TOOLS = {
     "list_campaigns": ("after", "reads"),
     "retake": ("campaign! rows! because!", "reads"),
     "cancel": ("campaign! rows", "destroys, again is the same"),
-    "record_review": ("campaign! row! verdict! reason", "writes, again is the same"),
+    "record_review": ("campaign! row! verdict! reason take", "writes, again is the same"),
     "service_capabilities": ("", "reads"),
     "show_videos": ("campaign! review after", "reads"),
 }
