@@ -11,6 +11,7 @@ import errno
 import importlib
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 
 _ROOM = "free some space, then run the same command again; what was paid for is in the ledger"
+
+#: How a remedy says that the command is to be run again, and with which options.
+_AGAIN = re.compile(r"run the (?:same )?command again(?: with `([^`]*)`)?")
 
 #: Commands that share the file of another command; there, the function has the command's name.
 FILES = {
@@ -51,8 +55,9 @@ def carry_out(words: Sequence[str]) -> int:
     from callsheet.tasks.runtime.errors import CallsheetError
     from callsheet.tasks.runtime.home import named_profile
     from callsheet.tasks.runtime.process import lasting, raise_file_limit
-    from callsheet.tasks.runtime.suggest import suggest_for
+    from callsheet.tasks.runtime.suggest import remember_typed, suggest_for
 
+    remember_typed(words)
     args = argparse.Namespace(json="--json" in words, verbose=False)
     if os.environ.get("CALLSHEET_LOG") == "json":
         # What is wrong with the words or the settings is told so, too.
@@ -78,7 +83,7 @@ def carry_out(words: Sequence[str]) -> int:
         _tell(error, args)
         return error.exit_status
     except KeyboardInterrupt:
-        say("stopped; run the same command again to continue")
+        say(_with_command("stopped; run the same command again to continue"))
         return 5
     except BrokenPipeError:
         # Whoever read our output has enough of it (`callsheet rows | head`).
@@ -113,7 +118,7 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
 
         say(f"  not before {say_moment(error.until, up=True)}")
     if error.remedy:
-        say(indent(visible(redact(_filled(error.remedy, args))), "  "))
+        say(indent(visible(redact(_with_command(_filled(error.remedy, args)))), "  "))
     if getattr(args, "json", False):
         told = {"error": words, "exit": error.exit_status, "spent": as_number(error.spent)}
         document: dict[str, object] = {**error.document, **told}
@@ -143,6 +148,17 @@ def _filled(remedy: str, args: argparse.Namespace) -> str:
     if not sheet or sheet == "-":
         return remedy
     return remedy.replace(" SHEET", f" {shlex.quote(sheet)}")
+
+
+def _with_command(remedy: str) -> str:
+    """Put the whole command below a remedy that says to run it again, for pasting."""
+    from callsheet.tasks.runtime.redact import redact
+    from callsheet.tasks.runtime.suggest import typed_again
+
+    found = _AGAIN.search(remedy)
+    command = typed_again(*shlex.split(found[1] or "")) if found else None
+    # What signs an address is not shown, and without it the command would not work.
+    return remedy if command is None or redact(command) != command else f"{remedy}:\n{command}"
 
 
 def _leave_stdout() -> None:

@@ -10,6 +10,7 @@ from argparse import ArgumentParser
 from difflib import get_close_matches
 
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.suggest import typed_again
 
 _MISSING = re.compile(r"the following arguments are required: (.+)")
 _CHOICE = re.compile(r"argument (\S+): invalid choice: '?(.*?)'? \(choose from (.+)\)", re.DOTALL)
@@ -17,13 +18,18 @@ _VALUE = re.compile(r"argument (\S+): expected (?:one|at least one) argument")
 _UNKNOWN = re.compile(r"unrecognized arguments: (.+)")
 _TYPE = re.compile(r"argument (\S+): invalid int value: '(.*)'")
 _ONE_OF = re.compile(r"argument (\S+): not allowed with argument (\S+)")
+#: How a sentence below names a slip and what was likely meant.
+_SLIP = re.compile(r'"?(\S+?)"?(?: is not one of .*)?: is (\S+) meant\?')
 
 
 def misunderstood(parser: ArgumentParser, message: str) -> BadInput:
     """Return what argparse says in our words, and where to look, by the parser that refuses it."""
-    return BadInput(
-        _sentence(parser, message), remedy=f"`{parser.prog} --help` lists what you can type"
-    )
+    words = _sentence(parser, message)
+    remedy = f"`{parser.prog} --help` lists what you can type"
+    if slip := _SLIP.search(words):
+        command = typed_again(instead=(slip[1], slip[2]))
+        remedy = f"type `{command}`" if command else remedy
+    return BadInput(words, remedy=remedy)
 
 
 def _sentence(parser: ArgumentParser, message: str) -> str:

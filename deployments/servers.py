@@ -36,6 +36,7 @@ from callsheet.deployments.up.up_file import prefect_kept, sandbox_kept
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
 from callsheet.tasks.runtime.process import check_extra
 from callsheet.tasks.runtime.redact import say
+from callsheet.tasks.runtime.suggest import again_with
 
 #: How long a server may take to come up; the first time it makes its database.
 START_LIMIT = 90.0
@@ -75,7 +76,7 @@ class PrefectServer:
         if self._child is not None and self._child.poll() is not None:
             raise CallsheetError(
                 "the Prefect server of this run did not start",
-                remedy="see .callsheet/prefect/server.log, or add --without-prefect",
+                remedy="see .callsheet/prefect/server.log, or " + again_with("--without-prefect"),
             )
         if self.answers():
             return True
@@ -83,7 +84,7 @@ class PrefectServer:
             log = "" if self._child is None else "see .callsheet/prefect/server.log, or "
             raise CallsheetError(
                 f"the Prefect server at {self.url} did not answer within {self._limit:.0f} s",
-                remedy=f"{log}add --without-prefect",
+                remedy=f"{log}{again_with('--without-prefect')}",
             )
         return False
 

@@ -29,7 +29,7 @@ from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import say
-from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.store import open_store
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.values.amounts import count, say_bytes
@@ -42,14 +42,14 @@ def main(args: Namespace) -> int:
     if args.zip:
         return _zip(args)
     if args.select is not None or args.kept:
-        raise BadInput("--select and --kept are for --zip", remedy="add --zip FILE.zip")
+        raise BadInput("--select and --kept are for --zip", remedy=again_with("--zip", "FILE.zip"))
     if args.json and args.output in (None, "-"):
         raise BadInput(
             "--json tells how an export went, so the export itself needs a file",
-            remedy="add -o FILE, or leave --json out and use --format jsonl",
+            remedy=again_with("-o", "FILE"),
         )
     if args.format in BINARY and args.output in (None, "-"):
-        raise BadInput(f"{args.format} is no text for a screen", remedy="add -o FILE")
+        raise BadInput(f"{args.format} is no text for a screen", remedy=again_with("-o", "FILE"))
     console = console_for(args)
     campaign, lines, format = run_command(_export(args))
     if args.output not in (None, "-"):
@@ -83,7 +83,7 @@ def _zip(args: Namespace) -> int:
     if args.output or args.format:
         raise BadInput("--zip names the file of the videos", remedy="leave out -o and the format")
     if args.zip == "-" and (args.json or sys.stdout.isatty()):
-        raise BadInput("a ZIP is no text for a screen", remedy="add --zip FILE.zip")
+        raise BadInput("a ZIP is no text for a screen", remedy=again_with("--zip", "FILE.zip"))
     made = run_command(_write_zip(args))
     name, missing = made.campaign.name, len(made.missing)
     place = "stdout" if args.zip == "-" else args.zip
@@ -134,7 +134,7 @@ def contact_sheet(args: Namespace) -> int:
     ending = Path(args.output).suffix.lower()
     if ending not in (".html", ".htm", ".jpg", ".jpeg"):
         raise BadInput(
-            f"{args.output} is neither a page nor a picture", remedy="end it in .html or .jpg"
+            f"{args.output} is neither a page nor a picture", remedy=again_with("-o", "FILE.html")
         )
     campaign, videos = run_command(_videos(args))
     if not videos:
@@ -144,7 +144,7 @@ def contact_sheet(args: Namespace) -> int:
     if ending in (".jpg", ".jpeg") and len(videos) > MOST_IN_JPEG:
         raise BadInput(
             f"{count(len(videos), 'video')} are too many for one picture",
-            remedy="make a page (-o FILE.html), or choose some: --select tag:x",
+            remedy=f"choose some with --select EXPR, or, for a page, {again_with('-o', 'FILE.html')}",
         )
     made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     page = ending in (".html", ".htm")

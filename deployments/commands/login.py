@@ -31,7 +31,7 @@ from callsheet.tasks.runtime.errors import (
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import register_secret, say, visible
 from callsheet.tasks.runtime.settings import credentials_folder, load_settings
-from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.service.login import (
     Exchange,
     Grant,
@@ -90,7 +90,8 @@ def _order(args: Namespace, settings: Settings) -> Order:
     if not settings.base_url:
         raise ConfigurationError(
             "CALLSHEET_BASE_URL is not set, so there is no service to log in to",
-            remedy="set CALLSHEET_BASE_URL to the service's REST root, which ends in /api/v1",
+            remedy="set CALLSHEET_BASE_URL to the service's REST root, which ends in /api/v1, or "
+            "write it into a profile: `callsheet init`",
         )
     if args.email is not None and "@" not in args.email.strip("@"):
         raise BadInput(f'--email "{args.email}" is not an e-mail address')
@@ -243,7 +244,7 @@ def _parse_scopes(text: str | None) -> tuple[str, ...]:
     if strange or not asked:
         raise BadInput(
             f'--scopes "{text}" is not a list of read, write and ai',
-            remedy="write it like --scopes read,write,ai",
+            remedy=again_with("--scopes", "read,write,ai"),
         )
     return tuple(scope for scope in SCOPES if scope in asked)
 

@@ -23,6 +23,7 @@ from callsheet.tasks.nights.reports import BY_GRAVITY, NightReport, SheetReport,
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import redact, say
+from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits, parse_duration
 
 # `callsheet nightly`: sweep an inbox of sheets once, as the schedule does every night.
@@ -48,7 +49,7 @@ def _typed(args: Namespace, inbox: Inbox) -> Inbox:
     if args.per_sheet and asked is None and (args.plan_only or inbox.approval == "plan-only"):
         raise BadInput(
             "--per-sheet limits automatic approval, which is off; nothing was spent",
-            remedy="give --approve-up-to N too",
+            remedy=again_with("--approve-up-to", "N"),
         )
     return with_terms(
         inbox,

@@ -120,7 +120,8 @@ async def _choose(args: Namespace) -> Choice:
         if not named and not args.select:
             raise BadInput(
                 "say which rows are to be taken again; nothing was spent",
-                remedy="name them, or choose them, as in --select 'state:failed|stalled'",
+                remedy="name them, or choose them: "
+                f"`{suggest('retake', campaign.name, '--select', 'state:failed|stalled')}`",
             )
         rows = await chosen_rows(args, ledger, campaign, named)
         kept = await ledger.read(partial(kept_rows, campaign_id=campaign.id))

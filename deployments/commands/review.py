@@ -85,7 +85,9 @@ async def _wanted(args: Namespace, ledger: Ledger) -> ToReview:
     args.words = args.words[:-1]
     campaign, named = await campaign_and_words(args, ledger)
     if not named and not args.select:
-        raise BadInput("name the row", remedy="name it, or say --select tag:x")
+        raise BadInput(
+            "name the row", remedy=f"name it: `{suggest('review', campaign.name, 'ROW', verdict)}`"
+        )
     rows = await chosen_rows(args, ledger, campaign, named)
     several = bool(args.select) or len(named) > 1
     if several and (verdict == UNDO or args.take or args.instead_of):

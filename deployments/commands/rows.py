@@ -54,10 +54,14 @@ _REVIEWS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
 }
 
 
+#: What is said of a state that is none.
+_STATES = f"it is one of {', '.join(STATES)}; to explain them: `callsheet help states`"
+
+
 def _states(words: list[str] | None) -> list[State] | None:
     """Return the states that were named, None for all; raise BadInput for what is none."""
     for word in words or ():
         if word not in STATES:
             hint = did_you_mean(word, STATES)
-            raise BadInput(f"--state {word} is no state{hint}", remedy=", ".join(STATES))
+            raise BadInput(f"--state {word} is no state{hint}", remedy=_STATES)
     return [state for state in STATES if state in words] if words else None

@@ -43,6 +43,7 @@ from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say
+from callsheet.tasks.runtime.suggest import again_with
 
 # `callsheet nights install` schedules nightly runs with Prefect or with the machine's scheduler.
 #
@@ -96,7 +97,7 @@ def _check(server: PrefectAddress) -> None:
     if health is ServerAnswer.AWAY:
         raise BadInput(
             f"the Prefect server at {server.url} does not answer; nothing was installed",
-            remedy="start it, or add --without-prefect for cron, systemd or Windows",
+            remedy="start it, or, for cron, systemd or Windows, " + again_with("--without-prefect"),
         )
 
 
@@ -114,7 +115,8 @@ def _scheduled(args: Namespace, settings: Settings) -> tuple[Path, list[Inbox]]:
         if inbox.cron is None and args.cron is None:
             raise BadInput(
                 f"{inbox.name} has no schedule; nothing was installed",
-                remedy='add --cron "0 2 * * *" --timezone Europe/Berlin, or edit nights.toml',
+                remedy="edit nights.toml, or "
+                + again_with("--cron", "0 2 * * *", "--timezone", "Europe/Berlin"),
             )
     for inbox in found:
         # Without a zone the schedule would depend on the machine.
@@ -142,7 +144,7 @@ def _own_zone() -> str:
     if name == "local":
         raise BadInput(
             "the time zone of this machine has no name; nothing was installed",
-            remedy="name it: --timezone Europe/Berlin",
+            remedy=f"name it: {again_with('--timezone', 'Europe/Berlin')}",
         )
     return name
 

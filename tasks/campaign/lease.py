@@ -191,7 +191,7 @@ class CampaignLease:
                 raise Parked(
                     f"{words}; nothing was spent",
                     until=datetime.fromtimestamp(other.until, UTC),
-                    remedy="wait for it, or stop it and run again",
+                    remedy="wait for it, or stop it, then run the same command again",
                 )
             if tell is not None and not told:
                 tell(words)

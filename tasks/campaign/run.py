@@ -37,6 +37,7 @@ from callsheet.tasks.runtime.errors import CallsheetError, NotApproved, SpendRef
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import about, facts_now
 from callsheet.tasks.runtime.process import search_of_new
+from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.runtime.telemetry import span
 from callsheet.tasks.sheet import Sheet
 
@@ -78,8 +79,8 @@ class Door:
         raise SpendRefused(
             f"{say_hidden(rows)} in the workbook, and you did not say whether {videos} wanted; "
             "nothing was spent",
-            remedy="--visible-only skips them, --include-hidden makes videos of them too; "
-            "`hidden_rows` in a profile says it for good",
+            remedy="--include-hidden makes videos of them too, and `hidden_rows` in a profile says "
+            f"it for good; to skip them, {again_with('--visible-only')}",
         )
 
     async def see(self, run: Run, plan: Plan) -> Plan:

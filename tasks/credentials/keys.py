@@ -83,7 +83,7 @@ def key_of(login: Login) -> str:
     except KeyringTrouble as trouble:
         raise ConfigurationError(
             f"the key of the login is in the keyring, and {trouble}",
-            remedy="unlock the keyring and run this again, or set CALLSHEET_API_KEY",
+            remedy="set CALLSHEET_API_KEY, or unlock the keyring and run the same command again",
         ) from None
     if not key:
         raise ConfigurationError(

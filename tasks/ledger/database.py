@@ -298,7 +298,8 @@ def trouble(error: Exception, address: str) -> LedgerError:
     if "locked" in low or "lock timeout" in low:
         return LedgerError(
             f"the ledger {address} is locked by another program",
-            remedy="let the other program finish (a backup, a database browser?), then run again",
+            remedy="let the other program finish (a backup, a database browser?), then run the "
+            "same command again",
         )
     if "disk is full" in low or "no space" in low:
         return LedgerFull(

@@ -178,7 +178,7 @@ def read_profile(
         elif name not in known:
             raise ConfigurationError(
                 f"profile {path}, line {_line_of(name, text)}: unknown setting {name}",
-                remedy="the settings are: " + ", ".join(known),
+                remedy=f"the settings are: {', '.join(known)}; `callsheet help WORD` explains one",
             )
         elif isinstance(value, dict):
             # A table is the same as its text: marketing = 500 as marketing=500.

@@ -349,9 +349,9 @@ class Settings(BaseModel):
                 raise self.kept_logins.trouble
             raise ConfigurationError(
                 "no video service is configured; nothing was spent",
-                remedy="to try it at no cost: `callsheet run SHEET --sandbox`, and --sandbox with "
-                "the commands for what came of it; with a service: set "
-                "CALLSHEET_BASE_URL, then `callsheet login` or set CALLSHEET_API_KEY",
+                remedy="with a service: `callsheet init`, or set CALLSHEET_BASE_URL, then "
+                "`callsheet login`; to try it at no cost, add --sandbox to every command: "
+                "`callsheet run SHEET --sandbox`",
             )
         return self.base_url, self.key()
 
@@ -370,8 +370,8 @@ class Settings(BaseModel):
         raise ConfigurationError(
             "no key for the video service is configured; nothing was spent"
             + (f" (`callsheet login` kept one for {others})" if others else ""),
-            remedy="run `callsheet login`, or set CALLSHEET_API_KEY (or CALLSHEET_API_KEY_FILE); "
-            "`callsheet run SHEET --sandbox` tries a sheet without a key",
+            remedy="`callsheet run SHEET --sandbox` tries a sheet without a key; for a key, set "
+            "CALLSHEET_API_KEY (or CALLSHEET_API_KEY_FILE), or type `callsheet login`",
         )
 
     @cached_property

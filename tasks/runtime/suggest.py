@@ -27,6 +27,27 @@ def suggest_for(profile: str | None, *, flow: bool = False) -> None:
     _reader[0] = "flow" if flow else "command"
 
 
+#: What was typed in this process behind `callsheet`; empty where it cannot be typed again.
+_typed: list[str] = []
+
+
+def remember_typed(words: Sequence[str]) -> None:
+    """Have suggestions repeat the words of this command, unless it read standard input."""
+    _typed[:] = [] if "-" in words else words
+
+
+def typed_again(*options: str, instead: tuple[str, str] | None = None) -> str | None:
+    """Return the command that was typed, with an option and its value added or replaced.
+
+    `instead` is a word that was typed, and the one that was meant. None where nothing was typed.
+    """
+    words = [instead[1] if instead and word == instead[0] else word for word in _typed]
+    if options and options[0] in words:
+        at = words.index(options[0])
+        del words[at : at + len(options)]
+    return " ".join(("callsheet", *map(shlex.quote, (*words, *options)))) if words else None
+
+
 def suggest(command: str, *words: str) -> str:
     """Return `callsheet COMMAND WORDS`, quoted for a shell; capitals stand for what is not known.
 

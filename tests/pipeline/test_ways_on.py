@@ -309,7 +309,7 @@ def test_a_campaign_that_another_run_has(desk: Desk, studio: Sandbox, name: str)
 
     left = desk.run(sheet, "--if-running", "leave")
     assert left.status == 5
-    assert "wait for it, or stop it and run again" in left.err
+    assert "wait for it, or stop it, then run the same command again" in left.err
     number = re.search(r"is being run by process (\d+)", left.err)
     assert number is not None
     assert int(number[1]) == first.pid
