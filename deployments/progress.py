@@ -11,16 +11,16 @@ from rich.console import Console
 from rich.text import Text
 
 from callsheet.deployments.terminal import COLOURS
-from callsheet.tasks.campaign.report import (
+from callsheet.tasks.engine.progress import (
     QUIET,
     LinePace,
+    Snapshot,
     done_of,
     end_of,
     log_line,
     money_of,
     speeds_of,
 )
-from callsheet.tasks.engine.progress import Snapshot
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -19,10 +19,9 @@ from datetime import datetime
 from callsheet.deployments.process import stopping
 from callsheet.flows.approved_plan import carry_out
 from callsheet.flows.executor import PLAIN
-from callsheet.tasks.campaign.report import log_line
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.engine.owner import this_process
-from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.engine.progress import Snapshot, log_line
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.logs import DATED, log_as, log_for_people
 from callsheet.tasks.runtime.process import raise_file_limit

@@ -20,10 +20,10 @@ from prefect.runtime import flow_run
 
 from callsheet.flows.shown.artifacts import ProgressArtifact, out_of_the_way
 from callsheet.tasks.aftercare.explain import commands_for
-from callsheet.tasks.campaign.report import LinePace, log_line, say_outcome, sums_of, warnings_of
+from callsheet.tasks.campaign.report import say_outcome, sums_of, warnings_of
 from callsheet.tasks.campaign.run import Run, current_run
 from callsheet.tasks.campaign.values import Plan
-from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.engine.progress import LinePace, Snapshot, log_line
 from callsheet.tasks.ledger.row_pages import tags_of
 from callsheet.tasks.ledger.row_selection import rows_for_a_person
 from callsheet.tasks.ledger.values import NEEDS_PERSON, CampaignRow

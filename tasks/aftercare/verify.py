@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from callsheet.tasks.campaign.feed import FEEDS
+from callsheet.tasks.campaign.outputs import FEEDS
 from callsheet.tasks.campaign.selection import Selection
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import (

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.feed import FEEDS, as_json_feed, as_media_rss, item_of
+from callsheet.tasks.campaign.outputs import FEEDS, as_json_feed, as_media_rss, item_of
 from callsheet.tasks.campaign.report import manifest_line, row_documents, status_line
 from callsheet.tasks.ledger.campaigns import (
     Campaign,

@@ -55,7 +55,7 @@ class CallsheetError(Exception):
 
     exit_status = 1
     #: Credits charged and set aside by what this error stopped; None: not known. What is raised
-    #: before anything can be paid says 0, and a run that pays replaces it (`campaign.spent`).
+    #: before anything can be paid says 0, and a run that pays replaces it (`campaign.run`).
     spent: Decimal | None = None
 
     def __init__(self, message: str | None = None, *, remedy: str | None = None) -> None:

@@ -21,8 +21,7 @@ from callsheet.tasks.sheet.columns import (
     Form,
     one_of,
 )
-from callsheet.tasks.sheet.headers import SCHEMA
-from callsheet.tasks.sheet.matrix_columns import MATRIX_PATTERN, TRANSLATION_PATTERN
+from callsheet.tasks.sheet.headers import MATRIX_PATTERN, SCHEMA, TRANSLATION_PATTERN
 from callsheet.tasks.sheet.text import MAX_ROWS
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.requests import REQUESTS

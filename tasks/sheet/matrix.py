@@ -15,9 +15,9 @@ from typing import get_args
 
 from callsheet.tasks.runtime.errors import Problem
 from callsheet.tasks.sheet import cells
-from callsheet.tasks.sheet.headers import canonical_header
-from callsheet.tasks.sheet.matrix_columns import (
+from callsheet.tasks.sheet.headers import (
     SETTINGS,
+    canonical_header,
     is_axis,
     is_matrix_column,
     split_translation,

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from callsheet.tasks.runtime.errors import did_you_mean
 from callsheet.tasks.sheet.cells import words
-from callsheet.tasks.sheet.headers import canonical_header, is_kept_only
+from callsheet.tasks.sheet.headers import SETTINGS, canonical_header, is_kept_only
 from callsheet.tasks.sheet.matrix import cell_text
-from callsheet.tasks.sheet.matrix_columns import SETTINGS
 from callsheet.tasks.sheet.rows import with_defaults
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table
 from callsheet.tasks.sheet.text import as_text, language_code

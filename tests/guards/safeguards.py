@@ -1425,7 +1425,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an error after the first intent does not say that nothing was spent",
-        "tasks/campaign/spent.py",
+        "tasks/campaign/run.py",
         "if tally is not None and _is_untouched(run, tally):",
         "if tally is not None:",
         ("tests/unit/campaign/test_spent.py",),

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from callsheet.tasks.campaign.feed import FeedItem, as_json_feed, as_media_rss
+from callsheet.tasks.campaign.outputs import FeedItem, as_json_feed, as_media_rss
 from callsheet.tasks.values.locations import Links, parse_links
 
 MEDIA = "{http://search.yahoo.com/mrss/}"

@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 
 from callsheet.deployments.progress import LONGEST, SHORTEST, ProgressView, bar_line, picture
-from callsheet.tasks.campaign.report import log_line
-from callsheet.tasks.engine.progress import Snapshot, Speeds
+from callsheet.tasks.engine.progress import Snapshot, Speeds, log_line
 from callsheet.tasks.values.amounts import CreditPrice
 
 NOW = datetime(2026, 11, 22, 11, 27, 20, tzinfo=UTC)
