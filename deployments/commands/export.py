@@ -144,7 +144,8 @@ def contact_sheet(args: Namespace) -> int:
     if ending in (".jpg", ".jpeg") and len(videos) > MOST_IN_JPEG:
         raise BadInput(
             f"{count(len(videos), 'video')} are too many for one picture",
-            remedy=f"choose some with --select EXPR, or, for a page, {again_with('-o', 'FILE.html')}",
+            remedy="choose some with --select EXPR, or, for a page, "
+            f"{again_with('-o', 'FILE.html')}",
         )
     made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     page = ending in (".html", ".htm")

@@ -44,8 +44,7 @@ from callsheet.tasks.runtime.errors import (
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import about, facts_now
 from callsheet.tasks.runtime.process import search_of_new
-from callsheet.tasks.runtime.suggest import again_with
-from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.runtime.telemetry import span
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import in_credits
