@@ -50,8 +50,9 @@ async def _main(args: Namespace) -> int:
             "this needs the name of an agent",
             remedy="write it like `callsheet allow agent:NAME --credits N`",
         )
-    async with board_beside(args) as board:
-        if args.credits is not None or args.token:
+    allows = args.credits is not None or args.token
+    async with board_beside(args, create=allows) as board:
+        if allows:
             return await _allow(args, board)
         if args.revoke and not await people.revoke(board, BY, people.agent_name(args.agent)):
             raise _unknown(args.agent)

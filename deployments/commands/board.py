@@ -34,7 +34,6 @@ from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.people import Invited, all_people
 from callsheet.tasks.ledger.sessions import Link, all_links
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
-from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.values.amounts import as_number, as_text, parse_duration
@@ -167,18 +166,22 @@ def people(args: Namespace) -> int:
 
 
 async def _with_board(args: Namespace, verb: Callable[[Namespace, Board], Awaitable[None]]) -> int:
-    async with board_beside(args) as board:
+    async with board_beside(args, create=args.verb == "invite") as board:
         await verb(args, board)
     return 0
 
 
 @asynccontextmanager
-async def board_beside(args: Namespace) -> AsyncIterator[Board]:
-    """Open the board's ledger without serving it; its origin is `--url`, or where it was last."""
+async def board_beside(args: Namespace, *, create: bool) -> AsyncIterator[Board]:
+    """Open the board's ledger without serving it; its origin is `--url`, or where it was last.
+
+    Raises LedgerError when there is no ledger yet and `create` is false.
+    """
     settings = settings_of(args)
-    make_home(settings.home)
+    if create:
+        prepare_ledger(settings, sandbox=getattr(args, "sandbox", False))
     said = origin_of_site(args.url) if getattr(args, "url", None) else None
-    async with await open_ledger(settings.ledger) as ledger:
+    async with await open_ledger(settings.ledger, create=create) as ledger:
         board = Board(
             settings=settings,
             ledger=ledger,

@@ -9,8 +9,7 @@ from callsheet.deployments.board.run_monitor import attending
 from callsheet.deployments.board.services.people import allow
 from callsheet.deployments.board.services.videos import Videos
 from callsheet.deployments.commands.board import BY, board_beside
-from callsheet.deployments.commands.options import sandbox_for, settings_of
-from callsheet.deployments.new_ledger import prepare_ledger
+from callsheet.deployments.commands.options import sandbox_for
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for
 from callsheet.tasks.runtime.errors import ConfigurationError
@@ -34,8 +33,7 @@ async def _serve(args: Namespace) -> None:
             f"agents need a library that is not installed ({error.name})",
             remedy="install the extra: pip install 'callsheet[mcp]'",
         ) from error
-    prepare_ledger(settings_of(args), sandbox=args.sandbox)
-    async with board_beside(args) as board:
+    async with board_beside(args, create=True) as board:
         agent, _ = await allow(board, BY, args.agent)
         desk = Desk(
             board=board,

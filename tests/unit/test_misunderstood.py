@@ -12,7 +12,7 @@ from callsheet.deployments.parser import build_parser
 
 COMMANDS = next(a.choices for a in build_parser()._actions if a.dest == "command")
 #: These wait for somebody, or for work, wherever they are.
-WAITING = {"up", "board", "login", "receive", "sandbox"}
+WAITING = {"up", "board", "login", "receive", "sandbox", "mcp"}
 
 
 @pytest.fixture(autouse=True)
