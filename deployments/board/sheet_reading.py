@@ -135,6 +135,9 @@ def main() -> None:
     if os.name == "posix":
         import resource
 
+        # Imported while there is memory: an import without it fails in ways that are hard to tell.
+        import callsheet.tasks.sheet.workbook  # noqa: F401
+
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     found: FoundSheet | BadInput
     try:
