@@ -7,6 +7,7 @@ from argparse import Namespace
 from argcomplete.shell_integration import shellcode
 
 from callsheet.deployments.terminal import print_json
+from callsheet.tasks.runtime.redact import visible
 
 
 def main(args: Namespace) -> int:
@@ -18,5 +19,5 @@ def main(args: Namespace) -> int:
     if args.json:
         print_json({"shell": args.shell, "script": script, "exit": 0})
     else:
-        print(script)
+        print(visible(script))
     return 0

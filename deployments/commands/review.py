@@ -84,7 +84,7 @@ async def _wanted(args: Namespace, ledger: Ledger) -> ToReview:
         )
     args.words = args.words[:-1]
     campaign, named = await campaign_and_words(args, ledger)
-    if not named and not args.select:
+    if not named and args.select is None:
         raise BadInput(
             "name the row", remedy=f"name it: `{suggest('review', campaign.name, 'ROW', verdict)}`"
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
@@ -15,6 +14,7 @@ from mcp_types import ToolAnnotations
 
 from callsheet.deployments.mcp import campaigns, plans
 from callsheet.deployments.mcp.caller import Desk
+from callsheet.tasks.runtime.process import own_version
 
 #: What every client is told before anything else.
 INSTRUCTIONS = """\
@@ -64,7 +64,7 @@ def make_server(desk: Desk) -> MCPServer[Desk]:
         "callsheet",
         title="Callsheet",
         instructions=INSTRUCTIONS,
-        version=version("callsheet"),
+        version=own_version(),
         lifespan=lifespan,
         extensions=[apps],
         log_level="WARNING",

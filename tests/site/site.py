@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
         zensical = Path(sys.executable).with_name("zensical")
         built = subprocess.run([zensical, "build", "--strict"], cwd=copy, capture_output=True)
         if built.returncode:
-            sys.exit(built.stdout.decode())
+            sys.exit((built.stdout + built.stderr).decode())
         shutil.rmtree(folder, ignore_errors=True)
         shutil.move(copy / "site", folder)
     print(f"open {folder / 'index.html'} in a browser. Its search needs a web server: "

@@ -56,7 +56,8 @@ class OddError(Exception):
 
 
 def gone(pid: int) -> bool:
-    with suppress(FileNotFoundError):
+    # It may go while its file is being read.
+    with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     return True
 
