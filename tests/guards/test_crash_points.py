@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 
 from tests.named_tests import missing
 from tests.programs import ROOT
@@ -19,6 +20,7 @@ CHANGE = re.compile(r"\((\w+)\.(\w+)\)$")
 NOT_POINTS = "bench"
 
 
+@cache
 def points_in_tests() -> dict[str, str]:
     """Return every text of the tests that begins as a crash point does, and where it stands."""
     rooms = {name.partition(":")[0] for name in named()}
