@@ -138,7 +138,7 @@ async def _listed(
 ) -> tuple[dict[str, Outcome], str | None]:
     """Return the videos of rows by key, title and length; and why the list was not read, if so."""
     titles = {_title(brief.request) for brief in briefs} - {None}
-    wanted = [UnpaidRow(0, one.row, one.operation, one.digest, 1) for one in briefs]
+    wanted = [UnpaidRow(0, one.row, one.operation, one.digest, 1, one.was) for one in briefs]
     listed = await read_list(
         service, campaign, wanted, keep=lambda video: _title(video.raw) in titles
     )

@@ -118,8 +118,10 @@ def keep_earlier(
     `first` are rows with the ids that they had first; what is known of a row under its first id is
     known of the row.
     """
+    first = list(first)
     set_first_ids(connection, campaign_id, first)
     renamed = dict(first_ids(connection, campaign_id))
+    renamed |= {row: renamed[was] for row, was in first if was in renamed}
     found = (replace(one, row=renamed.get(one.row, one.row)) for one in found)
     for page in pages_of(found):
         named = sorted({one.row for one in page})

@@ -95,11 +95,14 @@ def _set_id(connection: Connection, number: int, row: str, *, first: str) -> Non
 def set_first_ids(
     connection: Connection, campaign_id: int, named: Iterable[tuple[str, str]]
 ) -> None:
-    """Note the first ids of rows (row, first id) that this ledger has paid nothing for."""
+    """Note the first ids of rows (row, first id) that this ledger has paid nothing for.
+
+    Also of a row that was renamed once more: to this ledger, its earlier id is its first.
+    """
     for row, first in named:
-        untouched = and_(rows.c.first_id.is_(None), rows.c.take_id.is_(None))
-        this = and_(rows.c.campaign_id == campaign_id, rows.c.row == row)
-        connection.execute(update(rows).where(this, untouched).values(first_id=first))
+        known = and_(rows.c.first_id.is_(None), rows.c.row == row) | (rows.c.first_id == row)
+        this = and_(rows.c.campaign_id == campaign_id, rows.c.take_id.is_(None), known)
+        connection.execute(update(rows).where(this).values(first_id=first))
 
 
 def reused_ids(

@@ -90,6 +90,23 @@ async def test_what_is_known_of_the_earlier_id_is_known_of_the_row(stage: Stage)
     assert await known() == [("n", 1), ("n", 2)]
 
 
+async def test_a_lost_ledger_learns_the_first_id_of_a_row_that_is_renamed_once_more(
+    stage: Stage,
+) -> None:
+    key = (await stage.row("a")).key()
+    # This ledger has never had the row; the manifest has it as "n", which was "a" at first.
+    await stage.sync(brief("b", topic="b"), renamed("n", "m"))
+    earlier = EarlierTake(row="n", digest=(await stage.row("m")).digest, nth=1, sent_at=1.0)
+
+    await stage.write(
+        keep_earlier, stage.campaign.id, [earlier], first=[("n", "a"), ("b", "c")], at=NOW
+    )
+
+    assert (await stage.row("m")).key() == key
+    (known,) = await stage.write(earlier_of, stage.campaign.id)
+    assert known.row == "m"
+
+
 async def test_the_first_id_of_a_row_is_no_other_rows(stage: Stage) -> None:
     await stage.delivered()
     await stage.sync(renamed(), brief("b", topic="b"))
