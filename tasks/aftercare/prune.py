@@ -177,8 +177,8 @@ class Prune:
 
     def _kept(self, old: OldVideo) -> str | None:
         """Return why a video has to stay at the service, as far as the ledger knows."""
-        if old.other is not None:
-            return f"it is also the video of row {old.other}"
+        if old.needed is not None:
+            return old.needed
         if old.take.deleted_at is not None or old.take.delivered_at is not None:
             return None
         if old.take.charged is None:

@@ -16,6 +16,7 @@ from callsheet.tasks.ledger.deliveries import Delivered, deliveries_of
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import note
 from callsheet.tasks.ledger.schema import campaigns, deliveries, rows, takes
+from callsheet.tasks.ledger.service_state import calls_about
 from callsheet.tasks.ledger.values import CampaignRow, Take, rows_by_number, take_of
 
 #: What the events of it are called.
@@ -29,14 +30,14 @@ class OldVideo:
     """A take whose video is not needed at the service any more; `files` are those in the store.
 
     The last take of the video: one that was edited has several, and `files` are those of all.
-    `other` is another row that has the same video, as `row of campaign`.
+    `needed` says what else needs the video, as `why_needed`.
     """
 
     row: CampaignRow
     take: Take
     files: Sequence[Delivered] = ()
     takes: Sequence[int] = ()
-    other: str | None = None
+    needed: str | None = None
 
     @property
     def left(self) -> bool:
@@ -80,13 +81,13 @@ def _old_video(
     row: CampaignRow,
     files: Mapping[int, Sequence[Delivered]],
 ) -> OldVideo:
-    mine = list(connection.scalars(_of_video(row.id, found.video_id)))
+    mine, take = list(connection.scalars(_of_video(row.id, found.video_id))), take_of(found)
     return OldVideo(
         row=row,
-        take=take_of(found),
+        take=take,
         files=[file for number in mine for file in files.get(number, ())],
         takes=mine,
-        other=other_row(connection, str(found.video_id), row.id),
+        needed=why_needed(connection, take, row.id),
     )
 
 
@@ -103,8 +104,9 @@ def _of_video(row_id: int, video_id: str) -> Select[Any]:
     return mine.order_by(takes.c.number)
 
 
-def other_row(connection: Connection, video_id: str, row_id: int) -> str | None:
-    """Return another row that has a video and needs it, as `row of campaign`."""
+def why_needed(connection: Connection, take: Take, row_id: int) -> str | None:
+    """Say what needs the video of a take: another row, or a paid call that has changed it since."""
+    video_id = str(take.video_id)
     query = (
         select(rows.c.row, campaigns.c.name)
         .select_from(takes)
@@ -114,7 +116,18 @@ def other_row(connection: Connection, video_id: str, row_id: int) -> str | None:
         .limit(1)
     )
     found = connection.execute(query).first()
-    return None if found is None else f"{found.row} of {found.name}"
+    if found is not None:
+        return f"it is also the video of row {found.row} of {found.name}"
+    for call in calls_about(connection, video_ids=[video_id]):
+        if call.target != video_id:
+            continue
+        if call.is_unsettled:
+            return f"a paid call that changes it is not settled: {call}"
+        by_hand = call.take_id is None and call.outcome != "refused"
+        if by_hand and call.opened_at > (take.delivered_at or 0):
+            words = f"a paid {call.operation} call has changed it since it was delivered, and the"
+            return f"{words} store has no such file: `callsheet video delete {video_id}` deletes it"
+    return None
 
 
 def intend_deletion(
@@ -122,7 +135,7 @@ def intend_deletion(
 ) -> bool:
     """Record that a video is about to be deleted at the service; return False if it must not be.
 
-    Its row, its delivery and the rows that share the video are looked at once more.
+    Its row, its delivery and what else needs the video are looked at once more.
     """
     take_id = old.take.id
     edited = _edited_since().exists().label("edited")
@@ -133,7 +146,7 @@ def intend_deletion(
         return False
     if now.delivered_at is None and not undelivered:
         return False
-    if other_row(connection, str(old.take.video_id), old.row.id) is not None:
+    if why_needed(connection, old.take, old.row.id) is not None:
         return False
     note(connection, old.row, KIND, words, at=at, take=old.take)
     return True
@@ -147,7 +160,7 @@ def record_deletion(
     this = and_(same, takes.c.deleted_at.is_(None))
     connection.execute(update(takes).where(this).values(deleted_at=at, deleted_by=by[:200]))
     if old.take.delivered_at is None:
-        _give_up(connection, old, at=at)
+        _give_up(connection, old, [old.take.id], at=at)
     note(connection, old.row, KIND, words, at=at, take=old.take)
 
 
@@ -163,7 +176,7 @@ def record_deleted_files(
     connection.execute(deliveries.delete().where(of_video))
     if "mp4" in kinds:
         connection.execute(update(takes).where(takes.c.id.in_(mine)).values(pictures=None))
-        _give_up(connection, old, at=at)
+        _give_up(connection, old, old.takes, at=at)
     note(connection, old.row, KIND, words, at=at, take=old.take)
 
 
@@ -195,11 +208,11 @@ def is_shared_file(connection: Connection, uri: str, old: OldVideo) -> bool:
     return connection.execute(query.limit(1)).first() is not None
 
 
-def _give_up(connection: Connection, old: OldVideo, *, at: float) -> None:
-    """Have no run take up a take again; the next attempt at its brief has another key."""
+def _give_up(connection: Connection, old: OldVideo, without: Sequence[int], *, at: float) -> None:
+    """Have no run take up takes again; the next attempt at their brief has another key."""
     take, row = old.take, old.row
-    this = and_(takes.c.id == take.id, takes.c.abandoned_at.is_(None))
-    connection.execute(update(takes).where(this).values(abandoned_at=at))
+    these = and_(takes.c.id.in_(without), takes.c.abandoned_at.is_(None))
+    connection.execute(update(takes).where(these).values(abandoned_at=at))
     same = and_(rows.c.digest == take.digest, rows.c.nth == take.nth)
     renewed = {"nth": take.nth + 1, "quoted": None, "quoted_at": None}
     connection.execute(update(rows).where(rows.c.id == row.id, same).values(**renewed))

@@ -61,6 +61,12 @@ class PaidCall:
     campaign: str | None
     row: str | None
 
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether it is open, or its outcome is not known."""
+        unknown = self.closed_at is None or self.outcome == "unknown"
+        return unknown and self.resolved_at is None
+
     def __str__(self) -> str:
         whose = f"row {self.row} of {self.campaign}" if self.row else f"call {self.id}"
         return f"{self.operation} ({whose})"

@@ -19,6 +19,7 @@ from callsheet.tasks.ledger.deletions import (
 )
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.schema import takes
+from callsheet.tasks.ledger.service_state import CallOutcome, close_call, open_call
 from tests.campaigns import NOW, VIDEO, Stage, brief
 
 
@@ -93,6 +94,31 @@ async def test_what_is_not_stored_is_deleted_only_if_that_is_said(stage: Stage) 
     assert (row.state, row.nth, row.take.stands) == ("planned", 2, False)
 
 
+@pytest.mark.parametrize(
+    ("opened", "outcome", "needed"),
+    [
+        (NOW + 1, None, "a paid call that changes it is not settled: voice (call 1)"),
+        (NOW - 9, "unknown", "a paid call that changes it is not settled: voice (call 1)"),
+        (NOW + 1, "made", "`callsheet video delete vid_a` deletes it"),
+        (NOW - 9, "made", None),
+        (NOW + 1, "refused", None),
+    ],
+)
+async def test_a_video_that_a_paid_call_has_changed_since_is_kept(
+    stage: Stage, opened: float, outcome: CallOutcome | None, needed: str | None
+) -> None:
+    await stage.delivered("a")
+    call = {"organisation": "us", "operation": "voice", "body": b"", "target": "vid_a"}
+    number = await stage.write(open_call, **call, at=opened)
+    if outcome is not None:
+        await stage.write(close_call, call_id=number, outcome=outcome, at=NOW)
+
+    one = (await old(stage, NOW))["a"]
+
+    assert (one.needed or "").endswith(needed or "")
+    assert (one.needed is None, await may(stage, one)) == (needed is None, needed is None)
+
+
 async def test_a_row_that_came_back_or_shares_its_video_keeps_it(stage: Stage) -> None:
     await stage.delivered("a")
     shared = await stage.delivered("b")
@@ -104,7 +130,8 @@ async def test_a_row_that_came_back_or_shares_its_video_keeps_it(stage: Stage) -
         connection.execute(update(takes).where(this).values(video_id="vid_a"))
 
     await stage.ledger.write(share)
-    assert (await old(stage))["a"].other == f"b of {stage.campaign.name}"
+    said = f"it is also the video of row b of {stage.campaign.name}"
+    assert (await old(stage))["a"].needed == said
     assert not await may(stage, one)
     is_shared = partial(is_shared_file, uri=VIDEO.uri, old=one)
     assert await stage.ledger.read(is_shared)
