@@ -267,7 +267,12 @@ def _earlier_takes(found: Manifest, made_at: float) -> Iterator[EarlierTake]:
         about_to_be = made_at if line.to_be_sent else None
         if line.next_digest is not None:
             yield EarlierTake(
-                row=line.row, digest=line.next_digest, nth=line.next_nth or 0, sent_at=about_to_be
+                row=line.row,
+                digest=line.next_digest,
+                nth=line.next_nth or 0,
+                sent_at=about_to_be,
+                # Whether it is an edit, which no key finds again.
+                line=ManifestRow(row=line.row, operation=line.operation).model_dump_json(),
             )
             about_to_be = None
         sent = about_to_be if line.sent_at is None else float(line.sent_at)
@@ -322,6 +327,8 @@ async def _past_take(
     if edited and line.state != "delivered":
         # How its video was before is lost: nothing tells the edited video from that one.
         return None
+    # Here the row may be planned as an edit of the video that it had before.
+    row = row if edited else row.anew()
     key = row.key(nth)
     keyed = (row.operation == CREATE and not edited) or line.key == key
     noted = one.sent_at if one.sent_at is not None else one.noted_at

@@ -49,6 +49,10 @@ from callsheet.tasks.values.edits import made_by
 NAMED = 5
 #: Rows of which it says what shows it.
 SHOWN = 3
+_UNREAD = (
+    "its video was deleted at the service once it was delivered, and its files in the store cannot "
+    "be read, or are not as they were delivered"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +175,8 @@ async def _from_manifest(at: Context, campaign: Campaign, wanted: Sequence[Unpai
             elif _is_deleted(one):
                 # Its key would bring back a video that is not there any more.
                 known.attempts.append((row, one.nth + 1))
+                if _was_stored(one):
+                    known.doubts[row.row] = replace(one, nth=one.nth + 1, why=_UNREAD)
                 continue
             elif one.nth > row.nth:
                 known.attempts.append((row, one.nth))
@@ -202,7 +208,7 @@ def _listed_take(row: CampaignRow, one: Made, now: float) -> PastTake:
         number=1,
         nth=one.nth,
         key=one.key,
-        body=row.body(one.key),
+        body=row.anew().body(one.key),
         quoted=row.quoted if row.quoted is not None else charged,
         charged=charged,
         video_id=video.id,
@@ -227,7 +233,8 @@ def _of_alike(one: Alike) -> EarlierTake:
 def _is_wanted(row: UnpaidRow, one: EarlierTake) -> bool:
     """Whether an earlier take is of what a row asks for now: this attempt at it, or a later one."""
     operation = made_by(_operation(one, row.operation))
-    if (one.digest, operation) != (row.digest, row.operation):
+    # An edit and a new video of the same brief are the same wanted video.
+    if (one.digest, operation) != (row.digest, made_by(row.operation)):
         return False
     return not one.nth or one.nth >= row.nth
 
@@ -240,6 +247,12 @@ def _operation(one: EarlierTake, known: str) -> str:
 def _is_deleted(one: EarlierTake) -> bool:
     """Whether its video was deleted at the service."""
     return one.line is not None and json.loads(one.line).get("deleted_at") is not None
+
+
+def _was_stored(one: EarlierTake) -> bool:
+    """Whether the store had its video when the manifest was written."""
+    line = json.loads(one.line or "{}")
+    return bool(line.get("deliveries")) and line.get("video_take") == line.get("take")
 
 
 def _is_old(at: Context, operation: str, sent: float | None) -> bool:
@@ -350,7 +363,7 @@ def _keys(campaign: str, wanted: Iterable[UnpaidRow]) -> dict[str, tuple[UnpaidR
         idempotency_key(
             campaign=campaign,
             row=row.first_id or row.row,
-            operation=row.operation,
+            operation=made_by(row.operation),
             digest=row.digest,
             nth=nth,
         ): (row, nth)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import urllib.error
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.programs import Desk, Sandbox, kill_at_call
+from tests.torture.hook import Hook
 
 #: Per kind of edit: what changes, the operations it calls, and what it costs at the sandbox.
 EDITS: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
@@ -293,6 +295,27 @@ def test_the_files_of_every_edit_leave_with_their_row(
 
     assert (done["deleted"], done["files_deleted"]) == (1, 6)
     assert not [*Path(desk.folder, "deliveries", name, "a").glob("*.mp4")]
+    # Back as it was before the edit: that video is gone, too.
+    ended = desk.run(sheet_of(desk, name), "--retire")
+    row = desk.rows(name)["a"]
+    assert ended.status == 0, ended.err
+    assert (row["take"], [one["kind"] for one in row["deliveries"]]) == (3, ["mp4", "srt", "vtt"])
+
+
+def test_a_video_with_an_edit_that_nobody_knows_the_outcome_of_is_not_deleted(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    video = make(desk, name)["video_id"]
+    studio.plan_fault(on="voice", nth=1, do="drop-before")
+    sheet = sheet_of(desk, name, voice_id="ben", head={"keep_at_service": "1h"})
+    assert desk.run(sheet).status == 3
+    deliver_earlier(desk, take=1)
+
+    done = desk.call("prune", name, "--yes", "--json").json
+
+    assert (done["deleted"], done["kept"]) == (0, 1)
+    assert "paid call that changes it is not settled: edit-voice" in done["videos"][0]["kept"]
+    assert studio.video(video)
 
 
 def test_a_lost_ledger_does_not_pay_for_an_edit_again(
@@ -311,13 +334,40 @@ def test_a_lost_ledger_does_not_pay_for_an_edit_again(
     assert len(studio.bought()) == before
 
 
+@pytest.mark.parametrize("how", [(), ("--edits", "retake")], ids=["edited", "made anew"])
+def test_a_restored_ledger_does_not_pay_again_for_what_was_edited_since(
+    desk: Desk, studio: Sandbox, name: str, how: tuple[str, ...]
+) -> None:
+    make(desk, name)
+    backup = shutil.copytree(desk.folder / ".callsheet", desk.folder / "backup")
+    sheet = sheet_of(desk, name, voice_id="ben")
+    assert desk.run(sheet, *how).status == 0
+    before, row = len(studio.bought()), desk.rows(name)["a"]
+    shutil.rmtree(desk.folder / ".callsheet")
+    shutil.copytree(backup, desk.folder / ".callsheet")
+
+    ended = desk.run(sheet)
+
+    assert ended.status == 0, ended.err
+    assert len(studio.bought()) == before
+    again = desk.rows(name)["a"]
+    assert [again[one] for one in ("video_id", "key", "deliveries")] == [
+        row[one] for one in ("video_id", "key", "deliveries")
+    ]
+
+
+@pytest.mark.parametrize("lost", ["after the run", "in the middle of it"])
 def test_an_edit_under_way_when_the_ledger_is_lost_is_not_paid_again(
-    desk: Desk, studio: Sandbox, name: str
+    desk: Desk, studio: Sandbox, name: str, lost: str
 ) -> None:
     make(desk, name)
     sheet = sheet_of(desk, name, voice_id="ben")
     studio.plan_fault(on="render", nth=1, do="slow", seconds=600)
-    assert desk.run(sheet, "--max-wait", "3s").status == 5
+    if lost == "after the run":
+        assert desk.run(sheet, "--max-wait", "3s").status == 5
+    else:
+        hook = Hook(desk.folder / "trace", "service: after the answer (voice)").as_json()
+        desk.call("run", sheet, "--yes", "--without-prefect", hook=hook)
     before = len(studio.bought())
     for file in Path(desk.folder, ".callsheet").glob("ledger*"):
         file.unlink()

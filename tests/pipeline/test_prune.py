@@ -256,3 +256,40 @@ def test_a_lost_ledger_learns_from_the_manifest_what_was_deleted(
     assert (ended.status, ended.json["rows"]) == (0, {"total": 1, "delivered": 1})
     assert studio.calls()["create"] == creates
     assert desk.call("reconcile", name).status == 0
+
+
+def test_a_lost_ledger_asks_before_it_pays_for_a_video_whose_only_file_it_cannot_find(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.json", keeping(name, "0s"))
+    desk.run(sheet, "--prune")
+    creates, row = studio.calls()["create"], desk.rows(name)["r001"]
+    file = Path(row["deliveries"][0]["uri"])
+    file.rename(file.with_suffix(".away"))
+    for lost in (desk.folder / ".callsheet").glob("ledger.db*"):
+        lost.unlink()
+
+    asked, again = desk.run(sheet), desk.run(sheet)
+    file.with_suffix(".away").rename(file)
+    found = desk.run(sheet)
+
+    assert (asked.status, again.status, found.status) == (4, 4, 0), found.err
+    assert "its video was deleted at the service" in asked.err
+    assert studio.calls()["create"] == creates
+    assert desk.rows(name)["r001"]["deliveries"] == row["deliveries"]
+
+
+def test_a_lost_ledger_pays_for_such_a_video_again_when_that_is_said(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.json", keeping(name, "0s"))
+    desk.run(sheet, "--prune")
+    key = desk.rows(name)["r001"]["key"]
+    Path(desk.rows(name)["r001"]["deliveries"][0]["uri"]).unlink()
+    for lost in (desk.folder / ".callsheet").glob("ledger.db*"):
+        lost.unlink()
+
+    ended = desk.run(sheet, "--pay-again")
+
+    assert (ended.status, ended.json["rows"]) == (0, {"total": 1, "delivered": 1}), ended.err
+    assert desk.rows(name)["r001"]["key"] != key
