@@ -256,9 +256,10 @@ async def quote_plan(board: Board, plan_id: str) -> None:
         return
     crashpoint("board: the prices of a plan are known")
     credits = document["credits"]
-    # With the new takes of failed rows that are approved with it: an allowance covers them, too.
-    total = parse_credits(credits.get("most", credits["total"]))
-    assert total is not None
+    # The most that it may cost: an allowance covers new takes of failed rows and risen prices, too.
+    most = parse_credits(credits.get("most", credits["total"]))
+    assert most is not None
+    total = most * (1 + board.settings.quote_tolerance)
     ready = partial(finish_plan, plan_id=plan.id, campaign=document["campaign"], total=total)
     expires_at = board.clock() + board.settings.quote_age
     await board.write(partial(ready, document=document, expires_at=expires_at))

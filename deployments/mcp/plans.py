@@ -31,6 +31,7 @@ from callsheet.deployments.board.services.plans import (
 from callsheet.deployments.mcp.caller import Caller, answering, caller_of
 from callsheet.deployments.mcp.sheets import upload
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.stored_plans import unquoted_rows
 from callsheet.tasks.ledger.plans import approved_today, void_plan
 from callsheet.tasks.ledger.runs import BoardRun
 from callsheet.tasks.runtime.errors import AllowanceSpent, CallsheetError
@@ -181,7 +182,7 @@ async def is_within(caller: Caller, view: PlanView) -> bool:
     The transaction that approves decides it again.
     """
     person, plan = caller.person, view.plan
-    if person.role != "agent" or plan.document is None or plan.document["credits"]["unpriced"]:
+    if person.role != "agent" or plan.document is None or unquoted_rows(plan.document):
         return False
     spent = await caller.board.read(
         partial(approved_today, person=person.name, at=caller.board.clock())

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from callsheet.tasks.aftercare.retake import Offer, approve_once, approve_wanted
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import approve_shown, as_shown, check_wanted
-from callsheet.tasks.campaign.stored_plans import paid_lines, words_of_approval
+from callsheet.tasks.campaign.stored_plans import paid_lines, unquoted_rows, words_of_approval
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.campaign.waits import canaries_of, wave_of
 from callsheet.tasks.ledger.audit_log import note_act
@@ -43,7 +43,7 @@ from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_number, as_text, in_credits, parse_credits
-from callsheet.tasks.values.edits import edit_of
+from callsheet.tasks.values.edits import edit_of, made_by
 
 # Approves a plan of the board, or cancels one that has not started, each in one transaction.
 #
@@ -126,9 +126,10 @@ def _check_allowance(
     if allowance is None:
         return
     assert plan.document is not None
-    if plan.document["credits"]["unpriced"]:
+    if rows := unquoted_rows(plan.document):
+        named = ", ".join(rows[:5]) + (", ..." if len(rows) > 5 else "")
         raise AllowanceSpent(
-            f"the plan has rows without a readable price, and {by} may approve "
+            f"the service gives no price for rows of the plan ({named}), and {by} may approve "
             f"{in_credits(allowance)} a day; nothing was approved or spent",
             remedy="ask a person without an allowance limit to approve it, or leave those rows out",
         )
@@ -208,6 +209,7 @@ def _line(offer: Offer) -> dict[str, Any]:
         "why": offer.words,
         "review": _said(offer.review),
         "title": row.title,
+        "operation": made_by(row.operation),
         "digest": row.digest,
         "quoted": as_number(offer.price),
         "charged": as_number(offer.earlier),

@@ -34,6 +34,7 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.sheet import Sheet, read_sheet
 from callsheet.tasks.values.amounts import parse_credits
+from callsheet.tasks.values.briefs import CREATE
 
 # A plan as the board keeps it: what was asked for, what it said, and whether that still holds.
 
@@ -74,6 +75,21 @@ def words_of_approval(plan: KeptPlan) -> str:
 def paid_lines(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the lines of a plan's document that it pays for."""
     return [line for line in document["rows"] if line["action"] in PAID]
+
+
+def unquoted_rows(document: Mapping[str, Any]) -> list[str]:
+    """Return the rows that a plan pays for without a price of the service, by id.
+
+    For clips, and edits with `max_credits`, it has the limit of the sheet instead: the service does
+    not know it and may charge more, so whoever wrote the sheet would set the price.
+    """
+
+    def is_quoted(line: Mapping[str, Any]) -> bool:
+        limited = line.get("edit_of") is not None and line.get("max_credits") is not None
+        created = line.get("operation", CREATE) == CREATE
+        return line["quoted"] is not None and created and not limited
+
+    return [line["row"] for line in paid_lines(document) if not is_quoted(line)]
 
 
 # The plan of a sheet with its prices: what `callsheet plan` shows, and the board has approved.

@@ -124,6 +124,24 @@ async def test_an_allowance_is_for_the_day(board: OpenBoard, name: str) -> None:
     assert (await board.admin.post(f"{API}/plans/{second['plan']}/approve")).status_code == 202
 
 
+async def test_an_edit_is_approved_at_its_limit_and_a_retake_of_it_at_the_price_of_a_video(
+    board: OpenBoard, name: str
+) -> None:
+    text = "id,title,topic,script,max_credits\na,{},Topic,Words here.,{}\n"
+    made = await plan_for(board.admin, f"{name}.csv", text.format("One", 99))
+    await ended(board.admin, await approved(board.admin, made))
+
+    edit = await plan_for(board.admin, f"{name}.csv", text.format("Two", 98))
+    end = await ended(board.admin, await approved(board.admin, edit))
+    body = {"rows": ["a"], "because": "again"}
+    asked = await board.admin.post(f"{API}/campaigns/{name}/retakes", json=body)
+    retake = await priced(board.admin, asked.json()["plan"])
+
+    assert (edit["rows"][0]["edit_of"], edit["total"], end["exit"]) == ("title", 98, 0)
+    assert retake["total"] == made["total"] != 98
+    assert (await ended(board.admin, await approved(board.admin, retake)))["exit"] == 0
+
+
 async def test_two_who_approve_one_plan_have_one_run(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:

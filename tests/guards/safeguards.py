@@ -1643,6 +1643,13 @@ MUTATIONS = (
         DELETIONS,
     ),
     Mutation(
+        "an allowance covers no price that the sheet sets",
+        "tasks/aftercare/approval.py",
+        "if rows := unquoted_rows(plan.document):",
+        "if rows := list[str]():",
+        ("tests/mcp/test_tools.py",),
+    ),
+    Mutation(
         "a video that a paid call may have changed is not deleted",
         "tasks/ledger/deletions.py",
         "if call.is_unsettled:",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services.people import admin_token, revoke
 from callsheet.deployments.board.services.plans import approve
+from callsheet.tasks.ledger.people import find_person
 from tests.mcp.conftest import AGENT, ROW, OpenDesk, call, finished, refused, sheet_of
 from tests.programs import Sandbox
 
@@ -115,6 +118,32 @@ async def test_an_allowance_covers_plans_until_it_is_spent(
         await finished(client, "first")
     assert len(desk.asked) == 1
     assert before - service.balance() == 2 * ROW
+
+
+@pytest.mark.parametrize("allowance", [0, 1])
+@pytest.mark.parametrize("kind", ["clip", "edit"])
+async def test_no_allowance_covers_a_price_that_the_sheet_sets(
+    desk: OpenDesk, service: Sandbox, kind: str, allowance: int
+) -> None:
+    name, board = f"{kind}-{allowance}", desk.desk.board
+    await desk.allow(allowance)
+    clip = f"id,operation,image,max_credits\na,image-to-video,https://img.example/{name},0\n"
+    edit = "id,title,topic,script,max_credits\na,{},Topic,Words here.,{}\n"
+    async with desk.client() as client:
+        if kind == "edit":
+            made = await call(client, "plan", sheet=edit.format("One", 99), campaign=name)
+            await approve(board, (await admin_token(board) or ())[0], made["plan"])
+            await finished(client, name)
+        before = service.balance()
+        sheet = clip if kind == "clip" else edit.format("Two", 0)
+        plan = await call(client, "plan", sheet=sheet, campaign=name)
+        said = await refused(client, "run_plan", plan=plan["plan"])
+
+        assert (plan["credits"], plan["approve_at"]) == (0, said["approve_at"])
+        agent = await board.read(partial(find_person, name=AGENT))
+        with pytest.raises(ProblemDetails, match="the service gives no price for rows"):
+            await approve(board, agent, plan["plan"])
+    assert service.balance() == before
 
 
 async def test_an_agent_raises_no_budget_that_a_person_gave(desk: OpenDesk) -> None:

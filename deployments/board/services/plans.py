@@ -22,6 +22,7 @@ from callsheet.deployments.board.services.sheets import (
 from callsheet.deployments.board.uploads import fetch_again
 from callsheet.tasks.aftercare.approval import approve_on_board, is_as_shown, rows_named
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.plan import as_planned
 from callsheet.tasks.campaign.plan_document import moved_since
 from callsheet.tasks.campaign.quotes import ask_prices, shortage
 from callsheet.tasks.campaign.selection import parse_selection
@@ -177,7 +178,8 @@ async def _check_run(board: Board, person: Person, plan: KeptPlan, options: RunO
     run = options.of_sheet(kept.place)
     found = await plan_unpriced(board.ledger, sheet, run, board.settings)
     wanted = {line["row"] for line in paid_lines(plan.document)}
-    asked = await _prices_now(board, [b for b in found.sheet.briefs if b.row in wanted])
+    lines = [line for line in found.plan.spending if line.row in wanted]
+    asked = await _prices_now(board, as_planned(found.sheet.briefs, lines))
     now = with_known_prices(plan.document, found.plan, asked)
     moved = moved_since(plan.document, now)
     if found.match.refusal is not None:
@@ -196,7 +198,7 @@ async def _check_retake(board: Board, person: Person, plan: KeptPlan, options: R
     lines = {line["row"]: line for line in paid_lines(plan.document)}
     read = partial(rows_named, campaign=campaign, names=list(lines))
     rows = await board.read(read)
-    asked = await _prices_now(board, rows)
+    asked = await _prices_now(board, [row.anew() for row in rows])
     moved = [
         f"{row.row}: it changed meanwhile" for row in rows if not is_as_shown(row, lines[row.row])
     ]
