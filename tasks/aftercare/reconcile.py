@@ -8,7 +8,7 @@ it was read is skipped.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -89,7 +89,7 @@ async def reconcile(
     seen = await _statuses(service, known.takes, listed or {}, at_once)
     found: list[Difference] = []
     for (of, row, take), status in zip(known.takes, seen, strict=True):
-        before = known.before.get(take.id, Decimal(0))
+        before = known.before[take.id]
         look = partial(compare, failed=failed, by_hand=known.by_hand, before=before)
         found += look(of, row, take, status, since_delivery=since_delivery)
     matched = await find_matches(
@@ -124,16 +124,21 @@ def _known(connection: Connection, campaign: Campaign | None) -> Known:
                 (one, row, take) for row, take in takes if take.video_id and not take.deletion
             ]
     # An edited video has several takes: what it is now, the last of them says.
-    last = {take.video_id: (one, row, take) for one, row, take in sorted(taken, key=_by_take)}
-    edits = calls_about(connection, take_ids=[take.id for _, _, take in last.values()])
+    last: dict[str | None, tuple[Campaign, CampaignRow, Take]] = {}
+    before: dict[int, Decimal | None] = {}
+    spent: dict[str | None, Decimal] = defaultdict(Decimal)
+    for one, row, take in sorted(taken, key=_by_take):
+        # Of an edit that was restored, only what its video had cost here is known.
+        before[take.id] = spent[take.video_id]
+        spent[take.video_id] += take.charged or 0
+        last[take.video_id] = (one, row, take)
+    for call in calls_about(connection, take_ids=[take.id for _, _, take in last.values()]):
+        if call.before and call.take_id:
+            before[call.take_id] = parse_credits(Before.read(call.before).charged)
     return Known(
         rows=rows,
         takes=[*last.values()],
-        before={
-            call.take_id: parse_credits(Before.read(call.before).charged)
-            for call in edits
-            if call.before and call.take_id
-        },
+        before=before,
         keys=frozenset(keys),
         ours=frozenset(videos_ours(connection)),
         by_hand=frozenset(changed_by_hand(connection)),

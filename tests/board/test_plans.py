@@ -124,6 +124,17 @@ async def test_an_allowance_is_for_the_day(board: OpenBoard, name: str) -> None:
     assert (await board.admin.post(f"{API}/plans/{second['plan']}/approve")).status_code == 202
 
 
+async def test_an_allowance_counts_how_far_a_price_may_rise(
+    tmp_path: Path, service: Sandbox, name: str
+) -> None:
+    environ = {**service.environ, "CALLSHEET_QUOTE_TOLERANCE": "70%"}
+    async with board_at(tmp_path, environ=environ) as board:
+        plan = await plan_for(board.approver, f"{name}.csv", simple_sheet(4))
+        answer = await board.approver.post(f"{API}/plans/{plan['plan']}/approve")
+    assert (answer.status_code, plan["total"]) == (403, 60)
+    assert "2 too many" in answer.json()["detail"]
+
+
 async def test_an_edit_is_approved_at_its_limit_and_a_retake_of_it_at_the_price_of_a_video(
     board: OpenBoard, name: str
 ) -> None:

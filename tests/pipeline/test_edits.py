@@ -351,9 +351,9 @@ def test_a_restored_ledger_does_not_pay_again_for_what_was_edited_since(
     assert ended.status == 0, ended.err
     assert len(studio.bought()) == before
     again = desk.rows(name)["a"]
-    assert [again[one] for one in ("video_id", "key", "deliveries")] == [
-        row[one] for one in ("video_id", "key", "deliveries")
-    ]
+    same = ("video_id", "key", "deliveries", "charged")
+    assert [again[one] for one in same] == [row[one] for one in same]
+    assert desk.call("reconcile", name, "--json").json["differences"] == []
 
 
 @pytest.mark.parametrize("lost", ["after the run", "in the middle of it"])
