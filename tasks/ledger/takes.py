@@ -23,6 +23,7 @@ from callsheet.tasks.ledger.statements import Prepared, gathers, later
 from callsheet.tasks.ledger.values import CampaignRow, State, Take, take_of
 from callsheet.tasks.runtime.errors import LedgerError
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
+from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import edit_of, made_by
 
 # Takes and their money: intent, acceptance, refusal, settlement, correction.
@@ -77,7 +78,7 @@ _LOCKED = Prepared(
     .with_for_update()
 )
 
-# The first edit of a kind that has cost more than was set aside, since a row was approved.
+# The first edit or clip of a kind that has cost more than was set aside, since a row was approved.
 _DEARER = (
     select(takes.c.charged, takes.c.quoted)
     .join(calls, calls.c.take_id == takes.c.id)
@@ -106,7 +107,7 @@ def open_take(
     Returns the take, whose bytes may be sent once this is committed; None when the row had moved
     on or when `terms.owner` no longer holds the campaign or its worker the row. A row that an
     account does not cover, or that another ledger may have paid for, is `held` with the reason; so
-    is an edit once another of its kind has cost more than was set aside.
+    is an edit or a clip once another of its kind has cost more than was set aside.
     """
     terms = terms or Terms()
     # Held until the end of the transaction, so that what follows cannot be overtaken.
@@ -119,7 +120,7 @@ def open_take(
     if maybe_paid:
         move(connection, row, "held", at=at, reason=MAYBE_PAID)
         return None
-    if dearer := _dearer_edit(connection, row):
+    if dearer := _dearer(connection, row):
         move(connection, row, "held", at=at, reason=dearer)
         return None
     refused = reserve(connection, row, terms, at=at)
@@ -138,18 +139,19 @@ def open_take(
     return take
 
 
-def _dearer_edit(connection: Connection, row: CampaignRow) -> str | None:
-    """Return why an approved edit is not sent: it has no quote, and its limit has proved wrong."""
-    if edit_of(row.operation) is None:
+def _dearer(connection: Connection, row: CampaignRow) -> str | None:
+    """Return why an approved row without a quote is not sent: its limit has proved wrong."""
+    if row.operation == CREATE:
         return None
     of = {"the_campaign": row.campaign_id, "the_operation": row.operation, "approved_at": row.since}
     found = connection.execute(_DEARER, of).first()
     if found is None:
         return None
+    instead = ", or make a new video (--edits retake)" if edit_of(row.operation) else ""
     return (
-        f"another edit of this kind has cost {in_credits(from_micro(found.charged))} instead of at "
+        f"another {row.operation} has cost {in_credits(from_micro(found.charged))} instead of at "
         f"most {as_text(from_micro(found.quoted))}: nothing was spent on this one; set max_credits "
-        "to that or more, or make a new video (--edits retake)"
+        f"to that or more{instead}"
     )
 
 

@@ -877,8 +877,8 @@ MUTATIONS = (
     Mutation(
         "an edit waits once one of its kind has cost more than was approved",
         "tasks/ledger/takes.py",
-        "if dearer := _dearer_edit(connection, row):",
-        "if False and (dearer := _dearer_edit(connection, row)):",
+        "if dearer := _dearer(connection, row):",
+        "if False and (dearer := _dearer(connection, row)):",
         ("tests/unit/ledger/test_takes.py",),
     ),
     Mutation(

@@ -61,23 +61,20 @@ async def ready(
     *,
     at: float = NOW,
     credits: int = 20,
-    unpriced: int = 0,
+    line: Mapping[str, Any] | None = None,
     again: Mapping[str, Any] | None = None,
     campaign: str = "spring",
 ) -> KeptPlan:
     """Have a plan that waits for somebody's word; it holds for a quarter of an hour.
 
-    `again` is the row of which it would have another take, as it is shown.
+    `line` is more that it says of its row, `again` the row of which it would have another take, as
+    it is shown.
     """
     kind: PlanKind = "retake" if again else "run"
     begun = partial(ask_plan, plan_id=plan_id, kind=kind, campaign=campaign, terms={})
     await ledger.write(partial(begun, by="Ann", at=at))
-    line = {"action": "retake", **again} if again else {"row": "r1", "action": "make"}
-    document = {
-        "campaign": campaign,
-        "credits": {"unpriced": unpriced},
-        "rows": [{**line, "quoted": credits}],
-    }
+    shown = {"action": "retake", **again} if again else {"row": "r1", "action": "make"}
+    document = {"campaign": campaign, "rows": [{**shown, "quoted": credits, **(line or {})}]}
     done = partial(finish_plan, plan_id=plan_id, campaign=campaign, document=document)
     assert await ledger.write(partial(done, total=Decimal(credits), expires_at=at + 900))
     found = await ledger.read(partial(find_plan, plan_id=plan_id))
@@ -249,11 +246,24 @@ async def shown(stage: Stage, name: str) -> dict[str, Any]:
     return {"row": row.row, **seen, "take_id": row.take.id}
 
 
-async def test_an_allowance_covers_no_price_that_nobody_can_read(ledger: Ledger):
-    plan = await ready(ledger, "p1", unpriced=1)
-    with pytest.raises(AllowanceSpent, match="without a readable price"):
-        await approved(ledger, plan, allowance=1000)
-    assert await approved(ledger, plan)
+@pytest.mark.parametrize(
+    ("line", "covered"),
+    [
+        ({"quoted": None}, False),
+        ({"operation": "image-to-video", "max_credits": 20}, False),
+        ({"operation": "create", "edit_of": "title", "max_credits": 20}, False),
+        ({"operation": "create", "edit_of": "title", "max_credits": None}, True),
+        ({"operation": "create", "edit_of": None, "max_credits": 20}, True),
+    ],
+)
+async def test_an_allowance_covers_only_prices_of_the_service(
+    ledger: Ledger, line: dict[str, Any], covered: bool
+):
+    plan = await ready(ledger, "p1", line=line)
+    if not covered:
+        with pytest.raises(AllowanceSpent, match=r"no price for rows of the plan \(r1\)"):
+            await approved(ledger, plan, allowance=1000)
+    assert await approved(ledger, plan, allowance=1000 if covered else None)
 
 
 async def test_an_allowance_is_for_a_day_and_for_all_plans_together(ledger: Ledger):

@@ -240,19 +240,24 @@ async def test_opens_of_two_programs_at_once_never_pass_the_budget(
 
 
 @pytest.mark.parametrize(
-    ("cost", "operation", "sent"),
-    [(30, "edit-scene", False), (12, "edit-scene", True), (30, "edit-voice", True)],
-    ids=["dearer", "as dear as approved", "of another kind"],
+    ("cost", "first", "operation", "sent"),
+    [
+        (30, "edit-scene", "edit-scene", False),
+        (30, "image-to-video", "image-to-video", False),
+        (12, "edit-scene", "edit-scene", True),
+        (30, "edit-scene", "edit-voice", True),
+    ],
+    ids=["dearer", "a dearer clip", "as dear as approved", "of another kind"],
 )
-async def test_an_edit_waits_once_one_of_its_kind_has_cost_more_than_was_approved(
-    ledger: Ledger, cost: int, operation: str, sent: bool
+async def test_what_has_no_quote_waits_once_one_of_its_kind_has_cost_more_than_was_approved(
+    ledger: Ledger, cost: int, first: str, operation: str, sent: bool
 ):
-    kinds = {"a": "edit-scene", "b": operation}
+    kinds = {"a": first, "b": operation}
     stage = await Stage.set(ledger, *(brief(row, operation=kind) for row, kind in kinds.items()))
     waiting = await stage.approve("b")
     edited = await stage.submitting()
     assert edited.take is not None
-    call = await stage.write(open_call, organisation="", operation="edit-scene", body=b"", at=NOW)
+    call = await stage.write(open_call, organisation="", operation=first, body=b"", at=NOW)
     await stage.write(join_call, call, take_id=edited.take.id)
     await stage.write(accept, edited, edited.take, video_id="vid_a", at=NOW)
     edited = await stage.row()
