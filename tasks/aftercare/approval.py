@@ -19,7 +19,7 @@ from callsheet.tasks.campaign.quotes import approve_shown, as_shown, check_wante
 from callsheet.tasks.campaign.stored_plans import paid_lines, unquoted_rows, words_of_approval
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.campaign.waits import canaries_of, wave_of
-from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.audit_log import note_act, restored_since
 from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign, find_campaign
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
 from callsheet.tasks.ledger.deliveries import verdicts_of
@@ -34,6 +34,7 @@ from callsheet.tasks.ledger.plans import (
     approved_today,
     find_plan,
     hold_plans,
+    start_of_day,
     void_plan,
 )
 from callsheet.tasks.ledger.quotes import PricedRow, Quoted, changed_since, priced_rows
@@ -132,6 +133,12 @@ def _check_allowance(
             f"the service gives no price for rows of the plan ({named}), and {by} may approve "
             f"{in_credits(allowance)} a day; nothing was approved or spent",
             remedy="ask a person without an allowance limit to approve it, or leave those rows out",
+        )
+    if restored_since(connection, start_of_day(at)):
+        raise AllowanceSpent(
+            f"the ledger was restored from a backup today (UTC): what {by} approved before is not "
+            "known; nothing was approved or spent",
+            remedy="ask a person without an allowance limit to approve it",
         )
     spent = approved_today(connection, by, at=at, to_approve=True)
     total = plan.total or Decimal(0)

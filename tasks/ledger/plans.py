@@ -321,11 +321,16 @@ def approved_today(
     """
     if to_approve:
         connection.execute(select(people.c.id).where(people.c.name == person).with_for_update())
-    since = at // 86400 * 86400
+    today = plans.c.approved_at >= start_of_day(at)
     query = select(func.sum(plans.c.total)).where(
-        plans.c.approved_by == person, plans.c.state == "approved", plans.c.approved_at >= since
+        plans.c.approved_by == person, plans.c.state == "approved", today
     )
     return from_micro(connection.scalar(query) or 0)
+
+
+def start_of_day(at: float) -> float:
+    """Return when the day of a moment began (UTC)."""
+    return at // 86400 * 86400
 
 
 def hold_plans(connection: Connection, campaign: str) -> None:

@@ -1647,7 +1647,21 @@ MUTATIONS = (
         "tasks/aftercare/approval.py",
         "if rows := unquoted_rows(plan.document):",
         "if rows := list[str]():",
-        ("tests/mcp/test_tools.py",),
+        ("tests/unit/ledger/test_board_plans.py",),
+    ),
+    Mutation(
+        "a restored ledger knows of no allowance that is left",
+        "tasks/aftercare/approval.py",
+        "if restored_since(connection, start_of_day(at)):",
+        "if False:",
+        ("tests/unit/ledger/test_board_plans.py",),
+    ),
+    Mutation(
+        "a video that was changed by hand is not edited",
+        "tasks/ledger/diff.py",
+        "made.video_id in by_hand else made",
+        "False else made",
+        ("tests/unit/ledger/test_diff.py",),
     ),
     Mutation(
         "a video that a paid call may have changed is not deleted",

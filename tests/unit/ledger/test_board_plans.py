@@ -16,7 +16,7 @@ from sqlalchemy.exc import OperationalError
 from callsheet.tasks.aftercare.approval import approve_on_board
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.stored_plans import ask_plan, replace_plan
-from callsheet.tasks.ledger.audit_log import acts_of
+from callsheet.tasks.ledger.audit_log import acts_of, note_act
 from callsheet.tasks.ledger.database import ledger_url
 from callsheet.tasks.ledger.leases import run_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
@@ -264,6 +264,17 @@ async def test_an_allowance_covers_only_prices_of_the_service(
         with pytest.raises(AllowanceSpent, match=r"no price for rows of the plan \(r1\)"):
             await approved(ledger, plan, allowance=1000)
     assert await approved(ledger, plan, allowance=1000 if covered else None)
+
+
+async def test_a_ledger_that_was_restored_today_knows_of_no_allowance(ledger: Ledger):
+    start = NOW // DAY * DAY
+    await ledger.write(partial(note_act, act="restore", by="Ann", at=start - 1))
+    await begun(ledger, await approved(ledger, await ready(ledger, "p1"), allowance=1000))
+    await ledger.write(partial(note_act, act="restore", by="Ann", at=NOW + 1))
+    plan = await ready(ledger, "p2", at=NOW + 2)
+    with pytest.raises(AllowanceSpent, match="restored from a backup today"):
+        await approved(ledger, plan, allowance=1000, at=NOW + 3)
+    assert await approved(ledger, plan, at=NOW + 3)
 
 
 async def test_an_allowance_is_for_a_day_and_for_all_plans_together(ledger: Ledger):

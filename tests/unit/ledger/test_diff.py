@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from callsheet.tasks.ledger.diff import ACTIONS, diff_row
+from callsheet.tasks.ledger.diff import ACTIONS, diff_row, diff_sheet
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.service_state import close_call, open_call
 from callsheet.tasks.ledger.values import STATES, TRANSITIONS, UNDER_WAY, State
-from tests.campaigns import Stage, brief
+from tests.campaigns import NOW, Stage, brief
 
 TEA, COFFEE = brief(), brief(topic="Coffee")
 OFF, COFFEE_OFF = brief(enabled=False), brief(topic="Coffee", enabled=False)
@@ -133,3 +137,30 @@ async def test_a_limit_lowered_below_the_quote_takes_the_approval_back(ledger: L
     row = await stage.in_state("approved")
     assert diff_row(row, brief(max_credits=12)).state == "approved"
     assert diff_row(row, brief(max_credits=11)).state == "planned"
+
+
+@pytest.mark.parametrize(
+    ("call", "action"),
+    [
+        (None, "edit"),
+        ({"outcome": "refused"}, "edit"),
+        ({"outcome": "made"}, "remake"),
+        ({"outcome": "unknown"}, "remake"),
+    ],
+)
+async def test_a_video_that_was_changed_by_hand_is_not_edited(
+    ledger: Ledger, call: dict[str, Any] | None, action: str
+) -> None:
+    made, changed = (
+        replace(brief(), request={"topic": "Tea", "title": title}) for title in ("Spring", "Summer")
+    )
+    stage = await Stage.set(ledger, made)
+    await stage.delivered("a")
+    if call is not None:
+        opened = {"organisation": "", "operation": "voice", "body": b"", "target": "vid_a"}
+        number = await stage.write(open_call, **opened, at=NOW)
+        await stage.write(close_call, call_id=number, **call, at=NOW)
+
+    (one,) = await ledger.read(lambda c: list(diff_sheet(c, stage.campaign.id, [changed])))
+
+    assert one.diff.action == action
