@@ -48,6 +48,7 @@ class _Plan:
     settings: dict[str, Cell] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
     excluded: int = 0
+    included: int = 0
 
 
 def expanded(table: Table, findings: Findings, *, many: bool = False) -> Table:
@@ -218,6 +219,7 @@ class _Expansion:
             ordered = {name: added[name] for name in axes if name in added}
             if len(ordered) == len(axes) and tuple(c.value for c in ordered.values()) not in made:
                 kept.append(ordered)
+                self.plan.included += 1
         for choice in kept:
             yield self._variant(row, choice, settings)
 
@@ -327,9 +329,11 @@ class _Expansion:
         rows = f"{len(axes)} row{'' if len(axes) == 1 else 's'}"
         if len(sizes) == 1:
             rows += "".join(f" x {size} {_plural(name, size)}" for name, size in next(iter(sizes)))
-        left = f", {self.plan.excluded} excluded" if self.plan.excluded else ""
-        total = count + self.plan.excluded
-        self.findings.note(f"means {rows} = {total:,} video{'' if total == 1 else 's'}{left}")
+        excluded, included = self.plan.excluded, self.plan.included
+        left = f", {excluded:,} excluded" if excluded else ""
+        more = f", {included:,} included" if included else ""
+        total = count + excluded - included
+        self.findings.note(f"means {rows} = {total:,} video{'' if total == 1 else 's'}{left}{more}")
 
     def _refuse(self, message: str, place: str, value: str | None = None) -> None:
         self.findings.refuse(message, line=self.given.matrix_line, cell=place, value=value)
@@ -379,8 +383,8 @@ def _slug(text: str) -> str:
 
 
 def _plural(column: str, count: int) -> str:
-    noun = {"aspect_ratio": "ratio", "voice_id": "voice"}.get(column, column)
-    return noun if count == 1 else f"{noun}s"
+    noun = column.removesuffix("_id").removesuffix("_seconds").removeprefix("aspect_")
+    return noun if count == 1 or noun.endswith("s") else f"{noun}s"
 
 
 _RATIOS: tuple[str, ...] = get_args(AspectRatio)

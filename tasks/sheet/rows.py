@@ -418,8 +418,11 @@ def _refuse_twins(candidates: list[Candidate], findings: Findings) -> None:
         else:
             same = "the id" if twin.brief.row == brief.row else "but for its capitals the id"
             where = place or twin.place
+            words = f"is {same} of line {line} too: every row needs one of its own"
+            if line == brief.line:
+                words = "is the id of two videos of this row: write every axis in matrix.id"
             findings.refuse(
-                f"is {same} of line {line} too: every row needs one of its own",
+                words,
                 value=brief.row,
                 line=place.line if place else brief.line,
                 cell=where.where if where else "id",

@@ -68,7 +68,9 @@ def test_a_yaml_sheet_leaves_combinations_out_and_adds_some() -> None:
 
     assert [brief.row for brief in sheet.briefs] == ["a-en-9x16", "a-en-1x1", "a-de-9x16",
                                                      "a-fr-16x9"]  # fmt: skip
-    assert "1 excluded" in sheet.notes[0].message
+    assert [one.message for one in sheet.notes] == [
+        "means 1 row x 2 languages x 2 ratios = 4 videos, 1 excluded, 1 included"
+    ]
 
 
 def test_an_exclude_that_matches_nothing_is_advice() -> None:
@@ -120,7 +122,7 @@ def test_inputs_of_a_tool_are_translated() -> None:
         (YAML.replace("{language: de,", "{colour: de,"), "s.yaml", "has colour, and the axes are"),
         (YAML.replace("  axes:", "  axis:"), "s.yaml", "is not a part of a matrix"),
         (YAML.replace("  axes:", '  id: "{id}-{size}"\n  axes:'), "s.yaml", "has {size}; there is"),
-        (YAML.replace("  axes:", '  id: "{id}"\n  axes:'), "s.yaml", "every row needs one of its"),
+        (YAML.replace("  axes:", '  id: "{id}"\n  axes:'), "s.yaml", "every axis in matrix.id"),
         (
             "id,script,matrix.tags,matrix.priority\na,Buy,"
             + "|".join(f"t{n}" for n in range(101))
