@@ -51,7 +51,9 @@ def show_plan(plan: Plan, console: Console, *, whole: bool = False) -> None:
     person = sum(line.action == "person" for line in plan.lines)
     if person:
         console.print(f"[yellow]{plain(_people(person, plan))}[/]")
-    touched = [line for line in plan.lines if line.action != "nothing" or line.was]
+    touched = [
+        line for line in plan.lines if line.action != "none" or line.switched_off or line.was
+    ]
     if touched:
         _show_table(plan, touched, console, len(touched) if whole else SHOWN)
     for words in warnings_of(plan):
@@ -136,7 +138,7 @@ def _same(name: str, cell: str) -> str:
 
 
 def _what(line: PlanLine) -> str:
-    return "on hold" if line.on_hold else line.action
+    return "on hold" if line.on_hold else "off" if line.switched_off else line.action
 
 
 def _made_by(line: PlanLine) -> str:

@@ -16,21 +16,17 @@ PAGE = 200
 #: What a plan does with a row: in short, and whether it costs.
 ACTIONS: Mapping[str, str] = {
     "make": "make",
-    "remake": "make again",
-    "edit": "edit",
     "retake": "retake",
+    "edit": "edit",
     "adopt": "take over",
-    "continue": "carry on",
+    "fetch": "carry on",
     "wait": "waits",
-    "nothing": "unchanged",
+    "none": "unchanged",
     "person": "needs attention",
-    "off": "switched off",
     "retire": "retire",
 }
 #: What a plan pays for.
-PAYS = ("make", "remake", "edit", "retake")
-#: What a plan does with rows that were paid for before, and are not paid for again.
-PAID = ("nothing", "continue")
+PAYS = ("make", "retake", "edit")
 
 
 def shown_plan(
@@ -78,8 +74,8 @@ def shown_plan(
         "after": None if left is None or total is None else left - total,
         "before": {line["row"]: parse_credits(line["quoted"]) for line in before.get("rows", ())},
         "before_total": seen.replaces.total if seen.replaces else None,
-        "paid": sum(1 for row in seen.rows if row["action"] in PAID),
-        "paid_credits": _charged(row for row in seen.rows if row["action"] in PAID),
+        "paid": sum(map(_is_paid, seen.rows)),
+        "paid_credits": _charged(filter(_is_paid, seen.rows)),
         "refused": None,
     }
 
@@ -98,6 +94,12 @@ def _last_page(each: int, whole: int) -> int:
 
 def _has(name: str) -> Callable[[Mapping[str, Any]], bool]:
     return lambda row: bool(row.get(name))
+
+
+def _is_paid(row: Mapping[str, Any]) -> bool:
+    """Whether a row was paid for before, and is not paid for again."""
+    action, state = str(row["action"]), str(row["state"])
+    return action == "fetch" or (action == "none" and state != "planned")
 
 
 def _above_limit(row: Mapping[str, Any]) -> bool:

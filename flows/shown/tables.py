@@ -88,7 +88,7 @@ def ways_on(plan: Plan) -> list[str]:
 
 def _turn(line: PlanLine) -> int:
     """Return the sort key of a row: rows that need attention first, finished ones last."""
-    return {"person": 0, "nothing": 2}.get(line.action, 1)
+    return {"person": 0, "none": 2}.get(line.action, 1)
 
 
 def _line(line: PlanLine) -> dict[str, Any]:

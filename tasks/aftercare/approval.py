@@ -349,7 +349,7 @@ def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decima
         PlanLine(
             row=row.row,
             title=row.title,
-            action="edit" if edit_of(row.operation) else "remake" if row.take else "make",
+            action="edit" if edit_of(row.operation) else "retake" if row.take else "make",
             edit_of=edit_of(row.operation),
             max_credits=row.max_credits,
             digest=row.digest,

@@ -270,7 +270,7 @@ def next_run(
     if row.state == "retired":
         words = "the row left the sheet; if it comes back, the run continues from here"
         return Next(
-            action="nothing", means=words, why=None, rests="retired", lane=None, lane_means=None
+            action="none", means=words, why=None, rests="retired", lane=None, lane_means=None
         )
     waits = row.deliver_after is not None and row.deliver_after > now
     brief = replace(brief_of(row), video_id=video_id, waits=waits)
@@ -319,10 +319,10 @@ def brief_of(row: CampaignRow) -> Brief:
 
 
 def _lane(row: CampaignRow, action: Action, state: State, now: float, rules: Rules) -> Lane | None:
-    if action in ("make", "remake", "edit"):
+    if action in ("make", "retake", "edit"):
         # After it is quoted and approved.
         state = "approved"
-    elif action != "continue":
+    elif action != "fetch":
         return None
     return lane_of(replace(row, state=state), now, rules)
 

@@ -92,7 +92,7 @@ def plan_of(campaign: Campaign, found: Sequence[Offer], budget: Decimal | None) 
         PlanLine(
             row=offer.row.row,
             title=offer.row.title,
-            action="remake",
+            action="retake",
             digest=offer.row.digest,
             priced=offer.price,
             state=offer.row.state,

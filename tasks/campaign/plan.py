@@ -99,7 +99,7 @@ def with_late(plan: Plan, pace: Pace | None, *, now: float) -> Plan:
     """
     if pace is None:
         return plan
-    rows = [line for line in plan.lines if line.spends or line.action == "continue"]
+    rows = [line for line in plan.lines if line.spends or line.action == "fetch"]
     rows.sort(key=lambda line: line.deliver_by or NEVER)
     dated = ((n, line, line.deliver_by) for n, line in enumerate(rows))
     late = [line for n, line, by in dated if by and now < by < now + pace.render + n * pace.apart]
@@ -227,7 +227,7 @@ def _plan(
         if within and (chosen is None or chosen(named, named.asked(), one.diff.state)):
             line = _line(one, named, shared, kinds=canary != "no", branded=branded)
             lines.append(line._replace(variant_of=_base(named, shared)) if varied else line)
-            taken += one.diff.action != "off"
+            taken += not line.switched_off
         unknown.discard(named.row.casefold())
         # Of all rows: the selection chooses what is made, the sheet says what is there.
         if one.brief is not None and not one.is_synced(position):

@@ -26,7 +26,7 @@ from callsheet.tasks.values.amounts import as_number, as_text, in_credits, parse
 
 FORMAT = 1
 #: What is done to a row that is paid for.
-PAID = ("make", "remake", "edit", "retake")
+PAID = ("make", "retake", "edit")
 #: Options that a saved plan brings along; a run of it needs to be told no other.
 TERMS = frozenset((
     "sheet", "campaign", "budget", "select", "first", "canary", "waves", "retry_failed", "edits",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -271,9 +272,7 @@ def why_of(line: PlanLine) -> str:
 
 
 def _videos(plan: Plan) -> str:
-    actions = dict.fromkeys(ACTIONS, 0)
-    for line in plan.lines:
-        actions[line.action] += 1
+    actions = Counter(line.action for line in plan.lines if not line.switched_off)
     if not plan.moves_anything:
         words = "nothing to do, 0 credits"
     elif plan.adopting and not plan.spending:
@@ -284,8 +283,8 @@ def _videos(plan: Plan) -> str:
             words += f"; {count(actions['adopt'], 'video')} to take over, 0 credits"
     if plan.unpriced:
         words += f" and {plan.unpriced:,} at an unknown price"
-    if actions["continue"]:
-        carried = count(actions["continue"], "row is", "rows are")
+    if actions["fetch"]:
+        carried = count(actions["fetch"], "row is", "rows are")
         words += f"; {carried} already paid for and continued, 0 credits"
     if on_hold := sum(line.on_hold for line in plan.lines):
         words += f"; {count(on_hold, 'row is', 'rows are')} on hold, 0 credits"
@@ -293,8 +292,8 @@ def _videos(plan: Plan) -> str:
         words += f"; {count(dated, 'row waits for its date', 'rows wait for their dates')}"
     for number, waiting in groupby(waiting_lines(plan), key=lambda line: wave_of(line.why) or 0):
         words += f"; {_waiting(plan, number, list(waiting))}"
-    if actions["nothing"]:
-        words += f"; {actions['nothing']:,} delivered before, 0 credits"
+    if actions["none"]:
+        words += f"; {actions['none']:,} delivered before, 0 credits"
     return words
 
 

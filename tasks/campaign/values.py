@@ -102,6 +102,11 @@ class PlanLine(NamedTuple):
         return self.action == "person" and self.state == "held"
 
     @property
+    def switched_off(self) -> bool:
+        """Whether the sheet keeps the row without a video (`enabled`)."""
+        return self.action == "none" and self.state == "planned"
+
+    @property
     def above_limit(self) -> bool:
         """Whether its price is known, and above the most that it may cost."""
         return self.priced is not None and is_above(self.priced, self.max_credits)
@@ -109,7 +114,7 @@ class PlanLine(NamedTuple):
     @property
     def spends(self) -> bool:
         """Whether carrying it out may cost credits."""
-        return self.action in ("make", "remake", "edit")
+        return self.action in ("make", "retake", "edit")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +236,7 @@ class Plan:
     @property
     def moves_anything(self) -> bool:
         """Whether a run would do anything at all."""
-        return any(line.spends or line.action in ("adopt", "continue") for line in self.lines)
+        return any(line.spends or line.action in ("adopt", "fetch") for line in self.lines)
 
 
 @dataclass(frozen=True, kw_only=True)

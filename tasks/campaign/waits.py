@@ -75,7 +75,7 @@ def _behind_waves(
     neither sorting the sheet nor adding rows releases anything. Canaries go first, and rows that
     wait for one leave their places to others.
     """
-    wanted = [line for line in plan.lines if line.action not in ("off", "retire")]
+    wanted = [line for line in plan.lines if line.action != "retire" and not line.switched_off]
     ends = ends_of_waves(plan.waves, len(wanted))
     started = [line for line in wanted if _is_started(line)]
     good = sum(line.verdict in releasing(plan.canary) for line in started)
@@ -102,15 +102,15 @@ def ends_of_waves(waves: Iterable[str], rows: int) -> list[int]:
 
 def _is_new(line: PlanLine) -> bool:
     # A row that is edited has a video of its kind already.
-    return line.action in ("make", "remake") and line.state != "approved"
+    return line.action in ("make", "retake") and line.state != "approved"
 
 
 def _is_started(line: PlanLine) -> bool:
     """Return whether a row is approved, in progress, has a video, or ended without one."""
-    if line.action in ("make", "remake"):
+    if line.action in ("make", "retake"):
         # The video of a row that is made again shows what the row asked for before.
         return line.state == "approved"
-    return line.verdict is not None or line.action == "continue" or line.state in _ENDED
+    return line.verdict is not None or line.action == "fetch" or line.state in _ENDED
 
 
 def releasing(canary: Canary) -> Sequence[str]:
@@ -153,7 +153,7 @@ def released(plan: Plan) -> Plan:
 def next_round(plan: Plan, verdicts: Mapping[str, str]) -> list[PlanLine]:
     """Return the rows that waited in a plan and wait no more, now that its videos were made."""
     made = (
-        line._replace(action="continue", verdict=verdicts.get(line.row)) if line.spends else line
+        line._replace(action="fetch", verdict=verdicts.get(line.row)) if line.spends else line
         for line in plan.lines
     )
     after = hold_back(released(replace(plan, lines=tuple(made))), choose=False)

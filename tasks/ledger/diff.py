@@ -31,21 +31,18 @@ from callsheet.tasks.values.amounts import is_above, say_date
 from callsheet.tasks.values.briefs import CREATE, Brief, Json, canonical_json
 from callsheet.tasks.values.edits import OPERATIONS, Edit, EditOf, Edits, edit_between, edit_of
 
-Action = Literal[
-    "make", "remake", "edit", "adopt", "continue", "nothing", "wait", "person", "off", "retire"
-]
+Action = Literal["make", "retake", "edit", "fetch", "adopt", "wait", "none", "retire", "person"]
 
 #: What each action means to a person.
 ACTIONS: dict[Action, str] = {
     "make": "a first video is made and paid for",
-    "remake": "the row changed: a new video is made and paid for",
+    "retake": "the row changed: a new video is made and paid for",
     "edit": "the row changed: its video is edited, which costs credits",
     "adopt": "made elsewhere: taken over and delivered, no charge",
-    "continue": "already paid for or started: continues, no new charge",
-    "nothing": "delivered and unchanged",
+    "fetch": "already paid for or started: continues, no new charge",
+    "none": "delivered and unchanged, or switched off",
     "wait": "waits for its date, or until the first videos are kept",
     "person": "skipped until it is fixed; nothing is spent on it",
-    "off": "switched off in the sheet",
     "retire": "left the sheet: kept in the ledger, nothing is deleted",
 }
 
@@ -112,7 +109,7 @@ class RowDiff(NamedTuple):
             # Any edit will do: the service may still hand out the video from before it.
             return OPERATIONS["scene"]
         same = self.row is not None and self.row.digest == brief.digest
-        kept = same and self.diff.action not in ("make", "remake", "adopt")
+        kept = same and self.diff.action not in ("make", "retake", "adopt")
         return self.row.operation if self.row and kept else brief.operation
 
     @property
@@ -124,7 +121,7 @@ class RowDiff(NamedTuple):
 
 _NEW = Diff("make", "planned")
 _UNMADE: frozenset[State] = NOT_BEGUN | {"held", "retired"}
-_SETTLED = Diff("nothing", "delivered")
+_SETTLED = Diff("none", "delivered")
 
 
 def diff_sheet(
@@ -249,7 +246,7 @@ def changed_fields(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[str
 def _left(row: CampaignRow | None) -> Diff:
     assert row is not None, "a row is in the sheet, in the ledger, or in both"
     if row.state in UNDER_WAY or row.state == "uncertain":
-        return Diff("continue", row.state, "left the sheet, but is under way: it is finished")
+        return Diff("fetch", row.state, "left the sheet, but is under way: it is finished")
     return Diff("retire", "retired")
 
 
@@ -260,12 +257,12 @@ def _is_due(brief: Brief) -> bool:
 def _not_due(brief: Brief) -> Diff:
     """Say that a row is switched off, or waits for its date."""
     if not brief.enabled:
-        return Diff("off", "planned", "switched off in the sheet (enabled)")
+        return Diff("none", "planned", "switched off in the sheet (enabled)")
     return Diff("wait", "planned", f"waits until {say_date(brief.deliver_after or 0)}")
 
 
 def _under_way(row: CampaignRow, brief: Brief) -> Diff:
-    action: Action = "person" if row.state == "uncertain" else "continue"
+    action: Action = "person" if row.state == "uncertain" else "fetch"
     if row.digest == brief.digest:
         return Diff(action, row.state, row.reason)
     fields = ", ".join(changed_fields(row.asked(), brief.request))
@@ -275,20 +272,20 @@ def _under_way(row: CampaignRow, brief: Brief) -> Diff:
 
 def _changed(row: CampaignRow, brief: Brief, past: Take | None, made: Take | None) -> Diff:
     if past is not None and past.stands:
-        return Diff("continue", resting_state(past), "changed back to a video already paid for")
+        return Diff("fetch", resting_state(past), "changed back to a video already paid for")
     return _wanted(row, brief, "planned", _edit(row, brief, made))
 
 
 def _unchanged(row: CampaignRow, brief: Brief, made: Take | None) -> Diff:
     if row.state == "delivered":
-        return Diff("nothing", "delivered")
+        return Diff("none", "delivered")
     if row.state in ("rejected", "failed", "cancelled"):
         return Diff("person", row.state, row.reason)
     take = row.take
     if take is not None and take.stands and take.digest == row.digest and take.nth == row.nth:
         # Held, stalled or retired with a take that stands: looking again costs nothing.
         resting = resting_state(take)
-        return Diff("nothing" if resting == "delivered" else "continue", resting, row.reason)
+        return Diff("none" if resting == "delivered" else "fetch", resting, row.reason)
     edit = _edit(row, brief, made)
     stays = _stays(row, brief) and (edit and edit.of) == edit_of(row.operation)
     return _wanted(row, brief, row.state if stays else "planned", edit)
@@ -324,7 +321,7 @@ def _wanted(row: CampaignRow, brief: Brief, state: State, edit: Edit | None) -> 
     if take is None or not take.stands:
         return _first(brief, state)
     fields = ", ".join(changed_fields(take.asked(), brief.request))
-    return Diff("remake", state, f"changed: {fields}" if fields else "another take")
+    return Diff("retake", state, f"changed: {fields}" if fields else "another take")
 
 
 def _first(brief: Brief, state: State) -> Diff:

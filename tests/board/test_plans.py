@@ -77,7 +77,7 @@ async def test_the_others_are_planned_once_the_first_video_is_kept(
     await board.reviewer.post(review, json={"verdict": "keep", "take": 1})
     plan_id = (await browser.post(f"/c/{name}/again")).url.path.rpartition("/")[2]
     rest = await priced(board.viewer, plan_id)
-    assert (rest["counts"], rest["total"]) == ({"nothing": 1, "make": 2}, 30)
+    assert (rest["counts"], rest["total"]) == ({"none": 1, "make": 2}, 30)
     assert (await ended(board.viewer, await approved(board.approver, rest)))["exit"] == 0
     assert charged(service, await keys(board, name)) == 3
 
@@ -99,7 +99,7 @@ async def test_a_sheet_becomes_videos_once_somebody_approved(
     assert set((await states(board, name)).values()) == {"delivered"}
     assert charged(service, await keys(board, name)) == 3
     again = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3))
-    assert (again["counts"], again["total"]) == ({"nothing": 3}, 0)
+    assert (again["counts"], again["total"]) == ({"none": 3}, 0)
     assert again["budget"] == 100
 
 
@@ -196,7 +196,7 @@ async def test_a_plan_that_another_approval_overtook_leads_to_a_new_one(
     answer = await board.admin.post(f"{API}/plans/{other['plan']}/approve")
     assert answer.status_code == 409, answer.text
     new = await priced(board.viewer, answer.json()["plan"])
-    assert (new["counts"], new["total"], new["replaces"]) == ({"nothing": 2}, 0, other["plan"])
+    assert (new["counts"], new["total"], new["replaces"]) == ({"none": 2}, 0, other["plan"])
     old = (await board.viewer.get(f"{API}/plans/{other['plan']}")).json()
     assert (old["state"], old["replaced_by"]) == ("void", new["plan"])
     again = await board.admin.post(f"{API}/plans/{other['plan']}/approve")
@@ -443,7 +443,7 @@ async def test_a_row_above_its_limit_is_on_hold_and_not_in_the_button(
     await ended(board.viewer, await approved(board.approver, plan))
     assert charged(service, await keys(board, name)) == 2
     again = await plan_for(board.reviewer, f"{name}.csv", text)
-    assert (again["total"], again["counts"]) == (0, {"nothing": 2, "person": 1})
+    assert (again["total"], again["counts"]) == (0, {"none": 2, "person": 1})
 
 
 async def test_an_approval_without_a_budget_does_not_raise_the_campaigns(

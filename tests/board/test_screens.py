@@ -174,8 +174,9 @@ def priced_at(credits: int) -> dict[str, Any]:
                     "left": 8, "balance": None},
         "rows": [
             {"row": "a", "action": "make", "title": EVIL, "quoted": credits, **one},
-            {"row": "b", "action": "nothing", "title": "B", "quoted": 12, **one, "charged": 1140},
-            {"row": "c", "action": "continue", "title": "C", "quoted": 12, **one, "charged": 12},
+            {"row": "b", "action": "none", "title": "B", "quoted": 12, **one, "charged": 1140,
+             "state": "delivered"},
+            {"row": "c", "action": "fetch", "title": "C", "quoted": 12, **one, "charged": 12},
         ],
         "retiring": ["gone"],
         "refusal": None,

@@ -884,8 +884,8 @@ MUTATIONS = (
     Mutation(
         "an approved row never waits for a canary",
         "tasks/campaign/waits.py",
-        'line.action in ("make", "remake") and line.state != "approved"',
-        'line.action in ("make", "remake")',
+        'line.action in ("make", "retake") and line.state != "approved"',
+        'line.action in ("make", "retake")',
         ("tests/unit/campaign/test_canary.py",),
     ),
     Mutation(

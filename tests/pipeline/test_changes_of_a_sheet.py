@@ -21,9 +21,9 @@ def test_a_changed_row_is_made_again_and_the_others_are_not(
 
     after = desk.rows(name)
     assert [(row["row"], row["action"]) for row in plan["rows"]] == [
-        ("r001", "nothing"),
-        ("r002", "remake"),
-        ("r003", "nothing"),
+        ("r001", "none"),
+        ("r002", "retake"),
+        ("r003", "none"),
     ]
     assert plan["rows"][1]["why"] == "changed: fields"
     assert ended.status == 0

@@ -111,7 +111,7 @@ def test_a_row_or_a_sheet_may_ask_for_a_new_video_instead(
 
     assert moved.status == 4
     assert "a: an edit of its title then, a new video now" in moved.err
-    assert (planned["action"], edited["action"]) == ("remake", "edit")
+    assert (planned["action"], edited["action"]) == ("retake", "edit")
     assert ended.status == 0, ended.err
     assert desk.rows(name)["a"]["video_id"] != before["video_id"]
     wrong = desk.call("check", sheet_of(desk, name, head={"edits": "never"}))
@@ -247,7 +247,7 @@ def test_a_row_that_is_changed_back_is_free_and_the_next_edit_starts_from_the_vi
     (title,) = desk.call("plan", sheet_of(desk, name, title="Autumn"), "--json").json["rows"]
 
     assert (back.status, len(studio.bought()) - before) == (0, 0)
-    assert (planned["action"], title["action"]) == ("remake", "edit")
+    assert (planned["action"], title["action"]) == ("retake", "edit")
 
 
 def test_a_retake_of_an_edited_row_is_a_new_video(desk: Desk, studio: Sandbox, name: str) -> None:
@@ -279,7 +279,7 @@ def test_a_video_is_kept_at_the_service_as_long_as_its_last_edit_is_young(
         studio.video(video)
     # There is nothing left to edit: what changes now is a new video.
     (planned,) = desk.call("plan", sheet_of(desk, name, title="Autumn"), "--json").json["rows"]
-    assert planned["action"] == "remake"
+    assert planned["action"] == "retake"
 
 
 def test_the_files_of_every_edit_leave_with_their_row(

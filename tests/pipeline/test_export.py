@@ -56,7 +56,7 @@ def test_a_row_is_explained_with_what_decided_and_what_to_do(desk: Desk, name: s
 
     assert f"callsheet verify {name} --select r001" in ended.out
     assert "delivered and unchanged" in ended.out
-    assert found["next_run"]["action"] == "nothing"
+    assert found["next_run"]["action"] == "none"
     (take,) = found["takes"]
     assert take["key"] == found["key"]
     assert f"{take['key'][:12]}…" in ended.out

@@ -21,8 +21,8 @@ def test_one_more_language_plans_only_its_own_rows(desk: Desk, name: str) -> Non
 
     assert {row["row"]: row["action"] for row in plan["rows"]} == {
         "a-fr": "make",
-        "a-en": "nothing",
-        "a-de": "nothing",
+        "a-en": "none",
+        "a-de": "none",
     }
     desk.run(f"{name}.csv")
     after = desk.rows(name)

@@ -168,7 +168,7 @@ def test_files_in_the_store_go_only_if_they_are_what_was_delivered(
     assert rows["r003"]["deliveries"][0]["sha256"] in history
     # Video and files are gone: to have it again is a new attempt.
     plan = desk.call("plan", desk.sheet(f"{name}.csv", simple_sheet(3, title=name)), "--json").json
-    assert [one["action"] for one in plan["rows"]] == ["nothing", "make", "make"]
+    assert [one["action"] for one in plan["rows"]] == ["none", "make", "make"]
 
 
 def keeping(name: str, duration: str) -> str:

@@ -47,8 +47,8 @@ def test_a_renamed_row_keeps_video_review_and_history(
     first, again = desk.run(sheet), desk.run(sheet)
 
     assert [(row["row"], row["action"], row["why"]) for row in plan["rows"]] == [
-        ("kettle", "nothing", "was r001"),
-        ("r002", "nothing", None),
+        ("kettle", "none", "was r001"),
+        ("r002", "none", None),
     ]
     assert (first.status, again.status) == (0, 0)
     assert "nothing to do" in again.err

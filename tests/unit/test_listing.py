@@ -91,8 +91,8 @@ def test_a_plan_says_first_how_many_rows_need_a_person():
 CASES: list[tuple[Plan, str]] = [
     (plan(line(length=8)), "1 video for 12 credits"),
     (plan(line(price=1, length=8), line("b", 0, length=8)), "2 videos for 1 credit"),
-    (plan(line(action="nothing")), "nothing to do, 0 credits; 1 delivered before, 0 credits"),
-    (plan(line(action="continue")), "1 row is already paid for and continued, 0 credits"),
+    (plan(line(action="none")), "nothing to do, 0 credits; 1 delivered before, 0 credits"),
+    (plan(line(action="fetch")), "1 row is already paid for and continued, 0 credits"),
     (plan(line(), line("b")), "2 rows leave the length to the service; their prices are for a "
      "length it did not say"),
     (plan(line(priced_for=30.0)), "1 row leaves the length to the service; its price is for 30 s"),

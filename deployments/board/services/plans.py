@@ -235,7 +235,7 @@ async def _prices_now(board: Board, wanted: Sequence[Priceable]) -> dict[str, Pr
 def _paid_line(line: Mapping[str, Any]) -> PlanLine:
     """Return a line of a plan of other takes, as far as it counts for a budget."""
     price = parse_credits(line["quoted"])
-    return PlanLine(row=line["row"], title="", action="remake", digest="", priced=price)
+    return PlanLine(row=line["row"], title="", action="retake", digest="", priced=price)
 
 
 def _check_budget(plan: Plan) -> None:

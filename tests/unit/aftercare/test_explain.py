@@ -28,13 +28,13 @@ from tests.campaigns import NOW, Stage, brief
     ("state", "action", "rests", "lane"),
     [
         ("planned", "make", "planned", "submit"),
-        ("submitting", "continue", "submitting", "submit"),
-        ("rendering", "continue", "rendering", "poll"),
-        ("stalled", "continue", "rendering", "poll"),
-        ("delivered", "nothing", "delivered", None),
+        ("submitting", "fetch", "submitting", "submit"),
+        ("rendering", "fetch", "rendering", "poll"),
+        ("stalled", "fetch", "rendering", "poll"),
+        ("delivered", "none", "delivered", None),
         ("uncertain", "person", "uncertain", None),
         ("failed", "person", "failed", None),
-        ("retired", "nothing", "retired", None),
+        ("retired", "none", "retired", None),
     ],
 )
 async def test_the_next_run_is_told_as_the_plan_would_tell_it(

@@ -25,7 +25,7 @@ def plan(*lines: PlanLine, canary: Canary = "yes") -> Plan:
 
 
 def made(row: str, verdict: str | None = None, **own: Any) -> PlanLine:
-    said = {"action": "nothing", "state": "delivered", **own}
+    said = {"action": "none", "state": "delivered", **own}
     return line(row, verdict=verdict, **said)
 
 
@@ -41,7 +41,7 @@ MADE: list[tuple[PlanLine, Canary, bool]] = [
     (made("a", "keep"), "auto", True),
     (made("a", "reject"), "yes", False),
     (made("a", "reject"), "auto", False),
-    (made("a", action="continue", state="rendering"), "yes", False),
+    (made("a", action="fetch", state="rendering"), "yes", False),
     (made("a", action="person", state="failed"), "auto", False),
     (made("a", action="person", state="uncertain"), "yes", False),
 ]
@@ -79,7 +79,7 @@ def test_an_approved_row_never_waits_and_is_a_canary_already() -> None:
 @pytest.mark.parametrize(
     "other",
     [made("a", "reject"), made("a", action="person", state="failed"),
-     made("a", action="continue", state="rendering")],
+     made("a", action="fetch", state="rendering")],
 )  # fmt: skip
 def test_the_video_that_somebody_can_review_is_the_one_that_is_named(other: PlanLine) -> None:
     found = hold_back(plan(other, made("b", "passed"), line("c")), choose=True)

@@ -82,7 +82,7 @@ def test_a_saved_plan_is_of_one_kind_of_money(file: Path, trial: bool):
 
 async def test_without_a_ledger_every_row_is_new():
     plan = await plan_sheet(None, a_sheet(brief("a"), brief("b", enabled=False)), OPTIONS)
-    assert [(found.row, found.action) for found in plan.lines] == [("a", "make"), ("b", "off")]
+    assert [(found.row, found.action) for found in plan.lines] == [("a", "make"), ("b", "none")]
     assert (plan.unpriced, plan.total, plan.moves_anything) == (1, 0, True)
 
 
@@ -94,8 +94,8 @@ async def test_a_plan_says_what_syncing_does(ledger: Ledger):
     sheet = a_sheet(brief("a", "Coffee"), brief("b"), brief("c"), brief("d"))
     shown = await plan_sheet(ledger, sheet, OPTIONS)
     assert [(found.row, found.action, found.state) for found in shown.lines] == [
-        ("a", "remake", "planned"),
-        ("b", "continue", "rendering"),
+        ("a", "retake", "planned"),
+        ("b", "fetch", "rendering"),
         ("c", "make", "quoted"),
         ("d", "make", "planned"),
         ("gone", "retire", "retired"),
@@ -218,7 +218,7 @@ def test_the_budget_that_is_suggested_can_be_typed(price):
 
 
 def test_a_saved_plan_that_still_holds_passes(file: Path):
-    plan = a_plan(line("a", "0.1"), line("ü", None), line("c", action="nothing"))
+    plan = a_plan(line("a", "0.1"), line("ü", None), line("c", action="none"))
     save(plan, file)
     assert json.loads(file.read_text("utf-8")) == plan_document(plan)
     check_saved_plan(plan, file)
@@ -229,7 +229,7 @@ def test_a_document_shows_the_plan_that_it_was_made_of():
     lines = (
         line("a", "0.1", length=5, tool="t", ratio="9:16", priced_for=5.0),
         line("b", None, action="wait", why="waits for the canary a", state="held"),
-        line("c", action="remake", charged=Decimal(12)),
+        line("c", action="retake", charged=Decimal(12)),
     )
     known = {"budget": Decimal(40), "committed": Decimal(12), "balance": Decimal(7), "live": 3}
     plan = a_plan(*lines, elsewhere=(elsewhere,), retiring=("x",), canary="yes", **known)
@@ -238,7 +238,7 @@ def test_a_document_shows_the_plan_that_it_was_made_of():
 
 def test_a_row_that_needs_nothing_any_more_does_not_matter(file: Path):
     save(a_plan(line("a"), line("b")), file)
-    check_saved_plan(a_plan(line("a", action="nothing"), line("b")), file)
+    check_saved_plan(a_plan(line("a", action="none"), line("b")), file)
 
 
 @pytest.mark.parametrize(
@@ -253,11 +253,11 @@ def test_a_row_that_needs_nothing_any_more_does_not_matter(file: Path):
             'a: the row was edited since: "Tea", no length, 12 credits then; "Coffee", 9 s, '
             "15 credits now",
         ),
-        (line("off"), "off: the plan was not to make it (off), 12 credits now"),
+        (line("off"), "off: the plan was not to make it (none), 12 credits now"),
     ],
 )
 def test_every_row_that_moved_is_named(file: Path, now: PlanLine, words: str):
-    save(a_plan(line("a"), line("b"), line("off", action="off")), file)
+    save(a_plan(line("a"), line("b"), line("off", action="none", state="planned")), file)
     with pytest.raises(SpendRefused) as caught:
         check_saved_plan(a_plan(now, line("b")), file)
     assert words in str(caught.value)

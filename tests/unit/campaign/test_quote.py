@@ -30,7 +30,7 @@ def test_an_amount_covers_what_it_is_the_price_of(
         PlanLine(
             row=str(n),
             title="Video",
-            action="remake",
+            action="retake",
             digest="d",
             priced=None if price is None else Decimal(price),
         )

@@ -88,14 +88,14 @@ def test_a_wave_waits_until_every_video_of_the_one_before_is_kept() -> None:
     )
     assert first_videos(one.why for one in waiting_lines(first)) == "the videos of wave 1"
     for verdict, starts in (("keep", 4), ("passed", 0), ("reject", 0), (None, 0)):
-        lines = [made("r0", verdict, action="continue"), *rows(10)[1:]]
+        lines = [made("r0", verdict, action="fetch"), *rows(10)[1:]]
         assert len(hold_back(plan(*lines), choose=True).spending) == starts
 
 
 #: Rows that stop the next wave, since they are started and their videos are not good.
 BLOCKING = [
     made("x", action="person", state="failed"),
-    made("x", action="continue", state="rendering"),
+    made("x", action="fetch", state="rendering"),
     made("x", "flagged"),
     line("x", state="approved"),
 ]
@@ -164,7 +164,7 @@ def test_no_row_starts_beyond_a_wave_that_is_not_kept(
         before = sum(one.verdict == "keep" for one in lines)
         found = hold_back(plan(*lines), choose=True)
         limit = next((e for e in ends_of_waves(TWO, len(lines)) if e > before), len(lines))
-        started = len([one for one in lines if one.action == "nothing"])
+        started = len([one for one in lines if one.action == "none"])
         assert started + len(found.spending) <= max(limit, started)
         new = {one.row for one in found.spending}
         lines = [

@@ -18,45 +18,51 @@ OFF, COFFEE_OFF = brief(enabled=False), brief(topic="Coffee", enabled=False)
 
 #: state: what happens when the row is unchanged, changed, switched off, changed and off, removed.
 TABLE: dict[State, tuple[str, str, str, str, str]] = {
-    "planned": ("make planned", "make planned", "off planned", "off planned", "retire retired"),
-    "quoted": ("make quoted", "make planned", "off planned", "off planned", "retire retired"),
-    "approved": ("make approved", "make planned", "off planned", "off planned", "retire retired"),
-    "submitting": ("continue submitting",) * 5,
-    "rendering": ("continue rendering",) * 5,
-    "ready": ("continue ready",) * 5,
+    "planned": ("make planned", "make planned", "none planned", "none planned", "retire retired"),
+    "quoted": ("make quoted", "make planned", "none planned", "none planned", "retire retired"),
+    "approved": ("make approved", "make planned", "none planned", "none planned", "retire retired"),
+    "submitting": ("fetch submitting",) * 5,
+    "rendering": ("fetch rendering",) * 5,
+    "ready": ("fetch ready",) * 5,
     "delivered": (
-        "nothing delivered",
-        "remake planned",
-        "nothing delivered",
-        "off planned",
+        "none delivered",
+        "retake planned",
+        "none delivered",
+        "none planned",
         "retire retired",
     ),
     # Refused: nothing was made, so the same video is tried again.
-    "held": ("make held", "make planned", "off planned", "off planned", "retire retired"),
+    "held": ("make held", "make planned", "none planned", "none planned", "retire retired"),
     "rejected": (
         "person rejected",
         "make planned",
         "person rejected",
-        "off planned",
+        "none planned",
         "retire retired",
     ),
-    "failed": ("person failed", "remake planned", "person failed", "off planned", "retire retired"),
+    "failed": (
+        "person failed",
+        "retake planned",
+        "person failed",
+        "none planned",
+        "retire retired",
+    ),
     "stalled": (
-        "continue rendering",
-        "remake planned",
-        "continue rendering",
-        "off planned",
+        "fetch rendering",
+        "retake planned",
+        "fetch rendering",
+        "none planned",
         "retire retired",
     ),
-    "uncertain": ("person uncertain",) * 4 + ("continue uncertain",),
+    "uncertain": ("person uncertain",) * 4 + ("fetch uncertain",),
     "cancelled": (
         "person cancelled",
         "make planned",
         "person cancelled",
-        "off planned",
+        "none planned",
         "retire retired",
     ),
-    "retired": ("make planned", "make planned", "off planned", "off planned", "retire retired"),
+    "retired": ("make planned", "make planned", "none planned", "none planned", "retire retired"),
 }
 
 
@@ -108,7 +114,7 @@ async def test_syncing_the_same_sheet_twice_changes_nothing(ledger: Ledger, stat
 
 def test_a_new_row_is_made_or_left_off():
     assert (diff_row(None, TEA).action, diff_row(None, TEA).state) == ("make", "planned")
-    assert (diff_row(None, OFF).action, diff_row(None, OFF).state) == ("off", "planned")
+    assert (diff_row(None, OFF).action, diff_row(None, OFF).state) == ("none", "planned")
 
 
 @pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
@@ -126,7 +132,7 @@ async def test_a_changed_video_says_what_changed_until_it_is_made(ledger: Ledger
     await stage.in_state("delivered")
     for _ in range(2):
         diff = diff_row(await stage.row(), COFFEE)
-        assert (diff.action, diff.why) == ("remake", "changed: topic")
+        assert (diff.action, diff.why) == ("retake", "changed: topic")
         await stage.sync(COFFEE)
         assert (await stage.row()).reason == "changed: topic"
 

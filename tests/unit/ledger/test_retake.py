@@ -87,7 +87,7 @@ async def test_the_next_run_of_the_same_sheet_makes_it_and_does_not_take_it_back
     row = await stage.row()
     assert (row.state, row.nth) == ("approved", 2)
     found = await ledger.read(lambda c: [*diff_sheet(c, stage.campaign.id, [brief()])])
-    assert [one.diff.action for one in found] == ["remake"]
+    assert [one.diff.action for one in found] == ["retake"]
 
 
 async def test_a_create_refused_for_lack_of_credits_goes_out_under_its_key(ledger: Ledger):
