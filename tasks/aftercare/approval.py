@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.retake import Offer, approve_once, approve_wanted
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.plan import asked_of
 from callsheet.tasks.campaign.quotes import approve_shown, as_shown, check_wanted
 from callsheet.tasks.campaign.stored_plans import paid_lines, unquoted_rows, words_of_approval
 from callsheet.tasks.campaign.values import Plan, PlanLine
@@ -349,6 +350,7 @@ def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decima
         PlanLine(
             row=row.row,
             title=row.title,
+            **asked_of(row),
             action="edit" if edit_of(row.operation) else "retake" if row.take else "make",
             edit_of=edit_of(row.operation),
             max_credits=row.max_credits,

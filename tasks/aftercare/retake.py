@@ -9,6 +9,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.plan import asked_of
 from callsheet.tasks.campaign.plan_document import store_approved
 from callsheet.tasks.campaign.quotes import ask_prices, check_wanted
 from callsheet.tasks.campaign.values import Plan, PlanLine
@@ -92,6 +93,7 @@ def plan_of(campaign: Campaign, found: Sequence[Offer], budget: Decimal | None) 
         PlanLine(
             row=offer.row.row,
             title=offer.row.title,
+            **asked_of(offer.row),
             action="retake",
             digest=offer.row.digest,
             priced=offer.price,

@@ -32,7 +32,7 @@ from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import from_micro
 from callsheet.tasks.values.briefs import VARIANT_OF, Brief, Json, brand_of
-from callsheet.tasks.values.edits import OPERATIONS, Edits
+from callsheet.tasks.values.edits import OPERATIONS, Edits, made_by
 
 #: The fields that define a kind of row, with its operation.
 _KIND = ("tool", "mode", "language", "aspect_ratio", "voice_id", "video_model")
@@ -186,7 +186,7 @@ def asked_of(named: Brief | CampaignRow) -> dict[str, Any]:
     asked = named.asked()
     length = asked.get("duration_seconds")
     return {
-        "operation": named.operation,
+        "operation": made_by(named.operation),
         "tool": _text(asked.get("tool")),
         "length": length if isinstance(length, int) else None,
         "ratio": _text(asked.get("aspect_ratio")),

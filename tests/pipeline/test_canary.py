@@ -93,6 +93,8 @@ def test_what_waits_is_approved_without_its_sheet(desk: Desk, service: Sandbox, 
     nothing = desk.call("approve", name, "--yes", "--json")
 
     assert asked.status == 4
+    assert "by product-launch, length 5 s, ratio 9:16, lang: the service's choice" in asked.out
+    assert "leave the length" not in asked.out
     assert states(desk, name)["r002"] == "delivered"
     assert (done.status, done.json["approved"]) == (0, ["r002", "r003"])
     assert done.json["credits"]["charged"] == 45
