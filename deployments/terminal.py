@@ -128,7 +128,7 @@ async def consent(args: Namespace, question: str, *, what: str) -> str:
     not to be approved ("15 credits are", "to delete vid_1 is").
     """
     if args.yes:
-        return "approved with --yes"
+        return f"approved by {user_name()} with --yes"
     if not at_terminal():
         raise SpendRefused(
             f"{what} not approved, and there is no terminal to ask at; nothing was done, nothing "
@@ -137,7 +137,7 @@ async def consent(args: Namespace, question: str, *, what: str) -> str:
         )
     if not await ask(question):
         raise SpendRefused(f"{what} not approved; nothing was done, nothing was spent")
-    return "approved at the terminal"
+    return f"approved by {user_name()} at the terminal"
 
 
 async def ask(question: str) -> bool | None:

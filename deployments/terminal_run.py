@@ -26,6 +26,7 @@ from callsheet.deployments.terminal import (
     plain,
     print_json,
     say_moment,
+    user_name,
 )
 from callsheet.flows.executor import PLAIN, noted, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
@@ -147,7 +148,7 @@ async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
     """Return who approves a plan, in words."""
     if args.plan:
         check_saved_plan(plan, Path(args.plan), tolerance=tolerance)
-        return f"approved with the plan {args.plan}"
+        return f"approved by {user_name()} with the plan {args.plan}"
     price = plan.credit_price
     credits = in_credits(plan.total, price)
     credits += _later(plan)

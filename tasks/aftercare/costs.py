@@ -21,7 +21,7 @@ By = Literal["brand", "tag", "cost_center", "tool", "language", "month", "person
 GROUPINGS: tuple[By, ...] = get_args(By)
 #: What the history of a row says of an approval (`stored_plans.words_of_approval`).
 _PLAN = re.compile(r", plan \S+$")
-_ON_BOARD = re.compile("approved by (.+) on the board")
+_BY = re.compile(r"approved by (.+?) (?:on the board|at the terminal|with --yes|with the plan)\b.*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +115,9 @@ def _names(line: Mapping[str, Any], by: By) -> list[str | None]:
 
 
 def _person(approval: str) -> str | None:
-    """Return who approved a take on the board, else how it was approved, without its plan."""
+    """Return who approved a take, else how it was approved, without its plan."""
     words = _PLAN.sub("", approval)
-    named = _ON_BOARD.fullmatch(words)
+    named = _BY.fullmatch(words)
     return (named[1] if named else words) or None
 
 

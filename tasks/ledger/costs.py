@@ -29,17 +29,17 @@ class CostsOf:
 
 
 #: Who approved the take: the last approval of its row before it was intended.
-_APPROVALS = events.alias("approvals")
-_LAST_APPROVAL = (
-    select(func.max(_APPROVALS.c.id))
+_PERSON = (
+    select(events.c.words)
     .where(
-        _APPROVALS.c.row_id == takes.c.row_id,
-        _APPROVALS.c.new == "approved",
-        _APPROVALS.c.at <= takes.c.intended_at,
+        events.c.row_id == takes.c.row_id,
+        events.c.new == "approved",
+        events.c.at <= takes.c.intended_at,
     )
+    .order_by(events.c.id.desc())
+    .limit(1)
     .scalar_subquery()
 )
-_PERSON = select(events.c.words).where(events.c.id == _LAST_APPROVAL).scalar_subquery()
 _TAKES = (
     takes.join(rows, rows.c.id == takes.c.row_id)
     .join(campaigns, campaigns.c.id == rows.c.campaign_id)

@@ -60,7 +60,7 @@ def test_a_delivered_row_is_taken_again_by_the_next_run(
     history = desk.call("explain", name, "r001").out
     assert "the logo is old" in history
     # Each start is a plan of its own, by whose number the history names it.
-    assert len(set(re.findall(r"approved with --yes, plan (\w{32})", history))) == 2
+    assert len(set(re.findall(r"approved by .+ with --yes, plan (\w{32})", history))) == 2
     # The sheet is unchanged, and so there is nothing more to do.
     assert desk.run(sheet).json["credits"]["charged"] == 45
 

@@ -88,22 +88,23 @@ async def test_only_takes_of_the_time_count(ledger: Ledger) -> None:
     [
         ("approved by Ann on the board, plan 6f0c", "Ann"),
         ("approved by Ann on the board", "Ann"),
-        ("approved with --yes, plan 6f0c", "approved with --yes"),
-        (
-            "approved with the plan a, plan b.json, plan 6f0c",
-            "approved with the plan a, plan b.json",
-        ),
+        ("approved by Ann with --yes, and the first videos passed, plan 6f0c", "Ann"),
+        ("approved by Ann with the plan a, plan b.json, plan 6f0c", "Ann"),
+        ("approved by the flow's parameter, plan 6f0c", "approved by the flow's parameter"),
     ],
 )
 async def test_a_person_is_one_line_however_many_plans_they_approve(
     ledger: Ledger, words: str, person: str
 ) -> None:
-    stage = await Stage.set(ledger, wanted_brief("a"))
-    quoted = await stage.quote("a")
-    await stage.write(approve, [quoted], by=words, at=NOW)
-    await stage.open(await stage.row("a"))
+    stage = await Stage.set(ledger, wanted_brief("a"), wanted_brief("b"))
+    for row, by in [("a", words), ("b", "approved by Bo on the board")]:
+        quoted = await stage.quote(row)
+        await stage.write(approve, [quoted], by=by, at=NOW)
+        await stage.open(await stage.row(row))
 
-    assert [line.name for line in (await told(ledger, "person")).lines] == [person]
+    assert sorted(str(line.name) for line in (await told(ledger, "person")).lines) == sorted(
+        [person, "Bo"]
+    )
 
 
 async def test_credits_of_a_sandbox_are_never_added_to_real_ones(ledger: Ledger) -> None:
