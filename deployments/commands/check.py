@@ -18,7 +18,6 @@ from callsheet.tasks.runtime.redact import say, unsigned
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.sheet.column_names import keep_names, parse_map
-from callsheet.tasks.sheet.headers import own_column
 from callsheet.tasks.sheet.read import FoundSheet, find_sheet
 from callsheet.tasks.values.amounts import count
 from callsheet.tasks.values.names import object_name
@@ -70,28 +69,24 @@ async def _with_unlisted(found: FoundSheet, error: SheetError, settings: Setting
 
 def _propose(args: Namespace, found: FoundSheet, error: SheetError) -> None:
     """Say what the unknown headers may mean, and the command that says so."""
-    if not any(one.proposed or one.column for one in found.columns):
-        if found.columns:
+    columns = found.proposals
+    if not columns:
+        if found.columns and not any(one.column for one in found.columns):
             named = suggest("check", unsigned(args.sheet), "--map", "NAME=COLUMN")
             error.remedy = f"say what a header of your own means, for each one:\n  {named}"
         return
-    meant = {one: one.proposed or own_column(one.name) for one in found.columns if not one.column}
-    columns = {one.name: column for one, column in meant.items() if column}
-    if not columns:
-        return
-    for one, column in meant.items():
-        filled = f"({one.filled:,} of {count(found.rows, 'cell')} filled)"
-        if one.proposed:
-            say(f"{one.name} -> {column} {filled}")
-        elif column:
-            say(f"{one.name} -> {column}, a column that you keep for yourself {filled}")
+    for one in found.columns:
+        if column := columns.get(one.name):
+            own = "" if one.proposed else ", a column that you keep for yourself"
+            filled = f"{one.filled:,} of {count(found.rows, 'cell')} filled"
+            say(f"{one.name} -> {column}{own} ({filled})")
     error.told = frozenset(
         one for one in error.problems if one.value in columns and one.row is None
     )
     words = [word for name, column in columns.items() for word in ("--map", f"{name}={column}")]
     typed = [word for one in args.map or () for word in ("--map", one)]
     command = suggest("check", unsigned(args.sheet), *typed, *words)
-    error.remedy = f"if that is what they mean, check it once like this:\n  {command}"
+    error.remedy = f"if these columns are right, confirm them once:\n  {command}"
 
 
 def show_sheet(sheet: Sheet, console: Console) -> None:

@@ -46,9 +46,12 @@ WHOLE = r"([+-]?[0-9]{1,15})(?:\.0+)?"
 AMOUNT = r"(?![1-9][0-9]{0,2}\.[0-9]{3}$)[0-9]{1,12}(?:\.[0-9]{1,6}0*)?"
 SHAPES = {
     "portrait": "9:16", "vertical": "9:16", "upright": "9:16", "hochformat": "9:16",
+    "hochkant": "9:16", "vertikal": "9:16",
     "verticale": "9:16", "retrato": "9:16",
     "square": "1:1", "quadratisch": "1:1", "quadrat": "1:1", "carré": "1:1", "cuadrado": "1:1",
+    "carrée": "1:1", "cuadrada": "1:1",
     "landscape": "16:9", "horizontal": "16:9", "widescreen": "16:9", "querformat": "16:9",
+    "quer": "16:9", "breitbild": "16:9",
     "paysage": "16:9", "horizontale": "16:9", "apaisado": "16:9",
 }  # fmt: skip
 #: Units of an amount of credits, before or after it.

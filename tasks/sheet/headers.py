@@ -261,8 +261,16 @@ def explain_column(column: str, header: str = "") -> str | None:
     return f"is not a column Callsheet knows; {_suggestion(column, header)}"
 
 
+_IN_LANGUAGE = re.compile(r"(.+?)[ _-]+[(\[]?(?!ID|NO)([A-Z]{2})[)\]]?")
+
+
 def likely_column(header: str) -> str | None:
     """Return the column that a header may mean: a synonym, or one that is spelled like it."""
+    # `Headline (DE)` is the German title.
+    if (said := _IN_LANGUAGE.fullmatch(header.strip())) and language_code(said[2]):
+        base = proposed(said[1]) or canonical_header(said[1])
+        if base in TRANSLATED:
+            return f"{base}.{said[2].lower()}"
     if meant := proposed(header):
         return meant
     column = canonical_header(header)
@@ -270,11 +278,6 @@ def likely_column(header: str) -> str | None:
         return f"fields.{field['name']}"
     close = difflib.get_close_matches(column, (*KNOWN_COLUMNS, *_OURS_TO_SET), n=1, cutoff=0.7)
     return close[0] if close else None
-
-
-def own_column(header: str) -> str | None:
-    """Return the column that keeps what is below a header for yourself; None if it may mean one."""
-    return None if likely_column(header) else f"x_{canonical_header(header)}"
 
 
 def _suggestion(column: str, header: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path, PurePath
 from typing import BinaryIO, TypeVar
 
@@ -49,14 +50,23 @@ async def read_sheet(
 async def find_sheet(
     address: str, options: SheetOptions = _PLAIN, *, stdin: BinaryIO | None = None
 ) -> FoundSheet:
-    """Return what is in the sheet at an address (`read_sheet`), also where it has problems."""
+    """Return what is in the sheet at an address (`read_sheet`), also where it has problems.
+
+    Its problems include those that it has once its unknown headers are read as proposed.
+    """
     from callsheet.tasks.sheet.fetch import fetch
 
     found = await fetch(address, stdin=stdin)
+    read = partial(
+        find_sheet_in, found.content, name=found.name, folder=found.folder, address=address
+    )
     with no_search():
-        return find_sheet_in(
-            found.content, name=found.name, options=options, folder=found.folder, address=address
-        )
+        seen = read(options=options)
+        if not seen.proposals:
+            return seen
+        headers = [one for one in seen.problems if one.row is None and one.value in seen.proposals]
+        mapped = read(options=replace(options, columns={**options.columns, **seen.proposals}))
+        return replace(seen, problems=(*headers, *mapped.problems))
 
 
 def parse_sheet(
@@ -265,6 +275,16 @@ class FoundSheet:
         """The sha256 (hex) of the headers: those of a sheet in any order."""
         named = sorted({header_form(one.name) for one in self.columns})
         return hashlib.sha256("\n".join(named).encode()).hexdigest()
+
+    @property
+    def proposals(self) -> dict[str, str]:
+        """The column that each unknown header may mean, where the sheet has any that is known."""
+        from callsheet.tasks.sheet.headers import canonical_header
+
+        if not any(one.proposed or one.column for one in self.columns):
+            return {}
+        unknown = (one for one in self.columns if not one.column)
+        return {one.name: one.proposed or f"x_{canonical_header(one.name)}" for one in unknown}
 
     def good(self) -> Sheet:
         """Return the sheet; raise SheetError with every problem that it has."""

@@ -339,7 +339,9 @@ class _Reading:
         for column, cell in merged.items():
             if _is_for_clips(column):
                 clips = ", ".join(name for name in ROWS if name != CREATE)
-                self._refuse(cell, f"is for a row whose operation is one of {clips}")
+                words = f"is for a row whose operation is one of {clips}"
+                spoken = "; what a video says is its script" if column == "narration" else ""
+                self._refuse(cell, words + spoken)
 
     def _check_clip(self, row: Row, merged: Cells, operation: str) -> None:
         request = REQUESTS[operation]

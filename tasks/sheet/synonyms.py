@@ -13,7 +13,7 @@ from callsheet.tasks.sheet.text import plain
 
 #: Column -> what it is called, a space for any of space, hyphen and underscore.
 _CALLED: Mapping[str, str] = {
-    "id": "video id, row, row id, key, no, nr, nummer, number, clip id, referenz, ref, reference, "
+    "id": "video id, row, row id, key, no, nr, #, nummer, number, clip id, referenz, ref, reference, "
     "référence, referencia, numéro, número, kennung",
     "video_id": "service video id, existing video, existing video id, adopt, bestehendes video, "
     "vorhandenes video, vidéo existante, video existente",
@@ -21,11 +21,11 @@ _CALLED: Mapping[str, str] = {
     "title": "name, headline, heading, video title, titel, überschrift, schlagzeile, titre, "
     "título, titular, encabezado",
     "topic": "subject, theme, brief, idea, thema, idee, sujet, thème, tema, idea del video",
-    "script": "copy, voiceover, voice over, vo, text, spoken text, narration text, skript, "
-    "sprechertext, drehbuch, texte, scénario, voix off, guion, texto, locución",
+    "script": "copy, copy text, voiceover, voice over, voiceover text, voice over text, vo, text, "
+    "spoken text, narration text, skript, sprechertext, sprecher text, drehbuch, texte, scénario, voix off, guion, texto, locución",
     "narration": "narrator, erzählung, narración",
     "tool": "template, vorlage, werkzeug, modèle, outil, plantilla, herramienta",
-    "duration_seconds": "duration, length, seconds, secs, video length, runtime, dauer, länge, "
+    "duration_seconds": "duration, length, video duration, seconds, secs, video length, runtime, dauer, länge, laenge, "
     "sekunden, laufzeit, durée, longueur, secondes, duración, longitud, segundos",
     "aspect_ratio": "ratio, format, aspect, size, orientation, seitenverhältnis, bildformat, "
     "ausrichtung, proportions, orientación, formato, relación de aspecto",
@@ -71,15 +71,19 @@ PRIORITIES: Mapping[str, int] = {
 
 def header_form(header: str) -> str:
     """Return a header as it is compared: ` Video-ID: ` is `video id`."""
-    return re.sub(r"[\s\-_\u2010-\u2015]+", " ", plain(header)).strip(" :*?").casefold()
+    return re.sub(r"[\s\-_\u2010-\u2015]+", " ", plain(header)).strip(" :*?.").casefold()
 
 
 _MEANT = {header_form(name): column for column, said in _CALLED.items() for name in said.split(",")}
 
 
 def proposed(header: str) -> str | None:
-    """Return the column that people mean by a header; None where that is not known."""
-    return _MEANT.get(header_form(header))
+    """Return the column that people mean by a header; None where that is not known.
+
+    What stands in brackets at its end is a unit or a comment: `Length (seconds)`.
+    """
+    form = header_form(header)
+    return _MEANT.get(form) or _MEANT.get(re.sub(r" ?[(\[].*[)\]]$", "", form))
 
 
 class Names:

@@ -9,8 +9,8 @@ import pytest
 
 from callsheet.tasks.runtime.errors import BadInput, SheetError
 from callsheet.tasks.sheet.column_names import FILE, keep_names, parse_map, read_names
-from callsheet.tasks.sheet.headers import KNOWN_COLUMNS
-from callsheet.tasks.sheet.read import find_sheet_in, parse_sheet, read_sheet
+from callsheet.tasks.sheet.headers import KNOWN_COLUMNS, likely_column
+from callsheet.tasks.sheet.read import find_sheet, find_sheet_in, parse_sheet, read_sheet
 from callsheet.tasks.sheet.synonyms import proposed
 from callsheet.tasks.sheet.table import SheetOptions
 
@@ -31,12 +31,24 @@ MAP = {"video-id": "id", "HEADLINE ": "title", "Copy": "script", "Dauer": "durat
         ("Voice-over", "script"), ("Sprechertext:", "script"), ("Voix off", "script"),
         ("Guion", "script"), ("Max cost", "max_credits"), ("Presupuesto", "max_credits"),
         ("Video ID", "id"), ("Kostenstelle", "cost_center"), ("Untertitel", "captions"),
-        ("Owner", None), ("Due date", "deliver_by"),
+        ("Owner", None), ("Due date", "deliver_by"), ("Length (seconds)", "duration_seconds"),
+        ("Nr.", "id"), ("Budget [credits]", "max_credits"),
     ],
 )  # fmt: skip
 def test_a_header_in_four_languages_is_proposed(header: str, column: str | None) -> None:
     assert proposed(header) == column
     assert column is None or column in KNOWN_COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [("Headline (DE)", "title.de"), ("Copy EN", "script.en"), ("Titel DE", "title.de"),
+     ("Video ID", "id"), ("Script NO", "script"), ("Market UK", None)],
+)  # fmt: skip
+def test_a_text_in_a_language_is_proposed_as_its_translation(
+    header: str, column: str | None
+) -> None:
+    assert likely_column(header) == column
 
 
 def test_nothing_is_taken_that_nobody_said_and_every_cell_is_counted() -> None:
@@ -116,3 +128,17 @@ def test_two_headers_of_one_column_are_refused() -> None:
     with pytest.raises(SheetError) as caught:
         parse_sheet(CSV.encode(), name="own.csv", options=options)
     assert any("are the same column (title)" in one.message for one in caught.value.problems)
+
+
+async def test_problems_below_headers_that_are_only_proposed_show_at_once(tmp_path: Path) -> None:
+    sheet = tmp_path / "own.csv"
+    sheet.write_text("id,Headline,Copy,Dauer,Captions,Owner\na,Kettle,Buy.,10 miles,klingon,Kim\n")
+    found = await find_sheet(str(sheet))
+    assert [one.column for one in found.problems if one.row == "a"] == [
+        "duration_seconds", "captions"
+    ]  # fmt: skip
+    assert [one.value for one in found.problems if one.row is None] == [
+        "Headline", "Copy", "Dauer", "Owner"
+    ]  # fmt: skip
+    assert found.proposals == {"Headline": "title", "Copy": "script", "Dauer": "duration_seconds",
+                               "Owner": "x_owner"}  # fmt: skip
