@@ -13,8 +13,8 @@ from callsheet.tasks.sheet.text import plain
 
 #: Column -> what it is called, a space for any of space, hyphen and underscore.
 _CALLED: Mapping[str, str] = {
-    "id": "video id, row, row id, key, no, nr, #, nummer, number, clip id, referenz, ref, reference, "
-    "référence, referencia, numéro, número, kennung",
+    "id": "video id, row, row id, key, no, nr, #, nummer, number, clip id, referenz, ref, "
+    "reference, référence, referencia, numéro, número, kennung",
     "video_id": "service video id, existing video, existing video id, adopt, bestehendes video, "
     "vorhandenes video, vidéo existante, video existente",
     "was": "moved, old id, previous id, former id, alte id, frühere id, ancien id, id anterior",
@@ -22,11 +22,13 @@ _CALLED: Mapping[str, str] = {
     "título, titular, encabezado",
     "topic": "subject, theme, brief, idea, thema, idee, sujet, thème, tema, idea del video",
     "script": "copy, copy text, voiceover, voice over, voiceover text, voice over text, vo, text, "
-    "spoken text, narration text, skript, sprechertext, sprecher text, drehbuch, texte, scénario, voix off, guion, texto, locución",
+    "spoken text, narration text, skript, sprechertext, sprecher text, drehbuch, texte, scénario, "
+    "voix off, guion, texto, locución",
     "narration": "narrator, erzählung, narración",
     "tool": "template, vorlage, werkzeug, modèle, outil, plantilla, herramienta",
-    "duration_seconds": "duration, length, video duration, seconds, secs, video length, runtime, dauer, länge, laenge, "
-    "sekunden, laufzeit, durée, longueur, secondes, duración, longitud, segundos",
+    "duration_seconds": "duration, length, video duration, seconds, secs, video length, runtime, "
+    "dauer, länge, laenge, sekunden, laufzeit, durée, longueur, secondes, duración, longitud, "
+    "segundos",
     "aspect_ratio": "ratio, format, aspect, size, orientation, seitenverhältnis, bildformat, "
     "ausrichtung, proportions, orientación, formato, relación de aspecto",
     "language": "lang, locale, sprache, langue, idioma, lengua",
