@@ -73,10 +73,12 @@ async def run_sheet(
             await door.begin(run)
             outcome = await carry(run, steps, campaign)
             charged += outcome.charged_this_run
+            # People know of one run, however many rounds it has.
+            run.outcome = replace(outcome, charged_this_run=charged)
             shown = run.plan
             options = options.but(max_wait=run.time_left)
             if shown is None or not await _goes_on(run, shown):
-                return replace(outcome, charged_this_run=charged)
+                return run.outcome
         door = _LaterRound(door, shown)
 
 
