@@ -61,6 +61,22 @@ async def keys(board: OpenBoard, campaign: str) -> list[str]:
     return [take.key for _, take in takes if take.key]
 
 
+async def test_the_page_plans_the_rest_once_the_first_rows_are_made(
+    board: OpenBoard, name: str
+) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3), first=1)
+    assert (await ended(board.viewer, await approved(board.approver, plan)))["exit"] == 0
+    browser = await board.form("approver")
+
+    page = await browser.get(f"/c/{name}")
+    assert "2 rows are not approved yet" in page.text
+    assert ">Plan the rest</button>" in page.text
+    assert "Plan the rest" not in (await (await board.form("viewer")).get(f"/c/{name}")).text
+
+    plan_id = (await browser.post(f"/c/{name}/again")).url.path.rpartition("/")[2]
+    assert (await priced(board.viewer, plan_id))["counts"] == {"nothing": 1, "make": 2}
+
+
 @pytest.mark.parametrize("asked", [{"canary": "yes"}, {"waves": ["30%"]}])
 async def test_the_others_are_planned_once_the_first_video_is_kept(
     board: OpenBoard, service: Sandbox, name: str, asked: dict[str, Any]
@@ -75,6 +91,7 @@ async def test_the_others_are_planned_once_the_first_video_is_kept(
 
     review = f"{API}/campaigns/{name}/rows/r001/review"
     await board.reviewer.post(review, json={"verdict": "keep", "take": 1})
+    assert "2 rows are on hold" in (await browser.get(f"/c/{name}")).text
     plan_id = (await browser.post(f"/c/{name}/again")).url.path.rpartition("/")[2]
     rest = await priced(board.viewer, plan_id)
     assert (rest["counts"], rest["total"]) == ({"none": 1, "make": 2}, 30)

@@ -26,12 +26,13 @@ from callsheet.deployments.board.variants import Variants, variants_shown
 from callsheet.tasks.aftercare.drift import Refreshed
 from callsheet.tasks.aftercare.export import Format, What, export
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
+from callsheet.tasks.ledger.campaigns import Campaign, Tally, find_campaign, last_event, tally_of
 from callsheet.tasks.ledger.gauges import KINDS, keep_rates
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.plans import KeptPlan, plans_of
 from callsheet.tasks.ledger.row_pages import (
     MOST,
+    Counts,
     ShownRow,
     counts_of,
     page_figures,
@@ -40,7 +41,7 @@ from callsheet.tasks.ledger.row_pages import (
 )
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.runs import BoardRun
-from callsheet.tasks.ledger.values import NEEDS_PERSON, State
+from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
 
 # `/c/C`: a campaign as it is this moment, row by row, and the stream that keeps the page true.
 #
@@ -113,11 +114,13 @@ async def _told(
     tally, counts, matching = await board.read(
         partial(page_figures, campaign=campaign, which=view.which)
     )
+    run = runs[0] if runs else None
     # Rows that came since, and would be on the first page if that were asked for now.
     came = 0 if view.asked.after else min(matching, view.asked.limit) - shown
     return {
         "more": came,
-        "run": runs[0] if runs else None,
+        "run": run,
+        "waiting": await _waiting(board, person, campaign.name, tally, counts),
         "tab": "board",
         "campaign": campaign.name,
         "root": f"/c/{part(campaign.name)}",
@@ -128,6 +131,20 @@ async def _told(
         "counts": counts,
         "matching": matching,
     }
+
+
+async def _waiting(
+    board: Board, person: Person, campaign: str, tally: Tally, counts: Counts
+) -> int:
+    """Return how many rows a new plan of the campaign's sheet would release, once none is made."""
+    found = tally.rows
+    rest = sum(found.get(state, 0) for state in NOT_BEGUN)
+    # What waits for a video is released once people have kept it.
+    if not rest and counts.reviews["keep"] == counts.videos > 0:
+        rest = found.get("held", 0)
+    if not rest or any(found.get(state) for state in UNDER_WAY) or not person.may("approver"):
+        return 0
+    return rest if await _last_sheet(board, person, campaign) else 0
 
 
 def _groups(view: RowView, rows: Sequence[ShownRow]) -> list[Variants[ShownRow]]:
@@ -285,7 +302,7 @@ async def again(board: TheBoard, person: Approver, campaign: str) -> Response:
             title="Which sheet?",
             remedy="Hand it in under New campaign: a campaign of that name is gone on with.",
         )
-    options = RunOptions.of(plan.terms, select=None)
+    options = RunOptions.of(plan.terms, select=None, first=None)
     new = await plan_of_sheet(board, person, plan.sheet_id, options)
     return RedirectResponse(f"/plans/{part(new)}", 303)
 

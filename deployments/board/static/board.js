@@ -1,6 +1,6 @@
 // What scripts add to pages that are whole without them: live words, keys, copying, dropping a file.
 // Attributes that it knows: data-copy, data-keys, data-keys-off, data-title, data-select-all, data-select-group,
-// data-select-bar.
+// data-select-bar, data-follow, data-more.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -71,7 +71,14 @@
     if (said) document.title = said.dataset.title;
   };
 
+  // A page that was opened before its run began has none of the rows that came with it.
+  const follow = () => {
+    const more = document.querySelector("[data-follow]") && document.querySelector("[data-more]");
+    if (more && !document.querySelector("input[name=row]:checked")) location.replace(more.href);
+  };
+
   const after = () => {
+    follow();
     tick();
     local();
     title();
