@@ -31,6 +31,8 @@ from callsheet.tasks.values.edits import Edits
 
 
 _INSERT = insert(rows)
+#: Added to the position of a row that left: more than a sheet has rows.
+GONE = 10_000_000
 _WISHES = ("position", "line", "captions", "enabled", "priority", "max_credits", "tags",
            "cost_center", "notes", "deliver_after", "deliver_by", "name", "copies", "cells",
            "wishes")  # fmt: skip
@@ -147,6 +149,10 @@ def _take_in(
             changes.add(_SET_PLACE, _new_values(outline, place))
     if row is None:
         return
+    if brief is None:
+        # Behind the rows of this sheet and of later ones.
+        place = {"position": GONE + position, "line": outline.line}
+        changes.add(_SET_PLACE, _new_values(outline, place))
     if brief is not None and one.renews:
         renewal = _renewal(row, brief, one)
         changes.add(_SET_BRIEF, _new_values(outline, renewal))

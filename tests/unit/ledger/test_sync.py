@@ -175,3 +175,12 @@ async def test_four_thousand_rows_are_synced_again_in_a_moment(ledger: Ledger):
     print(f"\n4,000 rows on {ledger.address.split(':')[0]}: "
           f"{first - began:.2f} s, again {again - first:.2f} s")  # fmt: skip
     assert len(await stage.rows()) == 4_000
+
+
+async def test_rows_that_left_stand_behind_those_of_the_sheet(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief("a"), brief("b"))
+    await stage.sync(brief("c"), brief("b"), brief("d"), brief("e"))
+    assert [row.row for row in await stage.rows()] == ["c", "b", "d", "e", "a"]
+
+    await stage.sync(brief("a"), brief("b"))
+    assert [row.row for row in await stage.rows()] == ["a", "b", "c", "d", "e"]
