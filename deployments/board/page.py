@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -82,6 +83,13 @@ def _moment(context: Context, at: float | None) -> str:
     )
 
 
+@pass_context
+def _without_folder(context: Context, text: str) -> str:
+    """Return words in which uploaded sheets have the names that people gave them."""
+    folder = re.escape(str((context["board"].folder / "sheets").resolve()))
+    return re.sub(rf"{folder}[/\\]\w+[/\\]", "", text)
+
+
 def _with_code(text: str) -> str:
     """Return words with what stands between backticks set as something to type."""
     parts = text.split("`")
@@ -150,6 +158,7 @@ _TEMPLATES.filters |= {
     "sentence": _sentence,
     "part": part,
     "size": _size,
+    "without_folder": _without_folder,
 }
 _TEMPLATES.tests["correctable"] = is_correctable
 _TEMPLATES.globals |= {

@@ -39,7 +39,7 @@ from callsheet.tasks.values.amounts import in_credits
 
 
 #: What a person chooses from, as the page says it.
-ORDERS = {"sheet": "In the order of the sheet", "worst": "Worst first", "since": "Newest first"}
+ORDERS = {"sheet": "Sheet order", "worst": "Worst first", "since": "Newest first"}
 #: What the form above the videos asks for itself.
 FIELDS = ("sort", "q", "language", "ratio", "tool")
 TALL, WIDE = ("9:16", "4:5", "3:4", "2:3"), ("16:9", "4:3", "3:2", "21:9")
@@ -177,7 +177,7 @@ class VideoDesk:
     def _card(self, view: VideoView, row: ShownRow) -> VideoCard:
         card = card_of(row, self.campaign.name, view.address(self.root, open=row.row))
         if self.person.guest is None:
-            return replace(card, facts=[*card.facts, f"{in_credits(row.charged)} in all"])
+            return replace(card, facts=[*card.facts, in_credits(row.charged)])
         return replace(card, review=shown_to(self.person, card.review))
 
     async def _rows(self, which: RowFilter) -> Sequence[ShownRow]:
@@ -282,6 +282,8 @@ class VideoCard:
     seconds: float | None = None
     language: str | None = None
     captions: bool = False
+    #: Whether a matrix made it, so that others have its title.
+    is_variant: bool = False
     #: A take after this one, whose video is not here yet.
     newer: bool = False
     facts: Sequence[str] = ()
@@ -308,6 +310,7 @@ def card_of(shown: ShownRow, campaign: str, here: str) -> VideoCard:
         row=shown.row,
         title=shown.title,
         take=shown.video_take,
+        is_variant=shown.variant_of is not None,
         address=video_address(campaign, shown.row, shown.video_take),
         here=here,
         review=shown.review,

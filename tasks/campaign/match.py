@@ -223,9 +223,9 @@ async def _match_known(
         return Match(moved=True)
     other = await _free_name(ledger, sheet)
     words = (
-        f"campaign {campaign.name} is run from {origins[0]}, and {sheet.address} hardly has its "
+        f"campaign {campaign.name} was made from {origins[0]}, and {sheet.address} has few of its "
     )
-    words += f"rows: going on would {_damage(sheet.briefs, rows)}; nothing was spent"
+    words += f"rows: this run would {_damage(sheet.briefs, rows)}; nothing was spent"
     return Match(
         refusal=SpendRefused(
             words,

@@ -334,7 +334,8 @@ class KeepRate:
     @property
     def each(self) -> Decimal | None:
         """What a kept video has cost, with all that came to nothing; None where none is kept."""
-        return (self.charged / self.kept).quantize(Decimal("0.01")) if self.kept else None
+        each = (self.charged / self.kept).quantize(Decimal("0.01")) if self.kept else None
+        return each if each is None or each % 1 else each.to_integral_value()
 
 
 def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -> list[KeepRate]:

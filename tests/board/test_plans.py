@@ -523,6 +523,27 @@ async def test_videos_that_exist_are_adopted_and_nothing_is_paid(
     assert charged(service, await keys(board, name)) == 0
 
 
+async def test_a_plan_that_finds_no_video_to_adopt_leads_to_another_upload(
+    board: OpenBoard, name: str
+) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(1, title=name), adopt=True)
+    page = await (await board.form("approver")).get(f"/plans/{plan['plan']}")
+    assert "No row is in this plan." in page.text
+    assert "Upload another sheet" in page.text
+    assert f'href="/c/{name}"' not in page.text
+
+
+async def test_a_sheet_with_other_rows_is_named_as_it_was_uploaded(
+    board: OpenBoard, name: str
+) -> None:
+    await made(board, f"{name}.csv", simple_sheet(3))
+    other = simple_sheet(3).replace("r00", "other-")
+    plan = await plan_for(board.reviewer, f"{name}-2.csv", other, campaign=name)
+    page = await (await board.form("approver")).get(f"/plans/{plan['plan']}")
+    assert f"was made from {name}.csv, and {name}-2.csv has few of its rows" in page.text
+    assert "/sheets/" not in page.text
+
+
 async def test_what_changed_outside_is_found_and_repaired_on_the_board(
     board: OpenBoard, service: Sandbox, name: str, tmp_path: Path
 ) -> None:

@@ -591,18 +591,24 @@ async def test_the_figures_of_a_live_page_arrive_together(open_board: OpenBoard)
     assert ">1 <small>of 3 rows<" in text
 
 
-async def test_a_row_shows_its_script_as_text(open_board: OpenBoard) -> None:
-    script = [
-        {"narration": "Pour the tea.", "seconds": 4},
-        {"narration": "Drink it.", "seconds": 3},
-    ]
-    wanted = Brief(row="a", request={"title": "Tea", "script": script, "captions": ["srt", "vtt"]})
+@pytest.mark.parametrize(
+    "script",
+    [
+        [{"narration": "Pour the tea.", "seconds": 4}, {"narration": "Drink it.", "seconds": 3}],
+        {"scenes": ["Pour the tea.", "Drink it."]},
+    ],
+)
+async def test_a_row_shows_its_script_as_text(open_board: OpenBoard, script: object) -> None:
+    asked = {"title": "Tea", "script": script, "captions": ["srt", "vtt"], "duration_seconds": 7}
+    wanted = Brief(row="a", request=asked)
     await Stage.set(open_board.ledger, wanted)
     browser = await open_board.form("viewer")
 
     page = await browser.get("/c/spring/rows/a")
 
     facts = page.text.partition('aria-label="The row"')[2]
+    assert facts.count('<div class="scene">') == 2
+    assert "<dt>Duration</dt><dd>7 s</dd>" in facts
     assert "Pour the tea." in facts
     assert "srt, vtt" in facts
     for sign in ("[{", "&#39;", "{&"):
