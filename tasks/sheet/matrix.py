@@ -161,19 +161,24 @@ class _Expansion:
         value = cell.value
         parts = value if isinstance(value, list) else str(as_text(value)).split("|")
         found: dict[str, Cell] = {}
-        for part in parts:
+        wanted = [one for one in parts if isinstance(one, Mapping | list) or as_text(one).strip()]
+        # Of several values the message names one: a correction replaces the whole cell.
+        whole = "|".join(map(as_text, wanted))
+        for part in wanted:
             if isinstance(part, Mapping | list):
                 self._refuse_at(cell, "has a list or an object where one value belongs")
-            elif not is_blank(text := as_text(part).strip()):
-                try:
-                    text = _usual(column, text)
-                except ValueError as fault:
-                    self._refuse_at(cell, str(fault), text)
-                    continue
-                if text in found:
-                    self._refuse_at(cell, "is in this axis twice: keep one", text)
-                found[text] = Cell(column, text, cell.line, cell.where)
-        if not found:
+                continue
+            text = as_text(part).strip()
+            named = f'"{text}" ' if len(wanted) > 1 else ""
+            try:
+                text = _usual(column, text)
+            except ValueError as fault:
+                self._refuse_at(cell, f"{named}{fault}", whole)
+                continue
+            if text in found:
+                self._refuse_at(cell, f"{named}is in this axis twice: keep one", whole)
+            found[text] = Cell(column, text, cell.line, cell.where)
+        if not wanted:
             self._refuse_at(cell, "has no values: write them with | between")
         return [*found.values()]
 

@@ -116,7 +116,7 @@ def test_inputs_of_a_tool_are_translated() -> None:
     ("text", "name", "words"),
     [
         (CSV, "s.csv", "2 script.en: has no script.en: write it"),
-        (CSV.replace("square", "round"), "s.csv", "2 matrix.aspect_ratio: is not one of"),
+        (CSV.replace("square", "round"), "s.csv", '2 matrix.aspect_ratio: "round" is not one of'),
         (CSV.replace("en|German", "de|German"), "s.csv", "is in this axis twice"),
         ("id,script,language,matrix.language\na,Buy,en,en|de\n", "s.csv", "is also an axis"),
         (YAML.replace("{language: de,", "{colour: de,"), "s.yaml", "has colour, and the axes are"),
@@ -136,6 +136,15 @@ def test_inputs_of_a_tool_are_translated() -> None:
 )
 def test_a_mistake_is_one_line_with_its_cell(text: str, name: str, words: str) -> None:
     assert any(words in one for one in problems(text, name)), problems(text, name)
+
+
+def test_a_wrong_value_is_one_mistake_about_the_whole_cell() -> None:
+    for cell, words in (("9:17", "is not one of"), ("9:16|9:17", '"9:17" is not one of')):
+        with pytest.raises(SheetError) as caught:
+            parse(f"id,script,matrix.aspect_ratio\na,Buy,{cell}\n")
+        (problem,) = caught.value.problems
+        assert problem.message.startswith(words)
+        assert problem.value == cell
 
 
 @given(st.permutations(LANGUAGES), st.permutations(("9:16", "1:1", "16:9")), st.data())
