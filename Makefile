@@ -125,6 +125,9 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@# What Windows and macOS lack.
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 
 # docs/ as a site in build/site. A broken link, or a page that zensical.toml does not list, fails.
 docs: $(VENV)/.installed-dev

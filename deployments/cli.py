@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import json
 import os
 import re
@@ -47,7 +48,25 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         from callsheet.deployments.completion import complete
 
         complete()
+    _escape_what_cannot_be_printed()
     sys.exit(carry_out(sys.argv[1:] if argv is None else argv))
+
+
+def _escape_what_cannot_be_printed() -> None:
+    """Print letters that a terminal's encoding lacks as `\\u6f22`, which JSON reads as the letter.
+
+    The consoles of Windows know 256 letters, and a title may have any.
+    """
+    import codecs
+
+    def escaped(error: UnicodeError) -> tuple[str, int]:
+        assert isinstance(error, UnicodeEncodeError)
+        return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+    codecs.register_error("callsheet", escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="callsheet")
 
 
 def carry_out(words: Sequence[str]) -> int:

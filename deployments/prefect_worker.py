@@ -42,6 +42,8 @@ def main(words: Sequence[str] | None = None, *, command: Sequence[str] | None = 
     """Carry flow runs until the Prefect worker ends or this is told to stop; return its exit
     status.
     """
+    if sys.platform == "win32":
+        raise NotImplementedError
     worker = Worker(sys.argv[1:] if words is None else words, command=command)
     told = False
 
@@ -88,6 +90,8 @@ class Worker:
         sleep: Callable[[float], None] = time.sleep,
     ) -> int:
         """Have every flow run let go, then end the Prefect worker; return its exit status."""
+        if sys.platform == "win32":
+            raise NotImplementedError
         # Standing still it takes up nothing more, not even what has just been let go of.
         self._send(signal.SIGSTOP)
         asked: set[int] = set()

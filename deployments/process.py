@@ -1,4 +1,4 @@
-"""Signals, locks and sockets of a command."""
+"""Signals and sockets of a command."""
 
 from __future__ import annotations
 
@@ -49,9 +49,19 @@ def run_command(main: Coroutine[Any, Any, T]) -> T:
 def _cancel_on_interrupt() -> None:
     task = asyncio.current_task()
     assert task is not None
-    # Windows' loop has no handlers and wakes up by itself; in a thread there are no signals.
-    with suppress(NotImplementedError, RuntimeError, ValueError):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+    # In a thread there are no signals.
+    with suppress(RuntimeError, ValueError):
+        handle_signals(task.cancel, signal.SIGINT)
+
+
+def handle_signals(stop: Callable[[], object], *numbers: int) -> None:
+    """Have the event loop call `stop` at each of these signals."""
+    loop = asyncio.get_running_loop()
+    for number in numbers:
+        try:
+            loop.add_signal_handler(number, stop)
+        except NotImplementedError:  # the event loop of Windows, which wakes up all the same
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
 
 
 @contextmanager
@@ -60,14 +70,15 @@ def on_signal(stop: Callable[[], object]) -> Iterator[Callable[[], None]]:
     loop = asyncio.get_running_loop()
 
     def arm() -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop)
+        handle_signals(stop, signal.SIGINT, signal.SIGTERM)
 
     arm()
     try:
         yield arm
     finally:
-        loop.remove_signal_handler(signal.SIGTERM)
+        with suppress(NotImplementedError):
+            loop.remove_signal_handler(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _cancel_on_interrupt()
 
 
@@ -106,25 +117,6 @@ def _waits_for(engine: Engine | Workers) -> str:
         f"({', '.join(engine.paying)}), minutes at most; Ctrl-C again leaves it, and it may "
         "have made a video"
     )
-
-
-# A lock that the kernel takes back from whoever was killed: it is of an open file.
-
-
-def try_lock(file: int) -> bool:
-    """Take the lock of an open file if it is free; it is given back when the file is closed.
-
-    Windows has none of it: there it is always free.
-    """
-    if os.name == "nt":
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 # A socket that a server of ours listens on, and the address that others reach it by.

@@ -31,9 +31,10 @@ from callsheet.deployments.prefect_address import (
     ServerAnswer,
     prefect_address,
 )
-from callsheet.deployments.process import listen_on, origin_of, try_lock
+from callsheet.deployments.process import listen_on, origin_of
 from callsheet.deployments.up.up_file import prefect_kept, sandbox_kept
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
+from callsheet.tasks.runtime.files import lock
 from callsheet.tasks.runtime.process import check_extra
 from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.runtime.suggest import again_with
@@ -263,7 +264,7 @@ def _alone_with(state: Path) -> Iterator[dict[str, str] | None]:
 
 def _wait_for_our_turn(state: Path, file: int) -> dict[str, str] | None:
     shared, said = state / SHARED, False
-    while not try_lock(file):
+    while not lock(file):
         with contextlib.suppress(OSError, ValueError):
             return dict(json.loads(shared.read_text("utf-8")))
         if not said:
@@ -303,7 +304,7 @@ def _sandbox_of_our_own(
     try:
         settings = _settings(child, state)
         if keep_port:
-            (state / "port").write_text(f"{urlsplit(settings['base_url']).port}")
+            (state / "port").write_text(f"{urlsplit(settings['base_url']).port}", "utf-8")
             (state / SHARED).touch(mode=0o600)
             (state / SHARED).write_text(json.dumps(settings), "utf-8")
         yield settings
@@ -315,7 +316,7 @@ def _sandbox_of_our_own(
 def _port_before(state: Path) -> int:
     """Return the port of the sandbox before, once that is gone; 0 where somebody else has it."""
     try:
-        port = int((state / "port").read_text())
+        port = int((state / "port").read_text("utf-8"))
     except (OSError, ValueError):
         return 0
     until = time.monotonic() + GONE_SANDBOX

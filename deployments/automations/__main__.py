@@ -52,7 +52,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def read(path: Path, block: str | None) -> dict[str, Any] | None:
     """Return an automation as the server takes it; None where it tells somebody, and none is."""
-    automation: dict[str, Any] = YAML(typ="safe", pure=True).load(path.read_text())
+    automation: dict[str, Any] = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
     for action in _notifications(automation):
         if block is None:
             return None

@@ -77,9 +77,9 @@ def _moment(context: Context, at: float | None) -> str:
         return "–"
     when = datetime.fromtimestamp(at, UTC)
     element = '<time datetime="{}" data-ago title="{}">{}</time>'
-    words = _ago(context["now"] - at) or f"{when:%-d %b %Y}"
+    words = _ago(context["now"] - at) or f"{when.day} {when:%b %Y}"
     return Markup(element).format(
-        f"{when:%Y-%m-%dT%H:%M:%SZ}", f"{when:%-d %b %Y %H:%M:%S} UTC", words
+        f"{when:%Y-%m-%dT%H:%M:%SZ}", f"{when.day} {when:%b %Y %H:%M:%S} UTC", words
     )
 
 
@@ -111,7 +111,9 @@ def _day(at: float | None) -> str:
         return "–"
     when = datetime.fromtimestamp(at, UTC)
     element = '<time datetime="{}" data-day>{}</time>'
-    return Markup(element).format(f"{when:%Y-%m-%dT%H:%M:%SZ}", f"{when:%-d %b %Y %H:%M} UTC")
+    return Markup(element).format(
+        f"{when:%Y-%m-%dT%H:%M:%SZ}", f"{when.day} {when:%b %Y %H:%M} UTC"
+    )
 
 
 def _ago(seconds: float) -> str | None:

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import pickle
-import signal
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -113,7 +111,8 @@ async def _read_apart(
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-    if process.returncode in (OUT_OF_MEMORY, -signal.SIGKILL):
+    # 9: the system ran out of memory and killed it.
+    if process.returncode in (OUT_OF_MEMORY, -9):
         words = f"takes more than {say_bytes(limits.memory)} of memory to read: split it"
         return _not_read(kept, words)
     if process.returncode:
@@ -132,7 +131,7 @@ def _not_read(kept: KeptSheet, words: str) -> FoundSheet:
 def main() -> None:
     """Read what is asked for."""
     memory, settings, kept, options = pickle.load(sys.stdin.buffer)
-    if os.name == "posix":
+    if sys.platform != "win32":
         import resource
 
         # Imported while there is memory: an import without it fails in ways that are hard to tell.

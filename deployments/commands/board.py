@@ -28,7 +28,7 @@ from callsheet.deployments.board.services.people import (
 from callsheet.deployments.board.visit import origin_of_site
 from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
 from callsheet.deployments.new_ledger import prepare_ledger
-from callsheet.deployments.process import run_command
+from callsheet.deployments.process import handle_signals, run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.people import Invited, all_people
@@ -61,8 +61,7 @@ async def _serve(args: Namespace) -> None:
     said = origin_of_site(args.url) if args.url else None
     prepare_ledger(settings, sandbox=args.sandbox)
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    handle_signals(stop.set, signal.SIGINT, signal.SIGTERM)
     console = console_for(args)
     async with await open_ledger(settings.ledger) as ledger:
 

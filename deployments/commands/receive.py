@@ -14,7 +14,7 @@ from rich.console import Console
 
 from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.new_ledger import prepare_ledger
-from callsheet.deployments.process import run_command
+from callsheet.deployments.process import handle_signals, run_command
 from callsheet.deployments.receiver.acceptance import Receiver
 from callsheet.deployments.receiver.server import receiving
 from callsheet.deployments.terminal import console_for, plain, print_json
@@ -108,6 +108,5 @@ def _tell(receiver: Receiver, settings: Settings, console: Console) -> None:
 def _stop_signal() -> asyncio.Event:
     """Return what is set by the first SIGINT or SIGTERM."""
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    handle_signals(stop.set, signal.SIGINT, signal.SIGTERM)
     return stop

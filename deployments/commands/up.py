@@ -59,8 +59,12 @@ def main(args: Namespace) -> int:
 
     `--status` and `--down` ask the one that is at work; started again it says what is up.
     """
-    if os.name != "posix":
-        raise ConfigurationError("`callsheet up` needs Linux or macOS; start the parts by hand")
+    if sys.platform == "win32":
+        raise ConfigurationError(
+            "`callsheet up` needs Linux or macOS",
+            remedy="start the parts yourself: `callsheet board`, `callsheet receive`, and every "
+            "night `callsheet nightly INBOX`",
+        )
     settings, console = settings_of(args), console_for(args)
     if args.down:
         return _down(args, settings, console)
@@ -76,6 +80,8 @@ def main(args: Namespace) -> int:
 
 
 async def _up(args: Namespace, settings: Settings, console: Console) -> None:
+    if sys.platform == "win32":
+        raise NotImplementedError
     if (before := last_up(settings.home)) is not None:
         # It was killed together with whoever ends what it leaves.
         await asyncio.to_thread(end_leftovers, before.mark)
@@ -197,6 +203,8 @@ def _token(settings: Settings) -> str | None:
 
 def _down(args: Namespace, settings: Settings, console: Console) -> int:
     """Stop what is up, and wait until nothing of it is left."""
+    if sys.platform == "win32":
+        raise NotImplementedError
     pid = holder(settings.home)
     was_up, until = pid is not None, time.monotonic() + DOWN_LIMIT
     if pid is not None:

@@ -67,7 +67,7 @@ def listening() -> set[int]:
     """Return the ports that something listens on; none where the system does not tell."""
     found = set()
     for table in _TABLES:
-        lines = table.read_text().splitlines()[1:] if table.exists() else []
+        lines = table.read_text("utf-8").splitlines()[1:] if table.exists() else []
         for _, local, _, state, *_ in map(str.split, lines):
             if state == _LISTENS:
                 found.add(int(local.rpartition(":")[2], 16))

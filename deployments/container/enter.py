@@ -56,7 +56,7 @@ def with_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     found = dict(environ)
     for name in SECRETS:
         if file := found.pop(f"{name}_FILE", ""):
-            found[name] = Path(file).read_text().strip()
+            found[name] = Path(file).read_text("utf-8").strip()
     return found
 
 

@@ -35,7 +35,7 @@ def main() -> int:
 def wanted(folder: Path, key: str | None) -> dict[str, str]:
     """Return every secret that is not asked for, by the name of its file."""
     kept = folder / "postgres-password"
-    password = kept.read_text().strip() if kept.exists() else secrets.token_hex(24)
+    password = kept.read_text("utf-8").strip() if kept.exists() else secrets.token_hex(24)
     at = f"callsheet:{password}@postgres:5432"
     found = {
         "postgres-password": password,
@@ -58,7 +58,7 @@ def keep(path: Path, text: str) -> None:
     Whoever the process in a container is has to be able to read it; the folder is its owner's.
     """
     if not path.exists():
-        path.write_text(text)
+        path.write_text(text, "utf-8")
         path.chmod(0o444)
 
 

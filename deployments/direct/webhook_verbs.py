@@ -79,7 +79,8 @@ def _secret_file(path: str | None) -> Iterator[TextIO | None]:
         yield None
         return
     try:
-        file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
+        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file = os.fdopen(made, "w", encoding="utf-8")
     except OSError as error:
         there = isinstance(error, FileExistsError)
         why = "exists and was not changed" if there else f"cannot be made: {error.strerror}"

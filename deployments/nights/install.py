@@ -200,7 +200,8 @@ async def _deploy(
     usual = pool_of(settings, environment=environment_of(args.profile, folder), shared=not is_kept)
     pool = args.pool or usual
     written = settings.home / "nights.prefect.yaml"
-    written.write_text(deployment_file(found, file=written, folder=folder, pool=pool))
+    text = deployment_file(found, file=written, folder=folder, pool=pool)
+    written.write_text(text, "utf-8")
     await asyncio.to_thread(deploy, written, at=server, folder=folder, pool=pool)
     console = console_for(args)
     for start in starts:
@@ -240,7 +241,7 @@ def _lines(
             about=start.about,
         )
         for name, text in systemd_units(job).items():
-            (units / name).write_text(text)
+            (units / name).write_text(text, "utf-8")
         ways = {
             "name": start.name,
             "cron": crontab_lines(job),

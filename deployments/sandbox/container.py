@@ -42,7 +42,7 @@ class Container:
         videos = options.state / "videos"
         try:
             videos.mkdir(parents=True, exist_ok=True)
-            given = options.key_file.read_text().strip() if options.key_file else None
+            given = options.key_file.read_text("utf-8").strip() if options.key_file else None
             self.keyring = Keyring(options.state / "keys.json", given=given, now=now)
             self.database = Database(options.state / "state.sqlite3", credits=options.credits)
         except (OSError, KeyError, ValueError, sqlite3.Error) as error:

@@ -83,7 +83,7 @@ def _placed(plan: VideoPlan, folder: Path) -> VideoPlan:
 def _kill(process: asyncio.subprocess.Process) -> None:
     """End a video process and its encoder, which share a group of their own."""
     with contextlib.suppress(ProcessLookupError):
-        if hasattr(os, "killpg"):
+        if sys.platform != "win32":
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()

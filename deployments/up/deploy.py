@@ -84,7 +84,7 @@ def main() -> int:
         return status
     status = load_automations(AUTOMATIONS)
     if status == 0:
-        note.write_text(wanted)
+        note.write_text(wanted, "utf-8")
         print(visible(f"deployed: {', '.join(deployments)}"))
     # Prefect's status 2 means wrong options, which are not the user's here.
     return min(status, 1)
@@ -114,7 +114,7 @@ def _on_pool(file: Path, note: Path, pool: str) -> Path:
         one["work_pool"]["name"] = pool
     made = note.with_name(f"{note.name}.yaml")
     # JSON is valid YAML.
-    made.write_text(json.dumps(document))
+    made.write_text(json.dumps(document), "utf-8")
     return made
 
 
@@ -145,7 +145,7 @@ def make_pool(at: PrefectAddress, name: str = POOL, template: Path | None = None
 
     A template sets its type; an existing pool gets the current template.
     """
-    said = json.loads((template or TEMPLATE).read_text())
+    said = json.loads((template or TEMPLATE).read_text("utf-8"))
     # Prefect's pool types: Kubernetes jobs have a manifest.
     kind = "kubernetes" if "job_manifest" in said["job_configuration"] else "process"
     try:
@@ -202,7 +202,7 @@ def count_workers(at: PrefectAddress, pool: str) -> int:
 def _digest(file: Path, pool: str) -> str:
     """Return the fingerprint of these deployments: file, folder and versions."""
     parts = [
-        file.read_text(),
+        file.read_text("utf-8"),
         os.getcwd(),
         sys.executable,
         version("prefect"),
@@ -214,7 +214,7 @@ def _digest(file: Path, pool: str) -> str:
 
 def _read(note: Path) -> str | None:
     with suppress(OSError):
-        return note.read_text()
+        return note.read_text("utf-8")
     return None
 
 

@@ -36,6 +36,8 @@ def end_leftovers(
     Each gets one signal, after its parent: a second one would stop a worker or a run immediately,
     although they finish what they have started.
     """
+    if sys.platform == "win32":
+        raise NotImplementedError
     seen: set[int] = set()
     asked: set[int] = set()
     begun = clock()
@@ -70,7 +72,7 @@ def _in_proc(wanted: str) -> dict[int, int]:
         with contextlib.suppress(OSError, ValueError, IndexError):
             if folder.name.isdecimal() and _has(folder, wanted.encode()):
                 # The name in field 2 may contain spaces and brackets: count from the last bracket.
-                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                parent = (folder / "stat").read_text("utf-8").rpartition(")")[2].split()[1]
                 found[int(folder.name)] = int(parent)
     return found
 
@@ -83,7 +85,7 @@ def _has(folder: Path, wanted: bytes) -> bool:
 def _by_ps(wanted: str) -> dict[int, int]:
     """Ask `ps`, which shows environments on systems without `/proc`."""
     words = ["ps", "-axww", "-E", "-o", "pid=,ppid=,command="]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
     lines = [line.split(None, 2) for line in done.stdout.splitlines()]
     return {int(line[0]): int(line[1]) for line in lines if wanted in line[-1].split()}
 
@@ -95,6 +97,8 @@ def _send(pid: int, number: int) -> None:
 
 def main() -> None:
     """Wait until the parent process ends, then end its orphans."""
+    if sys.platform == "win32":
+        raise NotImplementedError
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # A signal to the process group, terminal or session of `up` does not reach this process.
         signal.signal(number, signal.SIG_IGN)

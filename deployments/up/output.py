@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 import socket
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,7 @@ def tell_status(console: Console, found: dict[str, dict[str, Any]]) -> None:
 def tell_systemd(words: str) -> None:
     """Send `READY=1` or `STOPPING=1`; do nothing without systemd."""
     address = os.environ.get("NOTIFY_SOCKET")
-    if not address:
+    if not address or sys.platform == "win32":
         return
     # An address that starts with @ is not a file.
     where = f"\0{address[1:]}" if address.startswith("@") else address

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +17,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from callsheet.deployments.process import try_lock
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
+from callsheet.tasks.runtime.files import lock
 
 #: `waiting` is for another part, or for the next restart.
 PartState = Literal["waiting", "starting", "up", "done", "ended"]
@@ -108,6 +109,8 @@ def holding(home: Path) -> Iterator[None]:
 
     Raise ConfigurationError if the folder cannot be written to.
     """
+    if sys.platform == "win32":
+        raise NotImplementedError
     folder = folder_of(home)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -116,7 +119,7 @@ def holding(home: Path) -> Iterator[None]:
         raise ConfigurationError(f"cannot write to {folder}: {error.strerror}") from error
     try:
         until = time.monotonic() + LOOKED_AT
-        while not try_lock(file):
+        while not lock(file):
             if time.monotonic() > until:
                 raise UpAlready
             time.sleep(0.05)
@@ -133,7 +136,7 @@ def holder(home: Path) -> int | None:
     while _is_held(folder):
         # A process that has just locked it has not written its id yet.
         with contextlib.suppress(OSError, ValueError):
-            return int((folder / "lock").read_text())
+            return int((folder / "lock").read_text("utf-8"))
     return None
 
 
@@ -143,7 +146,7 @@ def _is_held(folder: Path) -> bool:
     except OSError:
         return False
     try:
-        return not try_lock(file)
+        return not lock(file)
     finally:
         os.close(file)
 

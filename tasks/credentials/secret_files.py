@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.files import sync_folder
 from callsheet.tasks.runtime.redact import register_secret
 
 # The secrets that webhooks sign with: a file each, for its owner alone, named by the nonce.
@@ -167,7 +168,7 @@ def write_private(path: Path, text: str) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(beside)
             raise
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {_reason(error)}") from None
 
@@ -192,15 +193,6 @@ def _refuse_open(path: Path, mode: int) -> None:
             f"{path} can be read by others than you, so the secret in it is not used",
             remedy=f"close it with `chmod 600 {path}`; if others may have read it, replace it",
         )
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
 
 
 def _reason(error: Exception) -> str:

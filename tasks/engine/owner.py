@@ -76,7 +76,7 @@ def _host() -> str:
 def _place() -> str:
     """Return boot and namespace; empty where one of them is not known."""
     with contextlib.suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
         namespace = re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))
         if boot and namespace:
             return f"{boot}/{namespace}"
@@ -87,5 +87,5 @@ def _started(pid: int) -> str:
     """Return when a process began, in the kernel's ticks; empty where the kernel does not say."""
     with contextlib.suppress(OSError, IndexError):
         # The name in field 2 may hold spaces and brackets: count from the last bracket.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
     return ""

@@ -31,7 +31,6 @@ from callsheet.tasks.ledger.copies import (
     made_way,
     remove_left,
     sync_file,
-    sync_folder,
     temporary,
     unsound,
 )
@@ -54,6 +53,7 @@ from callsheet.tasks.runtime.errors import (
     LedgerFull,
     LedgerNewer,
 )
+from callsheet.tasks.runtime.files import sync_folder
 
 #: How often a file that changes meanwhile is copied.
 _TRIES = 3

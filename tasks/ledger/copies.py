@@ -11,6 +11,7 @@ import re
 import secrets
 import shutil
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from callsheet.tasks.ledger import schema_runs  # noqa: F401
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.schema import campaigns, metadata, rows, takes
 from callsheet.tasks.runtime.errors import BadInput, LedgerError
+from callsheet.tasks.runtime.files import sync_folder
 from callsheet.tasks.values.amounts import from_micro, in_credits
 
 # A whole ledger from one database into another, of either kind: every line of every table.
@@ -196,17 +198,9 @@ def give_name(copy: Path, path: Path) -> None:
 
 def sync_file(path: Path) -> None:
     """Have a file's bytes on the disk."""
-    with path.open("rb") as written:
+    # Windows syncs no file that is open to be read alone.
+    with path.open("r+b") as written:
         os.fsync(written.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 # Has an SQLite ledger make way for another: kept beside it, whole, and used by nobody meanwhile.
@@ -222,6 +216,12 @@ def made_way(file: Path, before: Path) -> Iterator[None]:
 
     Raises LedgerError where another program has it open, BadInput where `before` is there.
     """
+    if sys.platform == "win32":
+        raise LedgerError(
+            f"Windows replaces no ledger that is open; {file} is as it was",
+            remedy=f"stop everything that uses it, rename {file} and the files that begin like it, "
+            "then run the same command again",
+        )
     with _alone_with(file) as connection:
         _keep(file, before, connection)
         keep_logs(file, before)

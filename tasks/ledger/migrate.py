@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -285,7 +286,7 @@ def check_file_system(address: str) -> None:
 
 def is_read_only(path: Path) -> bool:
     """Whether a path is on a file system that nobody writes to, mounted so or after a fault."""
-    if not hasattr(os, "statvfs"):
+    if sys.platform == "win32":
         return False
     there = next(one for one in (path, *path.parents) if one.exists())
     return bool(os.statvfs(there).f_flag & os.ST_RDONLY)

@@ -157,7 +157,7 @@ def _own_zone(environ: Mapping[str, str]) -> tzinfo:
 
 def _written() -> Iterator[str]:
     try:
-        yield Path("/etc/timezone").read_text().strip()
+        yield Path("/etc/timezone").read_text("utf-8").strip()
     except OSError:
         return
 

@@ -95,7 +95,7 @@ def make_home(home: Path) -> bool:
         return False
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (home / ".gitignore").write_text("*\n")
+        (home / ".gitignore").write_text("*\n", "utf-8")
     except OSError as error:
         raise ConfigurationError(
             f"cannot make {home}: {error.strerror}; nothing was spent",

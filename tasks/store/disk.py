@@ -18,6 +18,7 @@ from typing import BinaryIO, Self
 
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import StoreError
+from callsheet.tasks.runtime.files import let_go_for_rename, lock, sync_folder
 from callsheet.tasks.values.amounts import say_bytes
 
 # The disk under spool and store: locked files, synced folders, and its troubles in sentences.
@@ -68,21 +69,6 @@ def make_private(folder: Path) -> None:
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a name that was just written in `folder` survive a power cut."""
-    # Not every system lets a folder be opened or synced (Windows, some network mounts).
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        return
-    finally:
-        os.close(handle)
 
 
 class SharedSync:
@@ -146,21 +132,6 @@ def try_open_locked(path: str | Path, *, mode: int = 0o600, wait: bool = False) 
         file.close()
 
 
-def lock(handle: int, *, wait: bool = False) -> bool:
-    """Lock an open file; False when somebody else holds it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no flock, and refuses to rename or remove open files.
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    except OSError:  # A network mount without locks: nothing better is to be had there.
-        return True
-    return True
-
-
 # A file on its way to its name: written beside it, on the disk before the name exists.
 
 
@@ -210,6 +181,7 @@ class TemporaryFile:
 
     def overwrite(self) -> None:
         """Give the file its name, taking it from whatever had it."""
+        let_go_for_rename(self._file)
         os.replace(self.path, self._target)
         crashpoint("store: the temporary file took the name")
 
@@ -229,16 +201,19 @@ class TemporaryFile:
         try:
             if os.path.lexists(self._target):
                 return False
+            let_go_for_rename(self._file)
             os.rename(self.path, self._target)
             return True
         finally:
+            let_go_for_rename(file)
             guard.unlink(missing_ok=True)
             file.close()
 
 
 def sync_and_measure(path: Path) -> Measure:
     """Return what a finished file holds, once that is on the disk."""
-    with open_source(path) as file:
+    # Windows syncs no file that is open to be read alone.
+    with path.open("r+b") as file:
         os.fsync(file.fileno())
         return measure_blocks(blocks(file), md5=False)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
+from callsheet.tasks.runtime.files import sync_folder
 from callsheet.tasks.store.disk import (
     Measure,
     SharedSync,
@@ -26,7 +27,6 @@ from callsheet.tasks.store.disk import (
     os_reason,
     sweep,
     sync_and_measure,
-    sync_folder,
 )
 from callsheet.tasks.store.store import File, StoredFile
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from callsheet.tasks.runtime.errors import StoreError
+from callsheet.tasks.runtime.files import sync_folder
 from callsheet.tasks.store.bucket import ObjectHead, S3Objects
-from callsheet.tasks.store.disk import disk_trouble, make_private, sync_folder
+from callsheet.tasks.store.disk import disk_trouble, make_private
 from callsheet.tasks.store.s3_client import Abilities, S3Calls, S3Trouble, make_client, probe, said
 from callsheet.tasks.store.store import Listed, marked
 from callsheet.tasks.values.locations import ObjectAddress

@@ -21,6 +21,7 @@ from typing import Any
 
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import StoreError
+from callsheet.tasks.runtime.files import let_go_for_rename
 from callsheet.tasks.store.disk import disk_trouble, make_private, require_room, try_open_locked
 
 #: So much is hashed and written at a time, and a video of no more than that is never resumed.
@@ -144,6 +145,7 @@ class Part:
         with disk_trouble(_DISK, self.folder):
             if self._noted:
                 self._forget()
+            let_go_for_rename(self._file)
             os.replace(self._part, self._final)
         crashpoint("spool: the video has its name")
         self.close()
@@ -228,7 +230,9 @@ def _write_note(path: str, source: Source) -> None:
         return
     fresh = f"{path.removesuffix('json')}new"
     try:
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        with open(
+            os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+        ) as file:
             json.dump({**asdict(source), "boot": boot}, file)
         os.replace(fresh, path)
     except OSError:
@@ -240,7 +244,7 @@ def _write_note(path: str, source: Source) -> None:
 def _read_note(path: str) -> Source | None:
     """Return what was remembered; None when there is nothing that can be relied on."""
     try:
-        note: dict[str, Any] = json.loads(Path(path).read_text())
+        note: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
         boot = note.pop("boot")
         return Source(**note) if boot == _boot() else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -250,6 +254,6 @@ def _read_note(path: str) -> Source | None:
 @cache
 def _boot() -> str | None:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
     except OSError:
         return None

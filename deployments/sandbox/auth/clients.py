@@ -330,7 +330,7 @@ class Keyring:
         if not path.exists():
             made = {name: new_secret("mav") for name in FIXED}
             _write(path, {**made, "signing": secrets.token_hex(32)})
-        kept = json.loads(path.read_text())
+        kept = json.loads(path.read_text("utf-8"))
         self.signing: bytes = bytes.fromhex(kept["signing"])
         self._fixed: dict[str, str] = {name: kept[name] for name in FIXED}
         if given:
@@ -422,7 +422,9 @@ def _write(path: Path, kept: dict[str, str]) -> None:
     # Beside and then in place: a kill in between must not leave half a file.
     beside = path.with_suffix(".new")
     beside.unlink(missing_ok=True)
-    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    with open(
+        os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
         json.dump(kept, file, indent=1)
         file.flush()
         os.fsync(file.fileno())

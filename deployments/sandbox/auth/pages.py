@@ -95,7 +95,8 @@ def shown_page(
 
 
 def _moment(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%-d %b %Y, %H:%M} UTC"
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
 _templates.filters["moment"] = _moment

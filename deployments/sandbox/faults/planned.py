@@ -85,7 +85,7 @@ class Faults:
     def log(self) -> list[dict[str, Any]]:
         """Give every strike there was, oldest first, of earlier runs too."""
         try:
-            lines = self._log.read_text().splitlines()
+            lines = self._log.read_text("utf-8").splitlines()
         except FileNotFoundError:
             return []
         return [json.loads(line) for line in lines]
@@ -118,7 +118,7 @@ class Faults:
     def _write(self, strike: dict[str, Any]) -> None:
         moment = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds")
         entry = {"time": moment.replace("+00:00", "Z"), **strike}
-        with self._log.open("a") as log:
+        with self._log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(entry) + "\n")
 
 

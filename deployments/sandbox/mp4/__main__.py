@@ -18,7 +18,7 @@ from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
 
 def main() -> int:
     """Make the video; on failure say why in one line."""
-    if hasattr(os, "nice"):
+    if sys.platform != "win32":
         os.nice(5)
     plan = VideoPlan.from_json(sys.stdin.buffer.readline().decode())
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -35,7 +35,7 @@ def _end_with_parent() -> None:
     while os.read(0, 1024):
         pass
     # The encoder is in the same group, if this process was given a group of its own.
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+    if sys.platform != "win32" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
