@@ -1,17 +1,12 @@
-"""docs/commands.md, made from the command line itself.
-
-python -m tests.commands_page
-"""
+"""docs/commands.md, made from the command line itself (`python -m tests.reference`)."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 
 from callsheet.deployments.parser import COMMANDS, build_parser
 
-PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 HEAD = """\
 # Commands
 
@@ -91,7 +86,3 @@ def _verbs_of(
     parser: argparse.ArgumentParser,
 ) -> list[argparse._SubParsersAction[argparse.ArgumentParser]]:
     return [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

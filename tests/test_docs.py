@@ -15,7 +15,7 @@ from callsheet.tasks.metrics import METRICS
 from callsheet.tasks.runtime import errors
 from callsheet.tasks.runtime.known_settings import KNOWN
 from callsheet.tasks.sheet.json_schema import sheet_schema
-from tests.commands_page import page
+from tests.reference import pages
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -58,8 +58,9 @@ def test_the_states_picture_shows_only_moves_there_are() -> None:
     assert {state for edge in edges for state in edge} >= set(STATES) - {"retired"}
 
 
-def test_the_page_of_commands_is_what_help_prints() -> None:
-    assert (ROOT / "docs" / "commands.md").read_text() == page(), "python -m tests.commands_page"
+def test_the_pages_made_from_code_are_as_the_code_is() -> None:
+    for name, text in pages().items():
+        assert (ROOT / "docs" / f"{name}.md").read_text() == text, "python -m tests.reference"
     assert "docs/commands.md" in README
 
 

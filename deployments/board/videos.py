@@ -83,7 +83,7 @@ class VideoDesk:
             "tab": "videos",
             "tally": tally,
             "chips": chips,
-            "rejected": await self.count(RowFilter(video=True, review="reject", states=RETAKEABLE)),
+            "rejected": await self.rejected(),
             "total": 0 if cards else await self.count(RowFilter(video=True)),
             "matching": await self._matching(view, chips),
             "more": more,
@@ -96,6 +96,10 @@ class VideoDesk:
             "zip": zip_address(self.campaign.name, view.which),
             "other_look": replace(view, strips=not view.strips).address(self.root, open=view.open),
         }
+
+    async def rejected(self) -> int:
+        """Return how many rejected videos can be made again."""
+        return await self.count(RowFilter(video=True, review="reject", states=RETAKEABLE))
 
     async def opened(self, view: VideoView, card: VideoCard) -> dict[str, Any]:
         """Return what is shown of the video that is open, and what every part of the page needs."""

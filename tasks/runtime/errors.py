@@ -140,7 +140,7 @@ def _some(words: Sequence[str], most: int) -> str:
 
 
 class SheetError(BadInput):
-    """The sheet has problems; mend them and run again."""
+    """The sheet has problems: fix these cells, then run the command again."""
 
     def __init__(self, problems: Sequence[Problem], *, notes: Sequence[Problem] = ()) -> None:
         count = len(problems)
@@ -159,11 +159,11 @@ class SheetError(BadInput):
 
 
 class ConfigurationError(BadInput):
-    """A setting cannot work as it stands; nothing was spent."""
+    """A setting has a value that cannot work; nothing was spent."""
 
 
 class LoginError(BadInput):
-    """Nobody was logged in; `code` is the auth server's word for why, where it has one."""
+    """The login did not succeed; `code` is the auth server's word for why, where it has one."""
 
     def __init__(
         self, message: str | None = None, *, code: str | None = None, remedy: str | None = None
@@ -173,7 +173,7 @@ class LoginError(BadInput):
 
 
 class LedgerError(BadInput):
-    """The ledger cannot be used as it stands; nothing was spent."""
+    """The ledger cannot be opened or used; nothing was spent."""
 
 
 class LedgerDamaged(LedgerError):
@@ -200,11 +200,11 @@ class SpendRefused(CallsheetError):
 
 
 class NotApproved(SpendRefused):
-    """Nobody has approved the plan; nothing was spent."""
+    """The plan is not approved; nothing was spent."""
 
 
 class MovedOn(SpendRefused):
-    """What was planned has moved on; nothing was approved or spent. Look at a new plan."""
+    """The sheet or the prices changed; nothing was approved or spent. Make a new plan."""
 
 
 class AllowanceSpent(SpendRefused):
@@ -212,7 +212,7 @@ class AllowanceSpent(SpendRefused):
 
 
 class NeedsPerson(CallsheetError):
-    """Finished, but some rows need attention; `document` says how all of them stand."""
+    """Finished, but some rows need attention; `document` has all rows by state."""
 
     exit_status = 3
 

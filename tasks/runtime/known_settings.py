@@ -287,6 +287,9 @@ class Settings(BaseModel):
     board_url: Url | None = _setting(
         None, "where people open the board, for links on Prefect's pages and in messages"
     )
+    docs_url: Url | None = _setting(
+        None, "where you put the site of these docs (`make docs`), for Help on the board"
+    )
     webhook_vendor: Vendor = _setting(
         "Service", "vendor part of the webhook headers' names, X-Service-Signature"
     )

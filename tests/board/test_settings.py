@@ -10,7 +10,8 @@ import pytest
 
 from callsheet.tasks.nights.inboxes import listed_inboxes
 from callsheet.tasks.notices import digest
-from tests.board.conftest import OpenBoard
+from tests.board.conftest import OpenBoard, board_at
+from tests.databases import lay_ledger
 from tests.hearing_of_nights import mailbox
 from tests.unit.notices.made_nights import MADE, night, swept
 
@@ -109,3 +110,11 @@ async def test_every_inbox_notifies_the_address_and_the_page_shows_the_digest(
 
     assert len(box.letters) == 1
     assert box.subjects[0] in page.text.replace("&#39;", "'")
+
+
+async def test_help_leads_to_the_docs(tmp_path: Path, made_ledger: Path) -> None:
+    lay_ledger(tmp_path, made_ledger)
+    where = {"CALLSHEET_DOCS_URL": "https://docs.example/callsheet/"}
+    async with board_at(tmp_path, environ=where) as board:
+        page = (await (await board.form("viewer")).get("/")).text
+    assert '<a href="https://docs.example/callsheet/">Help</a>' in page

@@ -179,7 +179,6 @@ async def reject(page: Page, row: str, reason: str, note: str) -> None:
 
 async def make_again(page: Page) -> None:
     """Have the rejected videos made again, at a price that is seen first."""
-    await page.reload()
     await page.get_by_role("button", name="Retake 2 rejected").click()
     await expect(page.get_by_role("button", name="Approve 2 rows for")).to_be_visible()
     await expect(page.get_by_text("wording: it is a kettle, no teapot")).to_be_visible()

@@ -29,7 +29,12 @@ def main(folder: Path) -> None:
         shutil.copytree(ROOT / "docs", copy / "docs")
         shutil.copy(CONFIG, copy)
         zensical = Path(sys.executable).with_name("zensical")
-        built = subprocess.run([zensical, "build", "--strict"], cwd=copy, capture_output=True)
+        built = subprocess.run(
+            [zensical, "build", "--strict"],
+            cwd=copy,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         if built.returncode:
             sys.exit((built.stdout + built.stderr).decode())
         shutil.rmtree(folder, ignore_errors=True)

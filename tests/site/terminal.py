@@ -34,6 +34,8 @@ class Reader:
 
     folder: Path
     environ: dict[str, str] = field(default_factory=dict)
+    #: What is typed, and expected, in the place of words of the page: a free port for a usual one.
+    instead: dict[str, str] = field(default_factory=dict)
     _terminals: dict[str, _Terminal] = field(default_factory=dict)
     _addresses: dict[str, str] = field(default_factory=dict)
 
@@ -42,12 +44,20 @@ class Reader:
         if isinstance(step, File):
             (self.folder / step.name).write_text(step.text, encoding="utf-8")
         if isinstance(step, Command):
-            self._type(step)
+            words, printed = step.words, step.printed
+            for page, here in self.instead.items():
+                words, printed = words.replace(page, here), printed.replace(page, here)
+            self._type(Command(words, printed, step.terminal))
 
     def close(self) -> None:
         """End all terminals, with what runs in them."""
         for terminal in self._terminals.values():
             terminal.end()
+
+    def printed_in(self, terminal: str) -> str:
+        """Return what the last command of a terminal has printed so far."""
+        self._terminals[terminal].ended()
+        return self._terminals[terminal].said
 
     def _type(self, command: Command) -> None:
         if command.terminal not in self._terminals:

@@ -23,18 +23,9 @@ def test_a_page_is_followed_word_for_word(page: Path, tmp_path: Path) -> None:
         if page.stem in FAULTS:
             service.plan_fault(**FAULTS[page.stem])
         (tmp_path / "desk").mkdir()
-        follow(page, tmp_path / "desk", {**service.environ, **IN_ORDER})
-
-
-def test_the_tutorial_of_the_api_is_followed_word_for_word(tmp_path: Path) -> None:
-    follow(DOCS / "tutorials" / "api.md", tmp_path)
-
-
-def follow(page: Path, folder: Path, environ: dict[str, str] | None = None) -> None:
-    """Do in a folder everything that a page says."""
-    reader = Reader(folder, environ or {})
-    try:
-        for step in steps_of(page):
-            reader.follow(step)
-    finally:
-        reader.close()
+        reader = Reader(tmp_path / "desk", {**service.environ, **IN_ORDER})
+        try:
+            for step in steps_of(page):
+                reader.follow(step)
+        finally:
+            reader.close()

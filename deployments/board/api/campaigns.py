@@ -85,7 +85,7 @@ async def list_campaigns(
     after: Annotated[str | None, Query(description="`next` of the page before")] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> CampaignPage:
-    """Say of every campaign how many rows are where, what it cost, and what is left to spend."""
+    """List campaigns: rows by state, what each cost, and what is left of its budget."""
     known = await board.read(all_campaigns)
     names = [one.name for one in known]
     begin = names.index(after) + 1 if after in names else 0
@@ -97,7 +97,7 @@ async def list_campaigns(
 
 @router.get("/{campaign}")
 async def get_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> WholeCampaign:
-    """Say of one campaign how it stands, and how its videos do."""
+    """Return a campaign: rows by state, credits, and reviews of its videos."""
     tally = await board.read(partial(tally_of, campaign=known))
     counts = await board.read(partial(counts_of, campaign_id=known.id))
     line = line_of(known, tally)
@@ -132,7 +132,7 @@ async def get_drift(board: TheBoard, person: Reviewer, known: TheCampaign) -> di
 
 @router.post("/{campaign}/repair", response_model=DriftFound)
 async def repair_campaign(board: TheBoard, person: Approver, known: TheCampaign) -> dict[str, Any]:
-    """Fix what changed outside where that is free, and say what was done; pays for nothing."""
+    """Repair what changed at the service or in the store, where that is free."""
     return _drift(await repair(board, person, known.name))
 
 
@@ -197,7 +197,7 @@ async def get_costs(
     since: Annotated[str | None, Query(description="a day or month (UTC): 2026-11")] = None,
     until: Annotated[str | None, Query(description="a day or month (UTC), included")] = None,
 ) -> CostsOut:
-    """Add up what all campaigns cost, a line for each name."""
+    """Add up what campaigns cost, a line for each name."""
     sandbox = board.settings.sandbox
     wanted = period_of(since, until, sandbox=sandbox, named=("since", "until"))
     found = await board.read(partial(costs, wanted=wanted, by=by))
@@ -248,7 +248,7 @@ class Activity(BaseModel):
 
 @health_router.get("/health")
 async def get_health(request: Request, person: Viewer) -> Checked:
-    """Say how every part is; a look never waits for a check."""
+    """Return the state of each part and when it was checked; never waits for a check."""
     parts = await request.app.state.health.parts()
     return Checked(
         ok=all(part.state != "trouble" for part in parts),
@@ -264,7 +264,7 @@ async def list_activity(
     before: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Activity:
-    """Say what people did."""
+    """List what people did."""
     query = partial(acts_of, campaign=campaign, before=before, limit=limit + 1)
     found = await board.read(query)
     more = found[limit - 1].id if len(found) > limit else None

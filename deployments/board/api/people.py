@@ -115,19 +115,19 @@ class Gone(BaseModel):
 
 @router.get("/me")
 async def who_am_i(person: Viewer) -> Somebody:
-    """Say whose token this is."""
+    """Return the person whose token this is."""
     return _somebody(person)
 
 
 @router.get("/people")
 async def list_people(board: TheBoard, person: Admin) -> Everybody:
-    """List everybody who was ever invited."""
+    """List all people who were ever invited."""
     return Everybody(people=[_listed(one) for one in await board.read(all_people)])
 
 
 @router.post("/people", status_code=201)
 async def invite_person(board: TheBoard, person: Admin, wanted: Invite) -> Invitation:
-    """Invite somebody."""
+    """Invite a person."""
     made = await people.invite(board, person.name, **wanted.model_dump())
     return Invitation(
         **dict(_somebody(made.person)),
@@ -139,7 +139,7 @@ async def invite_person(board: TheBoard, person: Admin, wanted: Invite) -> Invit
 
 @router.delete("/people/{name}")
 async def revoke_person(board: TheBoard, person: Admin, name: str) -> Gone:
-    """Let somebody in no more."""
+    """Revoke a person: logins and tokens stop working at once."""
     if name == person.name:
         raise ProblemDetails(409, "you cannot revoke yourself: another admin can")
     if not await people.revoke(board, person.name, name):
@@ -156,7 +156,7 @@ async def list_links(board: TheBoard, person: Admin, campaign: str | None = None
 
 @router.post("/links", status_code=201)
 async def make_link(board: TheBoard, person: Admin, wanted: NewLink) -> MadeLink:
-    """Make a link for somebody from outside."""
+    """Make a link for a person outside the team."""
     made = await people.make(
         board,
         person.name,
@@ -170,7 +170,7 @@ async def make_link(board: TheBoard, person: Admin, wanted: NewLink) -> MadeLink
 
 @router.delete("/links/{link}")
 async def end_link(board: TheBoard, person: Admin, link: Number) -> Gone:
-    """End a link, and whoever is in by it."""
+    """Revoke a link; it logs out the browsers that used it."""
     if not await people.end(board, person.name, link):
         raise ProblemDetails(404, "no such link holds")
     return Gone(revoked=True)

@@ -136,7 +136,7 @@ class ApprovedOut(BaseModel):
 
 @router.post("", status_code=202, response_model=PlanBegun)
 async def make_plan(asked: PlanAsked, board: TheBoard, person: Reviewer) -> dict[str, str]:
-    """Have a plan made: what would happen to every row, and its price. Spends nothing."""
+    """Make a plan: what would happen to every row, and its price. Spends nothing."""
     options = RunOptions.of(asked.model_dump(exclude={"sheet"}))
     return {"plan": await plan_of_sheet(board, person, asked.sheet, options), "state": "quoting"}
 
@@ -151,7 +151,7 @@ async def get_plan(plan: PlanId, board: TheBoard, person: Viewer) -> dict[str, A
 async def approve_plan(
     plan: PlanId, board: TheBoard, person: Approver, asked: ApproveAsked | None = None
 ) -> dict[str, str]:
-    """Approve a plan as it was shown, and have it carried out; sent again, the same answer."""
+    """Approve a plan as it was shown, and start its run. Sent again, it gives the same answer."""
     budget = None if asked is None else asked.budget
     return (await approve(board, person, plan, budget=budget)).as_json()
 
@@ -180,7 +180,7 @@ class RetakesAsked(BaseModel):
 async def plan_retakes(
     campaign: CampaignName, asked: RetakesAsked, board: TheBoard, person: Reviewer
 ) -> dict[str, str]:
-    """Have other takes of rows priced; approving the plan pays for them."""
+    """Make a plan with the price of new takes; approving the plan pays for them."""
     plan = await plan_of_retakes(board, person, campaign, **asked.model_dump())
     return {"plan": plan, "state": "quoting"}
 
@@ -212,7 +212,7 @@ class CancelOut(BaseModel):
 async def cancel_rows(
     campaign: CampaignName, board: TheBoard, person: Approver, asked: CancelAsked | None = None
 ) -> dict[str, Any]:
-    """Cancel rows: what has not begun at once, what is under way as soon as that can be."""
+    """Cancel rows: those that have not started at once, those in progress as soon as possible."""
     named = CancelAsked() if asked is None else asked
     return (await cancel(board, person, campaign, **named.model_dump())).as_json()
 
@@ -274,7 +274,7 @@ class PruneAsked(BaseModel):
 async def list_old_videos(
     campaign: CampaignName, board: TheBoard, person: Approver, store: bool = False
 ) -> dict[str, Any]:
-    """List the videos that may be deleted at the service; delete nothing.
+    """List the videos that may be deleted at the service. Deletes nothing.
 
     With `store`, also those of which only files in the store are left.
     """

@@ -196,7 +196,7 @@ async def list_rows(
 
 @router.get("/{row}")
 async def get_row(board: TheBoard, person: Viewer, known: TheCampaign, row: str) -> WholeRowLine:
-    """Say everything that is known of one row."""
+    """Return everything that is known of a row."""
     found = await board.read(partial(whole_row, campaign_id=known.id, row=row))
     if found is None:
         raise ProblemDetails(404, f"{known.name} has no row {row[:80]}")

@@ -112,7 +112,7 @@ _BODY: dict[str, Any] = {
 
 @router.post("", status_code=201, response_model=SheetOut, openapi_extra=_BODY)
 async def upload_sheet(request: Request, board: TheBoard, person: Reviewer) -> dict[str, Any]:
-    """Hand in a sheet: every problem is named, with its line and column; nothing is spent."""
+    """Upload a sheet; the answer has every problem with its line and column. Spends nothing."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         upload = await upload_in(request)
@@ -135,13 +135,13 @@ async def upload_sheet(request: Request, board: TheBoard, person: Reviewer) -> d
 
 @router.get("/inbox", response_model=list[InboxSheet])
 async def list_inbox(board: TheBoard, person: Reviewer) -> Any:
-    """List the sheets that lie in the inbox, if the settings name one."""
+    """List the sheets in the inbox, if the settings name one."""
     return await inbox_sheets(board, person)
 
 
 @router.get("/{sheet}", response_model=SheetOut)
 async def get_sheet(sheet: SheetId, board: TheBoard, person: Reviewer) -> dict[str, Any]:
-    """Return a sheet that was handed in, as it stands to the ledger now."""
+    """Return an uploaded sheet, compared with the ledger as it is now."""
     return (await see_sheet(board, person, sheet)).as_json()
 
 

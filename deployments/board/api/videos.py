@@ -82,7 +82,7 @@ async def get_videos_zip(
     select: Annotated[str | None, Query(max_length=2000, description="as `--select`")] = None,
     kept: Annotated[bool, Query(description="only videos that are kept")] = False,
 ) -> Response:
-    """Give the videos of the rows that match with their captions and a status sheet, as a ZIP.
+    """Return the videos of the rows that match with their captions and a status sheet, as a ZIP.
 
     A file that is missing is left out, and the status sheet says so. A ZIP that breaks off has no
     end: no program opens it.
@@ -244,7 +244,7 @@ class ReviewsAnswer(BaseModel):
 async def review_row(
     board: TheBoard, person: Decides, known: TheCampaign, row: str, asked: ReviewAsked
 ) -> ReviewAnswer:
-    """Keep or reject the video of a take; 409 says who decided otherwise before."""
+    """Keep or reject the video of a take; 409 says who decided differently before."""
     try:
         said = await decide(
             board,

@@ -83,6 +83,7 @@ async def review(
         card = await desk.card(seen, row)
         told = await desk.opened(seen, card) | {"video": card, "refused": refused}
         told["chips"] = await desk.chips(seen, before)
+        told["rejected"] = await desk.rejected()
         return page(request, "_video_answer.html", person, status=status, **told)
     if refused:
         _, before = _visits(request, board.clock())

@@ -308,7 +308,7 @@
       answer = await fetch(form.action, { method: "POST", headers: { "HX-Request": "true" }, body });
       const fresh = parse(await answer.text());
       if (!fresh.getElementById(`decided-${card.dataset.row}`)) throw new Error(`${answer.status}`);
-      put(fresh, `decided-${card.dataset.row}`, "which");
+      put(fresh, `decided-${card.dataset.row}`, "which", "retake");
       if (card === current() && aboutIs(card)) put(fresh, "about"), cues();
     } catch (error) {
       lose(card, before.verdict, error.message);

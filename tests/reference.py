@@ -1,0 +1,104 @@
+"""Pages of the reference that are made from the code: commands, API, errors.
+
+python -m tests.reference     writes them into docs/
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from fastapi import FastAPI
+
+from callsheet.deployments.board import refusals
+from callsheet.deployments.board.app import _routes
+from callsheet.tasks.runtime import errors
+from tests import commands_page
+from tests.programs import ROOT
+from tests.promises.surfaces import api
+
+# ruff: noqa: E501 - lines of pages are as long as in other pages.
+API_HEAD = """\
+# The API
+
+Every call of `/api/v1`, made from the code. Send your token as `Authorization: Bearer TOKEN`. [The tutorial](tutorials/api.md) uses the
+most important calls; [the board's page](board.md#from-a-sheet-to-a-run) explains how they work together, roles and events; your board has
+the same as OpenAPI at `/api/v1/openapi.json`.
+
+A refusal is `application/problem+json`: `title`, `status`, `detail`, `remedy` (what to do) and `problems`. A query parameter or member that
+the call does not know is refused with 422. With an `Idempotency-Key`, a repeated call returns the first answer.
+"""
+ERRORS_HEAD = """\
+# Errors
+
+Every error that a command or a flow ends with, made from the code. A command prints what happened, what it cost and what to type next, and
+ends with the exit status below. A program catches the class, which is in `callsheet.tasks.runtime.errors`. Each error has `exit_status`,
+`remedy`, and `spent`: the credits that were charged or set aside, or None where that is not known.
+"""
+
+
+def pages() -> dict[str, str]:
+    """Return every page by its name in docs/."""
+    return {"commands": commands_page.page(), "api": _api_page(), "errors": _errors_page()}
+
+
+def _api_page() -> str:
+    app = FastAPI(title="Callsheet")
+    app.router.routes.extend(_routes())
+    promised = api()
+    calls = [
+        (operation["tags"][0], f"{method.upper()} {path}", operation)
+        for path, operations in refusals.describe(app)["paths"].items()
+        for method, operation in operations.items()
+    ]
+    lines = [API_HEAD]
+    for tag, group in groupby(sorted(calls, key=lambda one: one[0]), key=lambda one: one[0]):
+        lines.append(f"## {tag.capitalize()}\n")
+        for _, call, operation in group:
+            lines += _call(call, operation, promised)
+    return "\n".join(lines)
+
+
+def _call(call: str, operation: dict[str, Any], promised: dict[str, str]) -> Iterator[str]:
+    yield f"### `{call.replace('/api/v1', '')}`\n"
+    yield f"{' '.join(operation['description'].split())}\n"
+    yield "| | |\n|---|---|"
+    about = {key.removeprefix(f"{call} "): said for key, said in promised.items()
+             if key.startswith(f"{call} ")}  # fmt: skip
+    for key, said in about.items():
+        if found := re.fullmatch(r"(query|header) (\S+)", key):
+            yield f"| {found[1]} `{found[2]}` | {_cell(said)} |"
+        if found := re.fullmatch(r"takes \S+ \.([^.\[]+)", key):
+            yield f"| body `{found[1]}` | {_cell(said)} |"
+    for status in sorted(name for name in operation["responses"] if name.startswith("2")):
+        start = f"answers {status} ."
+        members = [key.removeprefix(start) for key in about if key.startswith(start)]
+        named = ", ".join(f"`{one}`" for one in members if " = " not in one and one.count(".") < 2
+                          and not one.endswith(("[]", "*")))  # fmt: skip
+        yield f"| answer {status} | {named or _cell(about[f'answers {status}'])} |"
+    yield f"| operation id | `{operation['operationId']}` |\n"
+
+
+def _cell(said: str) -> str:
+    return said.replace("|", "\\|")
+
+
+def _errors_page() -> str:
+    lines = [ERRORS_HEAD, "| error | exit status | what happened |", "|---|---|---|"]
+    return "\n".join([*lines, *_errors(errors.CallsheetError, 0)]) + "\n"
+
+
+def _errors(error: type[errors.CallsheetError], depth: int) -> Iterator[str]:
+    words = " ".join((inspect.getdoc(error) or "").partition("\n\n")[0].split())
+    yield f"| {'– ' * depth}`{error.__name__}` | {error.exit_status} | {_cell(words)} |"
+    for one in error.__subclasses__():
+        if one.__module__ == errors.__name__:
+            yield from _errors(one, depth + 1)
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        (ROOT / "docs" / f"{name}.md").write_text(text, encoding="utf-8")
