@@ -70,12 +70,14 @@ def measure_big_videos(folder: Path, videos: int = 80, size_mb: int = 20) -> lis
             "rclone copyurl": (road.copyurl(videos), 0.9),
         }
     what = f"videos of {made[0].stat().st_size / 1e6:.0f} MB to rclone serve s3, {AT_ONCE} at once"
-    rates = [_beside(f"{what}, beside {name}", many, *peer, videos) for name, peer in peers.items()]
+    rates = [
+        _beside(f"{what}, against {name}", many, *peer, videos) for name, peer in peers.items()
+    ]
     return [*rates, _memory(what, few, many, videos)]
 
 
 def _beside(what: str, ours: Moved, peer: Moved, target: float, videos: int) -> Figure:
-    note = f"processor seconds: {ours.processor:.1f} beside {peer.processor:.1f}"
+    note = f"processor seconds: {ours.processor:.1f} against {peer.processor:.1f}"
     return beside(
         PART, what, [ours.rate], [peer.rate], target=target, rows=videos, unit="MB/s", note=note
     )

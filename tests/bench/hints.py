@@ -42,11 +42,11 @@ def measure_hints(folder: Path, rows: int, renders: Renders) -> list[Figure]:
     """Return how both ways do, one after the other, in the same go."""
     hints, looks = (_run(rows, folder / wait, wait, renders) for wait in ("webhook", "poll"))
     note = f"{rows} in flight, renders of {renders.shortest:.0f} to {renders.longest:.0f} s"
-    lines = [("looks a row, with hints | by looking", "", hints.looks, looks.looks)]
+    lines = [("polls a row, with webhooks | by polling", "", hints.looks, looks.looks)]
     for what in ("noticed", "delivered"):
         ours, others = getattr(hints, what), getattr(looks, what)
         for name, part in (("median", 0.5), ("of 95 in 100", 0.95)):
-            words = f"finished video {what}, {name}, with hints | by looking"
+            words = f"finished video {what}, {name}, with webhooks | by polling"
             lines.append((words, "s", _part(ours, part), _part(others, part)))
     return [
         Figure(

@@ -43,7 +43,7 @@ def measure_pairs(
                 traceback.print_exc()
                 missed[name] = "it broke"
     lines = [
-        missing(name, f"rows/s beside {PEERS[name].what}", missed[name])
+        missing(name, f"rows/s against {PEERS[name].what}", missed[name])
         if name in missed
         else _line(PEERS[name], found[OURS], found[name], rows)
         for name in names
@@ -73,7 +73,7 @@ def _line(other: Peer, ours: Sequence[Measured], theirs: Sequence[Measured], row
     note = f"{words}; with the start of the process the ratio is {median(whole):.2f}"
     return beside(
         other.name,
-        f"rows/s beside {other.what}",
+        f"rows/s against {other.what}",
         [rows / getattr(run, span) for run in ours],
         [rows / getattr(run, span) for run in theirs],
         target=other.target,
@@ -98,7 +98,7 @@ def _processor(
     for name, other in each.items():
         yield Figure(
             part=name,
-            what=f"processor time a row beside {PEERS[name].what}",
+            what=f"processor time a row against {PEERS[name].what}",
             unit="ms",
             ours=ours,
             peer=other,

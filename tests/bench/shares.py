@@ -29,7 +29,7 @@ THREADS = {
     "reader": "ledger: reads",
     "callsheet-spool": "spool: large videos hashed and written",
     "callsheet-folder": "store: write, sync, read back",
-    "callsheet-look": "videos looked at",
+    "callsheet-look": "videos checked",
     "callsheet-s3": "uploads",
 }
 #: What the loop is at: the innermost file that is in this list, waiting and asyncio aside.

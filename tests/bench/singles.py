@@ -52,7 +52,7 @@ def plan_figures(folder: Path, rows: int) -> list[Figure]:
     return [
         Figure(
             part="plan",
-            what=f"callsheet plan, {rows:,} rows, beside calls x {LATENCY * 1000:.0f} ms / width",
+            what=f"callsheet plan, {rows:,} rows, against calls x {LATENCY * 1000:.0f} ms / width",
             unit="s",
             ours=one.seconds,
             peer=one.least,
@@ -90,7 +90,7 @@ def up_figures(folder: Path, turns: int) -> list[Figure]:
     return [
         Figure(
             part="up",
-            what=f"callsheet up --sandbox until all is ready, {words}, beside a new Prefect server",
+            what=f"callsheet up --sandbox until all is ready, {words}, against a Prefect server",
             unit="s",
             ours=median(moments),
             peer=median(one.prefect for one in found),

@@ -15,7 +15,7 @@ from typing import Any
 from tests.bench.figures import NOT_MEASURED, SHARES, Figure
 from tests.bench.marked_page import put_between
 
-HEAD = ("what", "ours", "other", "ratio", "spread", "asked for", "met", "rows x turns")
+HEAD = ("what", "Callsheet", "other", "ratio", "spread", "target", "met", "rows x turns")
 SHARES_HEAD = ("where the time goes, one run under a sampler", "a row", "share")
 MET = {True: "yes", False: "NO", None: "-"}
 BEGIN, END = "<!-- bench -->", "<!-- end of bench -->"

@@ -26,7 +26,7 @@ PAGE = ROOT / "docs" / "scale.md"
 SAMPLE = [
     beside(
         "careful",
-        "beside it",
+        "against it",
         [90.0, 50.0],
         [100.0, 100.0],
         target=0.8,
@@ -36,16 +36,16 @@ SAMPLE = [
     Figure(
         part="scale", what="memory", unit="MB", ours=250.4, target=300, judged="ours", better="less"
     ),
-    Figure(part="hints", what="looks a row", unit="", ours=1.5, peer=3.0, ratio=0.5, better="less"),
+    Figure(part="hints", what="polls a row", unit="", ours=1.5, peer=3.0, ratio=0.5, better="less"),
     Figure(part=SHARES, what="event loop", unit="ms", ours=2.0, ratio=0.25),
-    missing("dbos", "rows/s beside DBOS", "its packages are not installed"),
+    missing("dbos", "rows/s against DBOS", "its packages are not installed"),
 ]
 LINES = (
-    "| beside it | 70.0 rows/s | 100 rows/s | 0.70 | 0.50 to 0.90 | at least 0.80 | NO | 7 x 2 |",
+    "| against it | 70.0 rows/s | 100 rows/s | 0.70 | 0.50 to 0.90 | at least 0.80 | NO | 7 x 2 |",
     "| memory | 250 MB | - | - | - | at most 300 MB | yes | - |",
-    "| looks a row | 1.50 | 3.00 | 0.50 | - | - | - | - |",
+    "| polls a row | 1.50 | 3.00 | 0.50 | - | - | - | - |",
     "| event loop | 2.00 ms | 25% |",
-    "| rows/s beside DBOS | - | - | - | - | - | not measured | - |",
+    "| rows/s against DBOS | - | - | - | - | - | not measured | - |",
 )
 
 
@@ -79,15 +79,15 @@ def test_the_table_goes_between_the_marks_of_a_page(tmp_path: Path) -> None:
     told_now = page.read_text()
     assert told_now.startswith(f"before\n{BEGIN}\na laptop; ")
     assert told_now.endswith(f"{LINES[1]}\n{END}\nafter\n")
-    assert "beside" not in told_now
+    assert "against" not in told_now
 
 
 def test_a_terminal_shows_every_line_and_every_note() -> None:
     shown = text_tables(SAMPLE)
 
     assert [line for line in shown.splitlines() if line.startswith("memory")]
-    assert "beside it: as loud as that" in shown
-    assert "rows/s beside DBOS: not measured: its packages are not installed" in shown
+    assert "against it: as loud as that" in shown
+    assert "rows/s against DBOS: not measured: its packages are not installed" in shown
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_the_page_has_what_the_simulation_finds() -> None:
 
 
 def test_workers_that_wait_for_one_line_are_no_quicker_for_being_more() -> None:
-    costs = simulate.Costs(pace=simulate.UNLIMITED, early=True, sync=20)
+    costs = simulate.Costs(pace=simulate.UNLIMITED, sync=20)
     found = {n: simulate.Simulation(costs, workers=n, keys=1).run() for n in (1, 4, 16)}
 
     assert found[16].rate < 1.5 * found[4].rate
-    assert found[16].limit == "the line of the day"
+    assert found[16].limit == "the day's account"
     assert found[16].busy[found[16].limit] <= 1.0
