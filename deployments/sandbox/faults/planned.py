@@ -222,11 +222,11 @@ HTTP: Mapping[str, FaultKind] = {
     "slow-before": FaultKind("waits, then acts and answers", {"seconds": 1.0}),
     "slow": FaultKind("acts, waits, then answers", {"seconds": 1.0}),
     "drip": FaultKind("sends the body a few bytes at a time", {"bytes": 1, "seconds": 0.05}),
-    "drip-headers": FaultKind("sends the headers so, and the body", {"bytes": 1, "seconds": 0.05}),
-    "close-idle": FaultKind("answers, then closes the connection unannounced", {"seconds": 0.0}),
+    "drip-headers": FaultKind("sends headers and body in pieces", {"bytes": 1, "seconds": 0.05}),
+    "close-idle": FaultKind("answers, then closes the connection without notice", {"seconds": 0.0}),
     # Another answer, without acting.
     "error-before": FaultKind("answers an error without acting", _ERROR),
-    "status": FaultKind("answers the status given without acting", {**_ERROR, "status": NEEDED}),
+    "status": FaultKind("answers the given status without acting", {**_ERROR, "status": NEEDED}),
     "unauthorized": FaultKind("answers 401 without acting, as for a revoked key", _WORDS),
     "no-credits": FaultKind("answers 402 without acting", _WORDS),
     "forbidden": FaultKind("answers 403 without acting, as for a missing scope", _WORDS),
@@ -238,17 +238,17 @@ HTTP: Mapping[str, FaultKind] = {
     "html": FaultKind("acts, then answers a proxy's HTML page", {"status": 200}),
     "xml": FaultKind("acts, then answers a storage service's XML error", {"status": 200}),
     "empty": FaultKind("acts, then answers without a body"),
-    "not-json": FaultKind("acts, then answers words that are not JSON, called JSON"),
+    "not-json": FaultKind("acts, then answers text that is not JSON, labeled as JSON"),
     "shapeless": FaultKind("acts, then answers an envelope with nothing in it"),
     # The true answer, changed.
-    "rewrite": FaultKind("acts, and changes members of what it answers", {"set": {}, "remove": ()}),
+    "rewrite": FaultKind("acts, and changes members of its answer", {"set": {}, "remove": ()}),
     "restatus": FaultKind("acts, and answers with another status of success", {"status": 200}),
-    "cut-body": FaultKind("acts, and closes half way through the body", {"framing": "length"}),
-    "reset-midway": FaultKind("acts, and resets half way through the body"),
-    "truncated": FaultKind("acts, and cleanly answers half the body", {"framing": "length"}),
+    "cut-body": FaultKind("acts, and closes halfway through the body", {"framing": "length"}),
+    "reset-midway": FaultKind("acts, and resets the connection halfway through the body"),
+    "truncated": FaultKind("acts, and answers half the body as a whole", {"framing": "length"}),
     "no-length": FaultKind("acts, and answers without Content-Length", {"close": False}),
-    "gzip": FaultKind("acts, and compresses the body, asked for or not"),
-    "gzip-lie": FaultKind("acts, and calls the plain body gzip"),
+    "gzip": FaultKind("acts, and compresses the body, even if the client did not ask"),
+    "gzip-lie": FaultKind("acts, and labels the plain body as gzip"),
 }
 #: On one operation alone.
 ALONE: Mapping[str, Mapping[str, FaultKind]] = {
@@ -263,8 +263,8 @@ ALONE: Mapping[str, Mapping[str, FaultKind]] = {
         "corrupt": FaultKind("damages bytes in the middle and keeps the length", {"bytes": 16}),
         "no-moov": FaultKind("answers a video of the right length that no player opens"),
         "range-ignored": FaultKind("answers the whole video to a Range request"),
-        "range-shifted": FaultKind("answers another part than the one asked for", {"bytes": 1}),
-        "old-video": FaultKind("answers the video of the render before, where there was one"),
+        "range-shifted": FaultKind("answers another range than the client asked for", {"bytes": 1}),
+        "old-video": FaultKind("answers the video of the previous render, if there was one"),
         "etag-changed": FaultKind("answers with another ETag"),
     },
 }
@@ -282,7 +282,7 @@ WEBHOOK: Mapping[str, FaultKind] = {
     "late": FaultKind("it is sent late", {"seconds": 60.0}),
     "forged": FaultKind("a copy signed with another secret is sent first"),
     "replayed": FaultKind("the same body is sent again under a new event id"),
-    "reserialized": FaultKind("its body is written again after it was signed"),
+    "reserialized": FaultKind("its body is serialized again after it was signed"),
     "unsigned": FaultKind("it is sent without a signature"),
 }
 
