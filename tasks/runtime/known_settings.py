@@ -199,7 +199,7 @@ class Settings(BaseModel):
         "{campaign}/{row}/{row}-take{take}.mp4", "what videos are called, with columns in braces"
     )
     copies: Places = _setting(
-        "", "addresses that finished files are copied to, as in a sheet, with blanks between them"
+        "", "addresses to copy finished files to, as in a sheet, separated by spaces"
     )
     links: LinksWanted | None = _setting(
         None, "links to videos in status sheet and feed: presigned 7d, or public https://..."
@@ -207,45 +207,51 @@ class Settings(BaseModel):
     feed: Feed | None = _setting(
         None, "videos in feed.json and feed.mrss next to the status sheet: kept or delivered"
     )
-    horizon: Seconds = _setting("24h", "how long the service is trusted to know an idempotency key")
+    horizon: Seconds = _setting(
+        "24h", "how long Callsheet trusts the service to remember an idempotency key"
+    )
     deadline: Seconds = _setting("3h", "how long a render may take before its row is stalled")
     captions_wait: Seconds = _setting("2m", "how long captions may come later than their video")
-    at_once: Count = _setting("8", "creates, and downloads, under way at once; polls twice as many")
+    at_once: Count = _setting("8", "creates, and downloads, under way at once; twice as many polls")
     failed_words: Words = _setting(
-        "failed,failure,error,errored", "statuses of a render that will not come"
+        "failed,failure,error,errored", "statuses of the service that mean a render has failed"
     )
     clip_keys: Truth = _setting(
         "no", "yes once the service is known to take idempotency keys for clips"
     )
-    evidence_wait: Seconds = _setting("10m", "how long a clip is searched for after a lost answer")
+    evidence_wait: Seconds = _setting("10m", "how long to search for a clip after a lost answer")
     pictures: PicturesWanted = _setting(
-        "yes", "a poster and a strip beside each video: yes, full (all is decoded), poster, no"
+        "yes",
+        "make a poster and a strip for each video: yes, full (from the whole video), poster, no",
     )
     checks: Checks = _setting(
-        "", "what holds a row when it is found: black, frozen, silence, clipping, length, captions"
+        "", "findings that put a row on hold: black, frozen, silence, clipping, length, captions"
     )
-    quote_age: Seconds = _setting("15m", "how long a quote holds before it is asked again")
+    quote_age: Seconds = _setting(
+        "15m", "how long a quote is valid before Callsheet asks for it again"
+    )
     quote_tolerance: Percent = _setting(
-        "0%", "how far a price may rise after its approval without a new one"
+        "0%", "how far a price may rise after its approval before you must approve it again"
     )
     day_budget: Amount | None = _setting(
         None, "credits that all campaigns of the ledger may cost in a day (UTC)"
     )
     cost_center_budgets: Amounts = _setting(
-        "", "credits a cost center may cost in all: marketing=500,sales=200"
+        "", "credits that a cost center may cost in total: marketing=500,sales=200"
     )
     credit_price: Price | None = _setting(
         None, "what a credit costs in money, such as 0.12 USD; then every price is shown in both"
     )
     keep_at_service: Seconds | None = _setting(
-        None, "how long the service keeps delivered videos, such as 30d; default until you prune"
+        None,
+        "how long to keep delivered videos at the service, such as 30d; default until you prune",
     )
     unlisted: Unlisted = _setting(
         "refuse", "what to do with a tool or field that the service does not list: refuse, advise"
     )
     lease: Lease = _setting("60s", "how long a run that gives no sign of life keeps its campaign")
     credentials: Place | None = _setting(
-        None, "where `login` keeps the key: keyring or file; default the best there is"
+        None, "where `login` stores the key: keyring or file; default a keyring, if there is one"
     )
     claim_grant: str = _setting(
         "urn:service:agent-auth:grant-type:claim",
@@ -255,22 +261,22 @@ class Settings(BaseModel):
         "", "secrets that webhooks made elsewhere sign with, separated by commas; a secret"
     )
     hidden_rows: Hidden | None = _setting(
-        None, "rows that a workbook hides: skip or read; default a run asks before it pays for one"
+        None, "rows that are hidden in a workbook: skip or read; default the run asks you first"
     )
     second_process: Use = _setting(
-        "auto", "a process beside a run that looks at videos: yes, no, or auto, where many come"
+        "auto", "check videos in a second process: yes, no, or auto (if there are many)"
     )
     second_process_timeout: Lease = _setting(
         "60s",
-        "how long that process may take for a video, and a second more for each MB, before the run "
-        "does its work",
+        "how long that process may take for a video, plus a second for each MB, before the run "
+        "does it itself",
     )
     private_sheets: Truth = _setting(
         "no", "yes to let the board fetch sheets from this machine and private networks"
     )
     inbox: str | None = _setting(None, "folder whose sheets the board offers")
     sandbox: Truth = _setting(
-        "no", "yes says that the service is a sandbox, whose videos and credits are not real"
+        "no", "yes if the service is a sandbox, whose videos and credits are not real"
     )
     nights: str | None = _setting(
         None, "the file that lists inboxes of sheets; default nights.toml or configs/nights.toml"
@@ -280,9 +286,10 @@ class Settings(BaseModel):
         "the work pool of Prefect for flow runs; default callsheet, and on a server that "
         "`callsheet up` does not run itself callsheet-PROFILE or callsheet-FOLDER",
     )
-    prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
+    prefect_events: Truth = _setting("no", "yes to have the receiver send every webhook to Prefect")
     prefect_cancel: Cancels = _setting(
-        "unbegun", "what to cancel with a flow run: unbegun rows, or all that is not made yet"
+        "unbegun",
+        "what to cancel with a flow run: unbegun (rows not started), or all (rows not made)",
     )
     board_url: Url | None = _setting(
         None, "where people open the board, for links on Prefect's pages and in messages"
@@ -293,10 +300,10 @@ class Settings(BaseModel):
     webhook_vendor: Vendor = _setting(
         "Service", "vendor part of the webhook headers' names, X-Service-Signature"
     )
-    log: LogForm = _setting("text", "how is logged on stderr: text for people, json for programs")
+    log: LogForm = _setting("text", "form of the log on stderr: text for people, json for programs")
     log_level: LogLevel | None = _setting(
         None,
-        "from where on is logged: debug, info, warning, error; default warning, with json info",
+        "lowest level to log: debug, info, warning, error; default warning, with json info",
     )
     metrics: str | None = _setting(
         None, "host:port where `callsheet receive` answers Prometheus (/metrics); default nowhere"
@@ -305,10 +312,10 @@ class Settings(BaseModel):
         "no", "yes to have the board answer Prometheus (/metrics) without a token"
     )
     metrics_file: str | None = _setting(
-        None, "the file that every run and night writes its metrics to at its end, as x.prom"
+        None, "file to write metrics to at the end of every run and nightly run, such as x.prom"
     )
     metrics_push: Url | None = _setting(
-        None, "the push gateway to which every run and night sends its metrics at its end"
+        None, "push gateway to send metrics to at the end of every run and nightly run"
     )
     #: What OpenTelemetry's own variables ask for: traces, metrics.
     telemetry: frozenset[str] = frozenset()
