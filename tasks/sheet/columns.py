@@ -339,26 +339,27 @@ class OwnColumns(BaseModel):
 
     id: Annotated[str | None, Reads(cells.row_id, ROW_ID)] = Field(
         None,
-        description="The row's name, its own in the campaign: it names the video's files, and a "
-        "row that keeps it stays the same row when it is changed or moved.",
+        description="The row's name, unique in the campaign. It names the video's files. As long "
+        "as you keep it, you can edit or move the row.",
     )
     uses: Annotated[str | None, Reads(cells.row_id, ROW_ID)] = Field(
-        None, description="The id of another row: its cells count wherever this row has none."
+        None, description="The id of another row, whose cells fill the empty cells of this row."
     )
     was: Annotated[str | None, Reads(cells.row_id, ROW_ID)] = Field(
         None,
-        description="The id that the row had before: it keeps its videos, reviews and payments.",
+        description="The id that the row had before, so that it keeps its videos, reviews and "
+        "payments.",
     )
     operation: Annotated[str | None, _one_of(tuple(REQUESTS))] = Field(
-        None, description="What is asked for: a video (create) unless it says one of the clips."
+        None, description="What to make: a video (create) unless you name one of the clips."
     )
     captions: Annotated[tuple[CaptionFormat, ...] | None, Reads(cells.captions, CAPTIONS)] = Field(
         None,
-        description="Which caption files are delivered: both for a video and none for a clip "
-        "unless it says so.",
+        description="Which caption files you get. Default: both for a video, none for a clip.",
     )
     enabled: Annotated[bool, Reads(cells.truth, TRUTH)] = Field(
-        True, description="Whether the row is made; no keeps it in the sheet and makes nothing."
+        True,
+        description="Whether to make the row. With no, it stays in the sheet and nothing is made.",
     )
     priority: Annotated[int, Reads(cells.priority, PRIORITY)] = Field(
         0, description="Rows with a higher number are made first."
@@ -367,26 +368,26 @@ class OwnColumns(BaseModel):
         None, description="The most that one take of this row may cost, in credits."
     )
     deliver_after: Annotated[float | None, Reads(cells.day_begins, MOMENT)] = Field(
-        None, description="The row is not made before this date, like 2026-12-01, or time (UTC)."
+        None, description="Do not make the row before this date, like 2026-12-01, or time (UTC)."
     )
     deliver_by: Annotated[float | None, Reads(cells.day_ends, MOMENT)] = Field(
         None,
-        description="The date or time (UTC) at which the video is to be there: earlier ones are "
-        "made first.",
+        description="The date or time (UTC) by which you need the video. Earlier ones are made "
+        "first.",
     )
     tags: Annotated[tuple[str, ...], Reads(cells.words, WORDS)] = Field(
         (),
-        description="Words to select rows by: a list, or with , ; or line breaks between them.",
+        description="Words to select rows by: a list, or separated by , ; or line breaks.",
     )
     cost_center: Annotated[str | None, _TEXT] = Field(
-        None, description="Whom the credits are charged to."
+        None, description="The cost center that the credits are charged to."
     )
     notes: Annotated[str | None, _TEXT] = Field(
-        None, description="For people; nothing is made of it."
+        None, description="Notes for people. Callsheet does nothing with them."
     )
     video_id: Annotated[str | None, Reads(cells.video_id, VIDEO_ID)] = Field(
         None,
-        description="The id of a video that was made elsewhere: the row takes it over at no "
+        description="The id of a video that was made elsewhere. The row takes it over at no "
         "charge, and nothing is made.",
     )
 

@@ -30,7 +30,7 @@ _Shape = Annotated[
     Field(description="Width to height: 9:16 is upright, 1:1 square, 16:9 wide."),
 ]
 _Language = Annotated[
-    str | None, Field(description="The language that is spoken and written, like en or de.")
+    str | None, Field(description="The language of speech and text, like en or de.")
 ]
 _Clip = Annotated[str | None, Field(description="The address of the recorded clip.")]
 
@@ -68,16 +68,16 @@ class CreateVideo(VideoRequest):
     fields: dict[str, Json] | None = Field(None, description="The inputs of the tool.")
     # The specification gives bounds for the lengths of clips alone.
     duration_seconds: int | None = Field(
-        None, ge=1, description="How long the video is to be, in seconds."
+        None, ge=1, description="The length of the video in seconds."
     )
-    script: dict[str, Json] | None = Field(None, description="What is said, scene by scene.")
+    script: dict[str, Json] | None = Field(None, description="The spoken text, scene by scene.")
     title: _Title = None
     topic: _Topic = None
     mode: Mode | None = Field(None, description="How the video is made.")
     style: Style | None = Field(None, description="How the video looks.")
     character_id: _Character = None
     voice_id: _Voice = None
-    music_id: str | None = Field(None, description="The music beneath it, by its id.")
+    music_id: str | None = Field(None, description="The background music, by its id.")
     caption_style: str | None = Field(None, description="How captions look in the picture.")
     aspect_ratio: _Shape = None
     language: _Language = None
