@@ -155,6 +155,8 @@ def read_header(header: Line, findings: Findings, place: Place) -> tuple[Column,
             )
         first.setdefault(name.casefold(), column)
         columns.append(column)
+    if not columns:
+        findings.give_up("has no names in its header: name its columns", line=line)
     if len(columns) > MAX_COLUMNS:
         findings.give_up(f"has {len(columns)} columns; {MAX_COLUMNS} is the limit")
     return tuple(columns)

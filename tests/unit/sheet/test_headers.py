@@ -79,6 +79,11 @@ def test_it_refuses_text_under_no_header_once(refuse):
     assert problem == 'campaign.csv:2 column 2 "lost" stands in a column without a header'
 
 
+@pytest.mark.parametrize("header", ["\x01,\x01", "\u200b,\u200b"])
+def test_it_refuses_a_header_without_a_single_name(refuse, header):
+    assert refuse(f"{header}\nr1,one\n")[-1].endswith("name its columns")
+
+
 def test_a_mistyped_script_column_is_one_problem_and_not_one_per_row(refuse):
     assert len(refuse("id,scrpt\nr1,one\nr2,two\n")) == 1
 
