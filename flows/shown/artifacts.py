@@ -198,8 +198,6 @@ def _line(problem: Problem) -> dict[str, Any]:
 # Links to videos in Prefect: to the board, or to the store.
 
 
-#: Lifetime of a signed address in a table, in seconds: the maximum of S3.
-SIGNED_FOR = 7 * 24 * 3600
 #: The text of the link.
 VIDEO = "video"
 
