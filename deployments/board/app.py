@@ -38,7 +38,7 @@ from callsheet.deployments.board.pages import (
     videos,
 )
 from callsheet.deployments.board.refusals import add_refusals, known_query
-from callsheet.deployments.board.run_monitor import attending
+from callsheet.deployments.board.run_monitor import monitoring
 from callsheet.deployments.board.services.videos import Videos
 from callsheet.deployments.mcp.http import Agents
 from callsheet.deployments.process import inherited, listen_on, origin_of
@@ -78,7 +78,7 @@ async def serving(
             timeout_graceful_shutdown=GRACE,
         )
         try:
-            async with answering(config, listening), attending(board):
+            async with answering(config, listening), monitoring(board):
                 yield board
         finally:
             await app.state.beside.aclose()

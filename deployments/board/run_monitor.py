@@ -60,20 +60,20 @@ GRACE = 5.0
 
 
 @asynccontextmanager
-async def attending(board: Board) -> AsyncIterator[None]:
+async def monitoring(board: Board) -> AsyncIterator[None]:
     """Look after plans and runs as long as this lasts; runs go on without."""
-    attendant = Attendant(board)
-    task = asyncio.create_task(attendant.work(), name="attendant")
+    monitor = RunMonitor(board)
+    task = asyncio.create_task(monitor.work(), name="attendant")
     try:
         yield
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await attendant.leave()
+        await monitor.leave()
         await leave_cancels()
 
 
-class Attendant:
+class RunMonitor:
     """Looks again and again at what there is to do."""
 
     def __init__(self, board: Board) -> None:
@@ -90,7 +90,7 @@ class Attendant:
         while True:
             self._board.attention.clear()
             try:
-                await self._attend()
+                await self._look()
             except CallsheetError as error:
                 log.warning("plans and runs are not looked after for now: %s", redact(str(error)))
             except Exception:
@@ -107,13 +107,13 @@ class Attendant:
         if self._board.brings_sandbox:
             await asyncio.to_thread(self._stop_children)
 
-    async def _attend(self) -> None:
+    async def _look(self) -> None:
         self._quoting = {one: task for one, task in self._quoting.items() if not task.done()}
         for plan_id in await self._board.read(plans_quoting):
             if plan_id not in self._quoting and len(self._quoting) < PLANS:
                 quoting = quote_plan(self._board, plan_id)
                 self._quoting[plan_id] = asyncio.create_task(quoting, name=f"plan {plan_id}")
-        await self._bury()
+        await self._reap()
         for run in await self._board.read(open_runs):
             if len(self._children) < RUNS and await self.is_to_start(run):
                 await self._start(run)
@@ -170,7 +170,7 @@ class Attendant:
         self._children[run.id] = child
         crashpoint("board: after a run is started")
 
-    async def _bury(self) -> None:
+    async def _reap(self) -> None:
         """Take leave of processes that have ended; one that died before its end is counted."""
         for run_id, child in list(self._children.items()):
             if child.poll() is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from callsheet.deployments.board.run_monitor import attending
+from callsheet.deployments.board.run_monitor import monitoring
 from callsheet.deployments.board.services.people import allow
 from callsheet.deployments.board.services.videos import Videos
 from callsheet.deployments.commands.board import BY, board_beside
@@ -42,5 +42,5 @@ async def _serve(args: Namespace) -> None:
             folder=Path.cwd(),
             asks=not args.never_ask,
         )
-        async with attending(board):
+        async with monitoring(board):
             await make_server(desk).run_stdio_async()

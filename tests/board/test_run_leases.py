@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.deployments.board.run_monitor import Attendant
+from callsheet.deployments.board.run_monitor import RunMonitor
 from callsheet.flows.approved_plan import carry_out
 from callsheet.flows.executor import PLAIN
 from callsheet.tasks.campaign.run import Run
@@ -123,11 +123,11 @@ async def test_a_run_whose_flow_run_is_gone_is_started_again(
         run = await have(board.ledger, run_id, FLOW_RUN, seconds=seconds)
         with _prefect(told) as address:
             monkeypatch.setenv("PREFECT_API_URL", f"{address}/api")
-            attendant = Attendant(board.board)
+            monitor = RunMonitor(board.board)
             found = await board.ledger.read(partial(find_run, run_id=run_id))
             assert found is not None
             assert found.token == run.token
-            assert await attendant.is_to_start(found) is is_started
+            assert await monitor.is_to_start(found) is is_started
         after = await board.ledger.read(partial(find_run, run_id=run_id))
         assert after is not None
         assert (after.leased_until is not None) is lives_then

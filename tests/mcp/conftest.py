@@ -22,7 +22,7 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult, ElicitResult
 
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.run_monitor import attending
+from callsheet.deployments.board.run_monitor import monitoring
 from callsheet.deployments.board.services.people import allow
 from callsheet.deployments.board.services.videos import Videos
 from callsheet.deployments.mcp.caller import Desk
@@ -121,5 +121,5 @@ async def desk(tmp_path: Path, made_ledger: Path, service: Sandbox) -> AsyncIter
     async with await open_ledger(settings.ledger) as ledger:
         board = Board(settings=settings, ledger=ledger, origin="http://board", begin=forked_run)
         await allow(board, "the test", AGENT)
-        async with attending(board):
+        async with monitoring(board):
             yield OpenDesk(Desk(board=board, videos=Videos(board), agent=AGENT, folder=tmp_path))
