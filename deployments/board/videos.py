@@ -46,7 +46,7 @@ TALL, WIDE = ("9:16", "4:5", "3:4", "2:3"), ("16:9", "4:3", "3:2", "21:9")
 
 
 @dataclass(frozen=True)
-class VideoDesk:
+class Gallery:
     """A campaign's videos as one person has them before them."""
 
     board: Board
@@ -54,7 +54,7 @@ class VideoDesk:
     campaign: Campaign
 
     @classmethod
-    async def of(cls, board: Board, person: Person, name: str) -> VideoDesk:
+    async def of(cls, board: Board, person: Person, name: str) -> Gallery:
         found = await board.read(partial(find_campaign, name=name))
         if found is None:
             raise ProblemDetails(404, f"the ledger knows no campaign {name}")

@@ -15,7 +15,7 @@ from callsheet.deployments.board.board import Decides, Downloads, Sees, TheBoard
 from callsheet.deployments.board.page import page
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services.videos import decide, decide_all
-from callsheet.deployments.board.videos import VideoDesk, VideoView, zip_address
+from callsheet.deployments.board.videos import Gallery, VideoView, zip_address
 from callsheet.tasks.ledger.reviews import ReviewStands
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.values.amounts import count
@@ -29,14 +29,14 @@ _SEEN = "seen"
 @router.get("")
 async def videos(request: Request, board: TheBoard, person: Sees, campaign: str) -> Response:
     """Show the videos; with `HX-Request` only what there is to know of the one that is open."""
-    desk = await VideoDesk.of(board, person, campaign)
+    gallery = await Gallery.of(board, person, campaign)
     view = VideoView.of(request.query_params)
     if "HX-Request" in request.headers and view.open:
-        card = await desk.card(view, view.open)
-        return page(request, "_video.html", person, **await desk.opened(view, card))
+        card = await gallery.card(view, view.open)
+        return page(request, "_video.html", person, **await gallery.opened(view, card))
     latest, before = _visits(request, board.clock())
     said = _said(request.query_params.get("done"))
-    told = await desk.shown(view, before)
+    told = await gallery.shown(view, before)
     answer = page(request, "videos.html", person, said=said, **told)
     answer.set_cookie(
         _SEEN, f"{latest:.0f}.{before or 0:.0f}", max_age=400 * 86400, path=request.url.path,
@@ -60,13 +60,13 @@ async def review(
 ) -> Response:
     """Decide on a video, or take that back; a reason alone rejects. It leads back to where it was
     done: the videos, or `row`."""
-    desk = await VideoDesk.of(board, person, campaign)
+    gallery = await Gallery.of(board, person, campaign)
     seen = VideoView.of(QueryParams(view))
     # As they were sent: an empty note takes one away, without one it stays.
     form = await request.form()
     reason, note = _words(form, "reason"), _words(form, "note")
     # What comes next is asked before: a video that is decided on may not match any more.
-    following = await desk.next_undecided(seen, row)
+    following = await gallery.next_undecided(seen, row)
     verdict = "reject" if reason and not verdict else verdict
     refused = None
     try:
@@ -80,21 +80,21 @@ async def review(
     status = 409 if refused else 200
     if "HX-Request" in request.headers:
         _, before = _visits(request, board.clock())
-        card = await desk.card(seen, row)
-        told = await desk.opened(seen, card) | {"video": card, "refused": refused}
-        told["chips"] = await desk.chips(seen, before)
-        told["rejected"] = await desk.rejected()
+        card = await gallery.card(seen, row)
+        told = await gallery.opened(seen, card) | {"video": card, "refused": refused}
+        told["chips"] = await gallery.chips(seen, before)
+        told["rejected"] = await gallery.rejected()
         return page(request, "_video_answer.html", person, status=status, **told)
     if refused:
         _, before = _visits(request, board.clock())
-        told = await desk.shown(seen, before) | {"refused": refused, "said": None}
+        told = await gallery.shown(seen, before) | {"refused": refused, "said": None}
         return page(request, "videos.html", person, status=status, **told)
     if to == "row":
-        return RedirectResponse(f"{desk.root}/rows/{quote(row, safe='')}", 303)
+        return RedirectResponse(f"{gallery.root}/rows/{quote(row, safe='')}", 303)
     # Somebody who rejects is asked why before they go on.
     stays = verdict != "keep" and not reason
     following = row if stays or following is None else following
-    return RedirectResponse(f"{seen.address(desk.root, open=following)}#video", 303)
+    return RedirectResponse(f"{seen.address(gallery.root, open=following)}#video", 303)
 
 
 @router.post("/verdicts")
@@ -110,7 +110,7 @@ async def verdicts(
     view: Annotated[str, Form()] = "",
 ) -> Response:
     """Decide on many videos: those that were ticked, or all that match what the page showed."""
-    desk = await VideoDesk.of(board, person, campaign)
+    gallery = await Gallery.of(board, person, campaign)
     seen = VideoView.of(QueryParams(view))
     if not (rows or everything):
         remedy = "tick some, or all that match"
@@ -126,7 +126,7 @@ async def verdicts(
         until=until,
     )
     told = f"{verdict}.{done.made}.{done.same}.{done.stood}"
-    return RedirectResponse(seen.address(desk.root, done=told), 303)
+    return RedirectResponse(seen.address(gallery.root, done=told), 303)
 
 
 @router.get("/zip")
