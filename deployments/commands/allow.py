@@ -10,7 +10,7 @@ from typing import Any
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.services import people
-from callsheet.deployments.commands.board import BY, board_beside
+from callsheet.deployments.commands.board import BY, open_board
 from callsheet.deployments.commands.options import budget_of
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
@@ -51,7 +51,7 @@ async def _main(args: Namespace) -> int:
             remedy="write it like `callsheet allow agent:NAME --credits N`",
         )
     allows = args.credits is not None or args.token
-    async with board_beside(args, create=allows) as board:
+    async with open_board(args, create=allows) as board:
         if allows:
             return await _allow(args, board)
         if args.revoke and not await people.revoke(board, BY, people.agent_name(args.agent)):

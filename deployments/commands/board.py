@@ -165,13 +165,13 @@ def people(args: Namespace) -> int:
 
 
 async def _with_board(args: Namespace, verb: Callable[[Namespace, Board], Awaitable[None]]) -> int:
-    async with board_beside(args, create=args.verb == "invite") as board:
+    async with open_board(args, create=args.verb == "invite") as board:
         await verb(args, board)
     return 0
 
 
 @asynccontextmanager
-async def board_beside(args: Namespace, *, create: bool) -> AsyncIterator[Board]:
+async def open_board(args: Namespace, *, create: bool) -> AsyncIterator[Board]:
     """Open the board's ledger without serving it; its origin is `--url`, or where it was last.
 
     Raises LedgerError when there is no ledger yet and `create` is false.
@@ -210,7 +210,7 @@ async def _invite(args: Namespace, board: Board) -> None:
     console = console_for(args)
     console.print(plain(f"{made.person.name} is invited as {made.person.role}"))
     console.print(plain(f"to log in once, within a week: {made.login}"))
-    _say_reach(board)
+    _print_reach(board)
     console.print(plain(f"a token for programs, shown this once: {made.token}"))
 
 
@@ -243,7 +243,7 @@ async def _link(args: Namespace, board: Board) -> None:
         print_json({**document, "here_only": board.is_here_only})
         return
     console_for(args).print(plain(f"for {made.link.name}, shown this once: {made.address}"))
-    _say_reach(board)
+    _print_reach(board)
 
 
 async def _links(args: Namespace, board: Board) -> None:
@@ -262,7 +262,7 @@ async def _links(args: Namespace, board: Board) -> None:
     console_for(args).print(shown)
 
 
-def _say_reach(board: Board) -> None:
+def _print_reach(board: Board) -> None:
     """Warn about an address that other people cannot open."""
     if board.is_here_only:
         remedy = "Add --url https://board.example to name the address that other people use."

@@ -8,7 +8,7 @@ from pathlib import Path
 from callsheet.deployments.board.run_monitor import monitoring
 from callsheet.deployments.board.services.people import allow
 from callsheet.deployments.board.services.videos import Videos
-from callsheet.deployments.commands.board import BY, board_beside
+from callsheet.deployments.commands.board import BY, open_board
 from callsheet.deployments.commands.options import sandbox_for
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for
@@ -33,7 +33,7 @@ async def _serve(args: Namespace) -> None:
             f"agents need a library that is not installed ({error.name})",
             remedy="install the extra: pip install 'callsheet[mcp]'",
         ) from error
-    async with board_beside(args, create=True) as board:
+    async with open_board(args, create=True) as board:
         agent, _ = await allow(board, BY, args.agent)
         desk = Desk(
             board=board,
