@@ -80,7 +80,7 @@ async def _serve(args: Namespace) -> None:
         await _refuse_strangers(args, make("http://" + args.host), ledger)
         async with (
             serving(make, host=args.host, port=args.port, fd=args.fd) as board,
-            _hearing(ledger, settings),
+            _receiver_at(ledger, settings),
         ):
             keep_address(board)
             await _tell(args, board, console)
@@ -89,15 +89,15 @@ async def _serve(args: Namespace) -> None:
 
 
 @asynccontextmanager
-async def _hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[None]:
+async def _receiver_at(ledger: Ledger, settings: Settings) -> AsyncIterator[None]:
     """Receive webhooks as `callsheet receive` does, where they are configured."""
     async with AsyncExitStack() as stack:
         if settings.webhook_url:
-            from callsheet.deployments.commands.receive import hearing
+            from callsheet.deployments.commands.receive import receiver_of
             from callsheet.deployments.receiver.endpoint import AlreadyReceiving
 
             try:
-                receiver = await stack.enter_async_context(hearing(ledger, settings))
+                receiver = await stack.enter_async_context(receiver_of(ledger, settings))
                 say(f"receiving webhooks at {receiver.address}")
             except AlreadyReceiving as there:
                 say(f"{there}: that one receives webhooks")

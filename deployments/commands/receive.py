@@ -38,7 +38,7 @@ async def _receive(args: Namespace, console: Console) -> None:
     stop = _stop_signal()
     async with (
         await open_ledger(settings.ledger) as ledger,
-        hearing(ledger, settings, fd=args.fd) as receiver,
+        receiver_of(ledger, settings, fd=args.fd) as receiver,
     ):
         _tell(receiver, settings, console)
         if args.json:
@@ -51,7 +51,7 @@ async def _receive(args: Namespace, console: Console) -> None:
 
 
 @asynccontextmanager
-async def hearing(
+async def receiver_of(
     ledger: Ledger, settings: Settings, *, fd: int | None = None
 ) -> AsyncIterator[Receiver]:
     """Receive, and answer Prometheus where `metrics` says; Prefect is told where that is set.
@@ -59,7 +59,7 @@ async def hearing(
     `fd` is a socket that whoever started this process listens on.
     """
     async with AsyncExitStack() as stack:
-        receiver = await stack.enter_async_context(_hearing(ledger, settings, fd))
+        receiver = await stack.enter_async_context(_receiver_at(ledger, settings, fd))
         if settings.metrics:
             from callsheet.deployments.web_server import telling_metrics
 
@@ -70,7 +70,9 @@ async def hearing(
 
 
 @asynccontextmanager
-async def _hearing(ledger: Ledger, settings: Settings, fd: int | None) -> AsyncIterator[Receiver]:
+async def _receiver_at(
+    ledger: Ledger, settings: Settings, fd: int | None
+) -> AsyncIterator[Receiver]:
     if not settings.prefect_events:
         async with receiving(ledger, settings, fd=fd) as receiver:
             yield receiver
