@@ -41,7 +41,7 @@ FIELDS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandedForm:
+class UploadForm:
     """A form: its texts by name, and its file, if one came along that is not empty.
 
     `map` are what headers of the sheet mean, each as `Headline=title`.
@@ -53,7 +53,7 @@ class HandedForm:
     content: bytes | None = None
 
 
-async def upload_in(request: Request) -> HandedForm:
+async def upload_in(request: Request) -> UploadForm:
     """Return a form with at most one file; raise ProblemDetails 413 or 400."""
     bounded = _bounded(request)
     try:
@@ -71,7 +71,7 @@ async def body_in(request: Request) -> bytes:
     return await _bounded(request).body()
 
 
-async def _read(form: FormData) -> HandedForm:
+async def _read(form: FormData) -> UploadForm:
     said = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
     texts = {name: value for name, value in said if name != "map"}
     mapped = tuple(value for name, value in said if name == "map")
@@ -79,8 +79,8 @@ async def _read(form: FormData) -> HandedForm:
         # A form whose file was left empty has one without a name.
         if isinstance(value, UploadFile) and value.filename:
             content = await value.read()
-            return HandedForm(texts=texts, map=mapped, name=value.filename, content=content)
-    return HandedForm(texts=texts, map=mapped)
+            return UploadForm(texts=texts, map=mapped, name=value.filename, content=content)
+    return UploadForm(texts=texts, map=mapped)
 
 
 def _bounded(request: Request) -> Request:
@@ -165,7 +165,7 @@ async def fetch_address(board: Board, address: str) -> Fetched:
 async def fetch_again(board: Board, kept: KeptSheet) -> Fetched | None:
     """Return the sheet as it is at its place now, where that is no longer what was handed in."""
     path = folder_at(kept.place)
-    if path is not None and path.is_relative_to(board.settings.handed_in.resolve()):
+    if path is not None and path.is_relative_to(board.settings.uploads.resolve()):
         return None
     if path is not None or is_object(kept.place):
         fetched = await fetch(kept.place)

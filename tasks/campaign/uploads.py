@@ -110,11 +110,11 @@ def parse_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> Sh
 
 
 def _file(settings: Settings, name: str, digest: str) -> Path:
-    return settings.handed_in / digest[:32] / fit_name(name)
+    return settings.uploads / digest[:32] / fit_name(name)
 
 
 def _folder(settings: Settings, kept: KeptSheet) -> Path | None:
     """Return where its `@file` scripts are looked for: only a sheet of this machine's has any."""
-    if "://" in kept.place or Path(kept.place).is_relative_to(settings.handed_in.resolve()):
+    if "://" in kept.place or Path(kept.place).is_relative_to(settings.uploads.resolve()):
         return None
     return Path(kept.place).parent

@@ -348,7 +348,7 @@ class Settings(BaseModel):
         return self.home / "webhooks"
 
     @property
-    def handed_in(self) -> Path:
+    def uploads(self) -> Path:
         """The folder where sheets are kept that were handed in on the board."""
         return self.home / "board" / "sheets"
 

@@ -234,7 +234,7 @@ async def test_an_upload_without_a_plan_has_a_lifetime(open_board: OpenBoard) ->
 
     await open_board.reviewer.post(f"{API}/sheets", json={"name": "new.csv", "text": text})
 
-    folder = open_board.board.settings.handed_in
+    folder = open_board.board.settings.uploads
     assert {file.name for file in folder.rglob("*.csv")} == {"planned.csv", "new.csv"}
     kept = await open_board.ledger.read(partial(sheets_by, person="Rita", since=0.0))
     assert {one.name for one in kept} == {"planned.csv", "new.csv"}

@@ -30,7 +30,7 @@ from callsheet.deployments.board.services.sheets import (
     inbox_sheets,
     see_sheet,
 )
-from callsheet.deployments.board.uploads import HandedForm, upload_in
+from callsheet.deployments.board.uploads import UploadForm, upload_in
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.runtime.errors import BadInput, Problem, SheetError
@@ -195,10 +195,10 @@ async def new(
 @sheet_router.post("/new")
 async def check(request: Request, board: TheBoard, person: Reviewer) -> Response:
     """Look at a sheet: its mistakes, or its plan."""
-    handed = await upload_in(request)
-    form = _filled(handed.texts)
+    form_in = await upload_in(request)
+    form = _filled(form_in.texts)
     try:
-        seen, text = await _handed_in(board, person, handed, form)
+        seen, text = await _uploaded(board, person, form_in, form)
     except (SheetError, BadInput, ProblemDetails) as error:
         # Nothing came of it to look at: a file that is none, an address that does not answer.
         inbox = await _inbox(board, person)
@@ -231,11 +231,11 @@ async def map_columns(
     request: Request, board: TheBoard, person: Reviewer, sheet_id: str
 ) -> Response:
     """Remember what the headers of a sheet mean, and go on to its plan or what is left to fix."""
-    handed = await upload_in(request)
-    form = _filled(handed.texts)
+    form_in = await upload_in(request)
+    form = _filled(form_in.texts)
     options = _options(form, reading=True)
     try:
-        seen = await sheets.map_columns(board, person, sheet_id, handed.map, options)
+        seen = await sheets.map_columns(board, person, sheet_id, form_in.map, options)
     except (SheetError, BadInput) as error:
         seen = await see_sheet(board, person, sheet_id, options)
         inbox = await _inbox(board, person)
@@ -252,11 +252,11 @@ async def correct_cells(
     request: Request, board: TheBoard, person: Reviewer, sheet_id: str
 ) -> Response:
     """Correct cells of an uploaded sheet, and show what is left to fix in the corrected copy."""
-    handed = await upload_in(request)
-    form = _filled(handed.texts)
+    form_in = await upload_in(request)
+    form = _filled(form_in.texts)
     numbered = (
         (name.removeprefix("cell-"), text)
-        for name, text in handed.texts.items()
+        for name, text in form_in.texts.items()
         if name.startswith("cell-")
     )
     texts = {int(number): text for number, text in numbered if number.isdecimal()}
@@ -304,23 +304,23 @@ def _options(form: Mapping[str, str], *, reading: bool = False) -> RunOptions:
     return RunOptions.of(terms if reading else {**terms, "budget": _amount(form["budget"])})
 
 
-async def _handed_in(
-    board: Board, person: Person, handed: HandedForm, form: dict[str, str]
+async def _uploaded(
+    board: Board, person: Person, form_in: UploadForm, form: dict[str, str]
 ) -> tuple[SheetView, str | None]:
     """Return the sheet that was handed in, and its text where it is one."""
     options = _options(form, reading=True)
-    if handed.name is not None and handed.content is not None:
-        keep = partial(hand_in, board, person, name=handed.name, content=handed.content)
-        return await keep(options=options), _text(handed.content)
+    if form_in.name is not None and form_in.content is not None:
+        keep = partial(hand_in, board, person, name=form_in.name, content=form_in.content)
+        return await keep(options=options), _text(form_in.content)
     if form["url"]:
         return await hand_in_address(board, person, form["url"], options), None
-    if lying := handed.texts.get("inbox"):
+    if lying := form_in.texts.get("inbox"):
         return await hand_in_from_inbox(board, person, lying, options), None
     if text := form["text"]:
         name = form["name"] or _named(text, board.clock())
         content = text.encode("utf-8", "surrogatepass")
         return await hand_in(board, person, name=name, content=content, options=options), text
-    if kept := handed.texts.get("kept"):
+    if kept := form_in.texts.get("kept"):
         return await see_sheet(board, person, kept, options), None
     raise ProblemDetails(422, "no file was chosen, and nothing pasted", title="There is no sheet")
 
