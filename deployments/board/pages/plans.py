@@ -195,10 +195,10 @@ async def new(
 @sheet_router.post("/new")
 async def check(request: Request, board: TheBoard, person: Reviewer) -> Response:
     """Look at a sheet: its mistakes, or its plan."""
-    form_in = await upload_in(request)
-    form = _filled(form_in.texts)
+    sent = await upload_in(request)
+    form = _filled(sent.texts)
     try:
-        seen, text = await _uploaded(board, person, form_in, form)
+        seen, text = await _uploaded(board, person, sent, form)
     except (SheetError, BadInput, ProblemDetails) as error:
         # Nothing came of it to look at: a file that is none, an address that does not answer.
         inbox = await _inbox(board, person)
@@ -231,11 +231,11 @@ async def map_columns(
     request: Request, board: TheBoard, person: Reviewer, sheet_id: str
 ) -> Response:
     """Remember what the headers of a sheet mean, and go on to its plan or what is left to fix."""
-    form_in = await upload_in(request)
-    form = _filled(form_in.texts)
+    sent = await upload_in(request)
+    form = _filled(sent.texts)
     options = _options(form, reading=True)
     try:
-        seen = await sheets.map_columns(board, person, sheet_id, form_in.map, options)
+        seen = await sheets.map_columns(board, person, sheet_id, sent.map, options)
     except (SheetError, BadInput) as error:
         seen = await see_sheet(board, person, sheet_id, options)
         inbox = await _inbox(board, person)
@@ -252,11 +252,11 @@ async def correct_cells(
     request: Request, board: TheBoard, person: Reviewer, sheet_id: str
 ) -> Response:
     """Correct cells of an uploaded sheet, and show what is left to fix in the corrected copy."""
-    form_in = await upload_in(request)
-    form = _filled(form_in.texts)
+    sent = await upload_in(request)
+    form = _filled(sent.texts)
     numbered = (
         (name.removeprefix("cell-"), text)
-        for name, text in form_in.texts.items()
+        for name, text in sent.texts.items()
         if name.startswith("cell-")
     )
     texts = {int(number): text for number, text in numbered if number.isdecimal()}
@@ -305,22 +305,22 @@ def _options(form: Mapping[str, str], *, reading: bool = False) -> RunOptions:
 
 
 async def _uploaded(
-    board: Board, person: Person, form_in: UploadForm, form: dict[str, str]
+    board: Board, person: Person, sent: UploadForm, form: dict[str, str]
 ) -> tuple[SheetView, str | None]:
     """Return the sheet that was handed in, and its text where it is one."""
     options = _options(form, reading=True)
-    if form_in.name is not None and form_in.content is not None:
-        keep = partial(hand_in, board, person, name=form_in.name, content=form_in.content)
-        return await keep(options=options), _text(form_in.content)
+    if sent.name is not None and sent.content is not None:
+        keep = partial(hand_in, board, person, name=sent.name, content=sent.content)
+        return await keep(options=options), _text(sent.content)
     if form["url"]:
         return await hand_in_address(board, person, form["url"], options), None
-    if lying := form_in.texts.get("inbox"):
+    if lying := sent.texts.get("inbox"):
         return await hand_in_from_inbox(board, person, lying, options), None
     if text := form["text"]:
         name = form["name"] or _named(text, board.clock())
         content = text.encode("utf-8", "surrogatepass")
         return await hand_in(board, person, name=name, content=content, options=options), text
-    if kept := form_in.texts.get("kept"):
+    if kept := sent.texts.get("kept"):
         return await see_sheet(board, person, kept, options), None
     raise ProblemDetails(422, "no file was chosen, and nothing pasted", title="There is no sheet")
 
