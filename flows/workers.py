@@ -49,16 +49,16 @@ async def carry_batches(
         worker: which of them this is, from 1.
         profile: settings from a TOML profile.
     """
-    return await ended(_carry(production, worker, profile))
+    return await ended(_process(production, worker, profile))
 
 
-async def _carry(production: str, number: int, profile: str | None) -> State[Any]:
+async def _process(production: str, number: int, profile: str | None) -> State[Any]:
     set_up_prefect_logs()
     suggest_for(profile, flow=True)
     async with connect(load_settings(profile=profile)) as at:
         worker = Worker(at, production, number)
         async with _obeying(worker) as told:
-            report = await worker.carry()
+            report = await worker.process()
     words = _words(report)
     if report.left_because:
         get_run_logger().warning(words)

@@ -100,7 +100,7 @@ async def carry_out(at: Context, campaign: Campaign, only: Collection[str]) -> N
             except Parked as other:
                 busy = other
             else:
-                await _carry(at, campaign, only)
+                await _process(at, campaign, only)
                 return
         # Rows that went back, for example after a refused create, are cancelled now.
         ask = partial(ask_to_cancel, campaign=campaign, only=only, at=at.clock())
@@ -128,7 +128,7 @@ def exit_status(after: Sequence[CampaignRow], before: Sequence[CampaignRow]) -> 
     return 3 if any(row.state in NEEDS_PERSON and row.id not in ended for row in after) else 0
 
 
-async def _carry(at: Context, campaign: Campaign, only: Collection[str]) -> None:
+async def _process(at: Context, campaign: Campaign, only: Collection[str]) -> None:
     """Process the marked rows, and finished videos, until each is settled."""
     found = await _rows(at, campaign, only)
     if await at.ledger.write(partial(wake_stalled, found=found, at=at.clock())):
@@ -137,7 +137,7 @@ async def _carry(at: Context, campaign: Campaign, only: Collection[str]) -> None
     rows = [row for row in found if row.state == "ready" or _is_rendering(row)]
     if rows:
         async with Engine(campaign, at, max_wait=LIMIT) as engine:
-            await engine.carry(rows)
+            await engine.process(rows)
     try:
         await write_report(at, campaign)
     except CallsheetError as error:

@@ -291,7 +291,7 @@ async def _deliver_ready(at: Context, campaign: Campaign) -> None:
     query = partial(rows_of, campaign_id=campaign.id, states=["ready"])
     if ready := await at.ledger.read(query):
         async with Engine(campaign, at, max_wait=LIMIT) as engine:
-            await engine.carry(ready)
+            await engine.process(ready)
 
 
 async def _audit(old: OldVideo, at: Context, places: Places) -> list[AuditedFile]:

@@ -420,4 +420,4 @@ async def _tell(run: Run, engine: Engine | Workers) -> None:
 async def produce_step(run: Run, campaign: str, shard: int, label: str) -> dict[State, int]:
     """Carry one shard of the rows until each rests; return how many rest in each state."""
     assert run.engine is not None, "production is started first"
-    return dict(await run.engine.carry_shard(run.shards[shard]))
+    return dict(await run.engine.process_shard(run.shards[shard]))

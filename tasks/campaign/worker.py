@@ -76,7 +76,7 @@ class WorkerReport:
 
 
 class Worker:
-    """Worker `number` (from 1) of a production; `carry` it once."""
+    """Worker `number` (from 1) of a production; `process` it once."""
 
     def __init__(
         self, at: Context, production_id: str, number: int, *, sleep: Sleep = asyncio.sleep
@@ -95,7 +95,7 @@ class Worker:
             if self._engine is not None:
                 self._engine.stop(because)
 
-    async def carry(self) -> WorkerReport:
+    async def process(self) -> WorkerReport:
         """Carry batches until none is left, or the production or this worker is stopped.
 
         A ledger that is away for a while is waited for. Raises BadInput for a production that the
@@ -106,7 +106,7 @@ class Worker:
         while True:
             began = self.report.batches
             try:
-                if await self._carry():
+                if await self._process():
                     return self.report
                 # It was silent for too long: what it claims now is another matter.
                 continue
@@ -121,7 +121,7 @@ class Worker:
                 waited += pause
                 await self._sleep(pause)
 
-    async def _carry(self) -> bool:
+    async def _process(self) -> bool:
         """Carry what can be claimed; return False where what was claimed was lost on the way."""
         production = await self._production()
         if production.ended_at is not None or production.stopped or self.report.left_because:
@@ -157,7 +157,7 @@ class Worker:
         await stack.enter_async_context(hearing_hints(who, engine))
         watching = asyncio.create_task(self._obey(engine, production), name="production")
         try:
-            await self._carry_all(engine, production, claims)
+            await self._process_all(engine, production, claims)
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
@@ -170,7 +170,7 @@ class Worker:
             # It had nothing left, and has not left anything.
             self.report.left_because = None
 
-    async def _carry_all(self, engine: Engine, production: Production, claims: Claims) -> None:
+    async def _process_all(self, engine: Engine, production: Production, claims: Claims) -> None:
         """Claim batches whenever there is room, until there is nothing left for anybody."""
         carried: set[asyncio.Task[None]] = set()
         # As many as the last batch had: near the end nobody keeps more than others have left.
@@ -183,8 +183,8 @@ class Worker:
                 if batch is not None:
                     crashpoint("worker: a batch is claimed")
                     size = len(batch.numbers)
-                    carrying = self._carry_batch(engine, claims, batch)
-                    carried.add(asyncio.create_task(carrying, name=f"batch {batch.id}"))
+                    processing = self._process_batch(engine, claims, batch)
+                    carried.add(asyncio.create_task(processing, name=f"batch {batch.id}"))
                     await self._sleep(0)
                     continue
                 if not carried and await self._is_over(production):
@@ -212,9 +212,9 @@ class Worker:
         headway = await self._at.ledger.read(partial(headway_of, production=production))
         return not headway.held and not headway.claimable
 
-    async def _carry_batch(self, engine: Engine, claims: Claims, batch: ClaimedBatch) -> None:
+    async def _process_batch(self, engine: Engine, claims: Claims, batch: ClaimedBatch) -> None:
         read = partial(rows_by_number, numbers=batch.numbers)
-        states = await engine.carry(await self._at.ledger.read(read))
+        states = await engine.process(await self._at.ledger.read(read))
         if engine.parked_because is None:
             await claims.end(batch)
             self.report.batches += 1

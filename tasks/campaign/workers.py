@@ -196,7 +196,7 @@ class Workers:
         await self._write(partial(end_production, production_id=self._id))
         await self._starter.end()
 
-    async def carry_shard(self, shard: Shard) -> Counter[State]:
+    async def process_shard(self, shard: Shard) -> Counter[State]:
         """Wait until nothing is left for any worker; return where the rows of one of them rest."""
         await self._over.wait()
         if self._fault is not None:

@@ -62,7 +62,7 @@ TAKEN_UP = 50
 
 
 class Engine:
-    """Carries rows of one campaign: `async with`, then `carry` any number of times.
+    """Carries rows of one campaign: `async with`, then `process` any number of times.
 
     Of a shard, `page` rows are read at once and at most twice as many wait in memory to begin.
     """
@@ -151,7 +151,7 @@ class Engine:
             self._spans.close()
             self.at_rest = True
 
-    async def carry(self, rows: Iterable[CampaignRow]) -> Counter[State]:
+    async def process(self, rows: Iterable[CampaignRow]) -> Counter[State]:
         """Carry rows until each is settled, or the run is stopped; return how many are where.
 
         Raises what broke the engine itself: a ledger that cannot be written, for one.
@@ -161,8 +161,8 @@ class Engine:
         await self._take_up([(row, batch) for row in found])
         return await self._end(batch)
 
-    async def carry_shard(self, shard: Shard) -> Counter[State]:
-        """Carry rows as `carry` does, read from the ledger as their turn comes."""
+    async def process_shard(self, shard: Shard) -> Counter[State]:
+        """Carry rows as `process` does, read from the ledger as their turn comes."""
         states = Counter(map(shard.work.state, shard.places))
         batch = self._begin(Batch(len(shard), states))
         self._intake.add(shard, batch)

@@ -286,7 +286,7 @@ class CampaignMachine(RuleBasedStateMachine):
         self.ledger.look(partial(promises.check_sheet, wanted={brief.row for brief in wanted}))
 
     async def _carry_one(self, program: Program, row: CampaignRow) -> None:
-        await program.carry(self.campaign, [row])
+        await program.process(self.campaign, [row])
         if program.scheduler.due:
             await program.visit(0)
 

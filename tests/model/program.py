@@ -181,13 +181,13 @@ class Program:
         await self.ledger.write(partial(self._approve, campaign=campaign, waiting=waiting))
         work = await self.ledger.read(partial(_work_of, campaign=campaign))
         engine = await self._begin(campaign)
-        await self._have_carried(*map(engine.carry_shard, work.shards()))
+        await self._have_carried(*map(engine.process_shard, work.shards()))
         return campaign
 
-    async def carry(self, campaign: Campaign, rows: list[CampaignRow]) -> None:
+    async def process(self, campaign: Campaign, rows: list[CampaignRow]) -> None:
         """Start an engine and have it take rows up as they are, whatever the ledger has by now."""
         engine = await self._begin(campaign)
-        await self._have_carried(engine.carry(rows))
+        await self._have_carried(engine.process(rows))
 
     async def _begin(self, campaign: Campaign) -> Engine:
         self.engine = HeardEngine(
@@ -205,10 +205,10 @@ class Program:
         return self.engine
 
     async def _have_carried(self, *shards: Awaitable[object]) -> None:
-        async def carry() -> None:
+        async def process() -> None:
             await asyncio.gather(*shards)
 
-        self._carrying = asyncio.create_task(carry())
+        self._carrying = asyncio.create_task(process())
         # Every shard is a task of its own by then.
         await asyncio.sleep(0)
         self._tasks = asyncio.all_tasks() - self._before

@@ -16,19 +16,19 @@ from callsheet.tasks.engine.context import connect
 from callsheet.tasks.runtime.settings import load_settings
 
 
-async def carry(production: str, number: int) -> None:
+async def process(production: str, number: int) -> None:
     """Carry batches until none is left, and print what was done."""
     async with connect(load_settings()) as at:
         worker = Worker(at, production, number)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, worker.leave, "its worker was stopped")
-        print(json.dumps((await worker.carry()).as_json()))
+        print(json.dumps((await worker.process()).as_json()))
 
 
 def main(words: Sequence[str]) -> int:
     """Run as a program of the launcher."""
     production, number = words
-    asyncio.run(carry(production, int(number)))
+    asyncio.run(process(production, int(number)))
     return 0
 
 

@@ -146,14 +146,14 @@ async def test_a_worker_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_c
 async def test_a_worker_makes_no_videos_for_another_key_or_store(stage: Stage, at: Context):
     store = at.store.address
     with pytest.raises(BadInput, match="no production 1; nothing was spent"):
-        await Worker(at, "1", 1).carry()
+        await Worker(at, "1", 1).process()
 
     await begin(stage, store=store)
     with pytest.raises(ConfigurationError, match="another key or service"):
-        await Worker(at, "1", 1).carry()
+        await Worker(at, "1", 1).process()
 
 
 async def test_a_worker_delivers_to_no_other_store(stage: Stage, at: Context):
     await begin(stage, organisation=organisation_of(at.settings))
     with pytest.raises(ConfigurationError, match="would deliver to"):
-        await Worker(at, "1", 1).carry()
+        await Worker(at, "1", 1).process()

@@ -87,7 +87,7 @@ def add_rendering(connection: Connection, count: int, *, at: float) -> None:
     connection.execute(update(rows).values(state="rendering", take_id=of_row.scalar_subquery()))
 
 
-async def carry(ledger_file: str, calls: int) -> dict[str, Any]:
+async def process(ledger_file: str, calls: int) -> dict[str, Any]:
     """Carry all there is, stop when the service was asked so often; return what came of it."""
     async with await open_ledger(f"sqlite:///{ledger_file}") as ledger:
         service = Service(calls)
@@ -104,7 +104,7 @@ async def carry(ledger_file: str, calls: int) -> dict[str, Any]:
         work = await ledger.read(partial(_work_of, campaign=campaign))
         states = Counter[str]()
         async with Engine(campaign, at) as engine:
-            shards = [asyncio.create_task(engine.carry_shard(shard)) for shard in work.shards()]
+            shards = [asyncio.create_task(engine.process_shard(shard)) for shard in work.shards()]
             await service.enough.wait()
             engine.stop("it was asked often enough")
             for found in await asyncio.gather(*shards):
@@ -124,4 +124,4 @@ def _work_of(connection: Connection, campaign: Campaign) -> Work:
 
 if __name__ == "__main__":
     _, place, count = sys.argv
-    print(json.dumps(asyncio.run(carry(place, int(count)))))
+    print(json.dumps(asyncio.run(process(place, int(count)))))

@@ -52,13 +52,13 @@ async def at_work(ledger: Ledger, folder: Path, service: Service) -> AsyncIterat
         clock=lambda: NOW + 1,
     )
     async with Engine(stage.campaign, at) as engine:
-        carrying = asyncio.create_task(engine.carry(rows))
+        processing = asyncio.create_task(engine.process(rows))
         await until(lambda: sorted(service.polled) == ["vid_a", "vid_b"])
         # Until the last of them waits for its next poll.
         await asyncio.sleep(0.2)
         yield engine
         engine.stop("the test is over")
-        await carrying
+        await processing
 
 
 async def until(true: Callable[[], bool]) -> None:

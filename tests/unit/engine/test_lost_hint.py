@@ -43,19 +43,19 @@ async def _store(row: CampaignRow, memory: Memory, at: str | None, to: Context) 
     return FilesStored((VIDEO,))
 
 
-async def _carry(play: Play, service: Minute) -> list[CampaignRow]:
+async def _process(play: Play, service: Minute) -> list[CampaignRow]:
     stage = await Stage.set(play.ledger, *(brief(name, f"Tea {name}") for name in NAMES))
     rows = [await stage.rendering(name) for name in NAMES]
     async with Engine(stage.campaign, play.at, deliver=_store) as engine:
         engine.rely_on_hints(True)
-        carrying = asyncio.create_task(engine.carry(rows))
+        processing = asyncio.create_task(engine.process(rows))
         await asyncio.sleep(1)
         service.polled.clear()
         await asyncio.sleep(60)
         for name in NAMES[1:]:
             engine.hear([f"vid_{name}"])
             await asyncio.sleep(0.1)
-        await carrying
+        await processing
     return await stage.rows()
 
 
@@ -63,7 +63,7 @@ def test_a_hint_that_is_lost_in_the_first_wave_costs_seconds_and_the_others_noth
     service = Minute()
     play = Play(service)
     service.time = cast(VirtualTime, play.time)
-    rows = run_virtually(_carry(play, service), play.time)
+    rows = run_virtually(_process(play, service), play.time)
     assert {row.state for row in rows} == {"delivered"}
     assert play.time.now - NOW < 75
     assert service.polled == Counter(f"vid_{name}" for name in NAMES)

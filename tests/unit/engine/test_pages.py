@@ -141,7 +141,7 @@ async def store_slowly(
     return FilesStored((VIDEO,))
 
 
-async def carry(
+async def process(
     play: Play,
     service: Counting,
     *,
@@ -163,7 +163,7 @@ async def carry(
         service.engine = engine
         if cancelled:
             await stage.write(ask_to_cancel, stage.campaign, only=cancelled, at=NOW)
-        ended = await asyncio.gather(*map(engine.carry_shard, work.shards()))
+        ended = await asyncio.gather(*map(engine.process_shard, work.shards()))
     assert len(engine._roster) == 0 or engine.parked_because, "what is settled is let go of"
     return ended, await stage.rows(), engine.snapshot()
 
@@ -172,7 +172,7 @@ async def carry(
 def test_what_is_more_important_goes_first_over_pages_and_few_wait_in_memory(page: int) -> None:
     service = Counting()
     play = Play(service)
-    ended, rows, snapshot = run_virtually(carry(play, service, page=page), play.time)
+    ended, rows, snapshot = run_virtually(process(play, service, page=page), play.time)
     assert service.begun == ORDER
     assert max(service.unbegun) <= 2 * page
     assert ended == [Counter({"delivered": 1})] * len(NAMES)
@@ -183,7 +183,7 @@ def test_what_is_more_important_goes_first_over_pages_and_few_wait_in_memory(pag
 def test_videos_that_wait_to_be_delivered_come_home_before_more_is_paid_for() -> None:
     service = Counting()
     play = Play(service)
-    began = carry(play, service, page=1, deliver=store_slowly)
+    began = process(play, service, page=1, deliver=store_slowly)
     ended, _, _ = run_virtually(began, play.time)
     assert (service.begun, len(ended)) == (ORDER, len(NAMES))
     # One that is being stored, one that waits for that, one that renders, and one that begins.
@@ -194,7 +194,7 @@ def test_a_row_that_was_cancelled_before_it_was_read_is_counted_where_it_is() ->
     service = Counting()
     play = Play(service)
     ended, _, snapshot = run_virtually(
-        carry(play, service, page=1, cancelled={"a", "e"}), play.time
+        process(play, service, page=1, cancelled={"a", "e"}), play.time
     )
     assert service.begun == [name for name in ORDER if name not in ("a", "e")]
     assert sum(ended, Counter()) == Counter({"delivered": 5, "cancelled": 2})
@@ -211,7 +211,7 @@ def test_a_run_that_is_stopped_counts_what_was_never_read() -> None:
 
     service = Stopping()
     play = Play(service)
-    ended, rows, _ = run_virtually(carry(play, service, page=1), play.time)
+    ended, rows, _ = run_virtually(process(play, service, page=1), play.time)
     told = sum(ended, Counter())
     assert service.begun == ORDER[:3]
     assert (sum(told.values()), told["approved"]) == (len(NAMES), 4)

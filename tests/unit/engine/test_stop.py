@@ -89,7 +89,7 @@ class Play:
         rows = [await stage.rendering(name) for name in names]
         async with Engine(stage.campaign, self.at) as engine:
             engine.rely_on_hints(hinted)
-            await engine.carry(rows)
+            await engine.process(rows)
         return engine, await stage.rows()
 
 
@@ -128,12 +128,12 @@ async def _stopped(play: Play, *, after: float, takes: float) -> tuple[str, int,
     stage = await Stage.set(play.ledger, wanted)
     row = await stage.approve("a")
     async with Engine(stage.campaign, play.at) as engine:
-        carrying = asyncio.create_task(engine.carry([row]))
+        processing = asyncio.create_task(engine.process([row]))
         await asyncio.sleep(after)
         paying = engine.paying
         engine.stop("the test is over")
         began = play.time.now
-    await carrying
+    await processing
     assert paying == (["a"] if takes else [])
     found = await play.ledger.read(partial(unsettled_calls, organisation="studio"))
     return (await stage.row("a")).state, len(found), play.time.now - began
@@ -174,7 +174,7 @@ async def _of_a_clip(play: Play) -> tuple[Engine, CampaignRow]:
     stage = await Stage.set(play.ledger, brief("a", operation="image-to-video", max_credits=12))
     row = await stage.approve("a")
     async with Engine(stage.campaign, play.at) as engine:
-        await engine.carry([row])
+        await engine.process([row])
     return engine, await stage.row("a")
 
 
@@ -204,11 +204,11 @@ def test_a_run_says_what_all_its_rows_wait_for(closed: str | None, words: str) -
         stage = await Stage.set(play.ledger, brief())
         rows = [await stage.rendering()]
         async with Engine(stage.campaign, play.at) as engine:
-            carrying = asyncio.create_task(engine.carry(rows))
-            while not carrying.done():
+            processing = asyncio.create_task(engine.process(rows))
+            while not processing.done():
                 seen.add(engine.snapshot().waits_for)
                 await asyncio.sleep(1)
-            await carrying
+            await processing
 
     run_virtually(story(), play.time)
     assert any(one is not None and one.startswith(words) for one in seen), seen
@@ -235,7 +235,7 @@ def test_a_ledger_that_gives_no_turn_breaks_the_run_off_and_leaves_no_row_waitin
         rows = [await stage.approve(name) for name in ("a", "b")]
         async with asyncio.timeout(DEADLINE), Engine(stage.campaign, play.at) as engine:
             with pytest.raises(RunStopped, match="run stopped: the ledger is locked"):
-                await engine.carry(rows)
+                await engine.process(rows)
         return await stage.rows()
 
     assert {row.state for row in run_virtually(carried(), play.time)} == {"approved"}
