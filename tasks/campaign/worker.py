@@ -172,7 +172,7 @@ class Worker:
 
     async def _process_all(self, engine: Engine, production: Production, claims: Claims) -> None:
         """Claim batches whenever there is room, until there is nothing left for anybody."""
-        carried: set[asyncio.Task[None]] = set()
+        active: set[asyncio.Task[None]] = set()
         # As many as the last batch had: near the end nobody keeps more than others have left.
         size = production.batch_size
         try:
@@ -184,16 +184,16 @@ class Worker:
                     crashpoint("worker: a batch is claimed")
                     size = len(batch.numbers)
                     processing = self._process_batch(engine, claims, batch)
-                    carried.add(asyncio.create_task(processing, name=f"batch {batch.id}"))
+                    active.add(asyncio.create_task(processing, name=f"batch {batch.id}"))
                     await self._sleep(0)
                     continue
-                if not carried and await self._is_over(production):
+                if not active and await self._is_over(production):
                     return
                 full = not engine.has_room(size)
                 pause = ROOM if full else LOOK
-                if carried:
-                    done, carried = await asyncio.wait(
-                        carried, timeout=pause, return_when=asyncio.FIRST_COMPLETED
+                if active:
+                    done, active = await asyncio.wait(
+                        active, timeout=pause, return_when=asyncio.FIRST_COMPLETED
                     )
                     for one in done:
                         one.result()
@@ -203,9 +203,9 @@ class Worker:
             engine.stop("the worker stopped")
             raise
         finally:
-            if carried:
-                await asyncio.wait(carried)
-        for one in carried:
+            if active:
+                await asyncio.wait(active)
+        for one in active:
             one.result()
 
     async def _is_over(self, production: Production) -> bool:

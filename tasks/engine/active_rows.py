@@ -39,7 +39,7 @@ NOTHING = Memory()
 
 
 @dataclass(eq=False, slots=True)
-class Carried:
+class ActiveRow:
     """A row in this run: its value and what is remembered of it."""
 
     row: CampaignRow
@@ -106,20 +106,20 @@ class Visits:
     deliver: Deliver = deliver
 
     async def visit(
-        self, lane: Lane, carried: Carried, may_pay: Callable[[], bool]
+        self, lane: Lane, active: ActiveRow, may_pay: Callable[[], bool]
     ) -> tuple[CampaignRow, Observation] | None:
         """Return the row as it then is and what was observed, or None if it had moved on.
 
         `may_pay` is asked at the last moment before a paid call without a key is begun.
         """
         at = self.at
-        if lane in ("submit", "submit_unkeyed") and carried.row.state == "approved":
+        if lane in ("submit", "submit_unkeyed") and active.row.state == "approved":
             # It may have waited for so long that it is not sold at this price any more.
-            priced = await fresh_price(carried.row, at)
+            priced = await fresh_price(active.row, at)
             if not isinstance(priced, CampaignRow):
-                return None if priced is None else (carried.row, priced)
-            carried.row = priced
-        row = carried.row
+                return None if priced is None else (active.row, priced)
+            active.row = priced
+        row = active.row
         match lane:
             case "submit":
                 return await submit(row, at)
@@ -131,12 +131,12 @@ class Visits:
                 return await search(row, at)
             case "poll":
                 at.ledger.measures.add(POLLS)
-                return row, await poll(row, carried.memory, at)
+                return row, await poll(row, active.memory, at)
             case "cancel":
                 return row, await cancel(row, at)
             case "deliver":
-                address, carried.address = carried.address, None
-                return row, await self.deliver(row, carried.memory, address, at)
+                address, active.address = active.address, None
+                return row, await self.deliver(row, active.memory, address, at)
 
 
 # The rows that a run has in memory: found by number and by video, and dropped once settled.
@@ -148,52 +148,52 @@ class Roster:
     def __init__(self, *, clip_keys: bool = False) -> None:
         self.unbegun: Counter[Queue] = Counter()
         self._clip_keys = clip_keys
-        self._rows: dict[int, Carried] = {}
-        self._renders: dict[str, Carried] = {}
+        self._rows: dict[int, ActiveRow] = {}
+        self._renders: dict[str, ActiveRow] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def enter(self, carried: Carried) -> None:
+    def enter(self, active: ActiveRow) -> None:
         """Have a row in memory from here to `leave`."""
-        self._rows[carried.row.id] = carried
-        self._note(carried, carried.row, 1)
+        self._rows[active.row.id] = active
+        self._note(active, active.row, 1)
 
-    def leave(self, carried: Carried) -> bool:
+    def leave(self, active: ActiveRow) -> bool:
         """Forget a row that is settled for this run; return False if it was not here."""
-        if self._rows.get(carried.row.id) is not carried:
+        if self._rows.get(active.row.id) is not active:
             return False
-        del self._rows[carried.row.id]
-        self._note(carried, carried.row, -1)
+        del self._rows[active.row.id]
+        self._note(active, active.row, -1)
         return True
 
-    def moved(self, carried: Carried, old: CampaignRow) -> None:
+    def moved(self, active: ActiveRow, old: CampaignRow) -> None:
         """Follow a row from the value it had to the one it has."""
-        new = carried.row
+        new = active.row
         same = old.state == new.state and (old.state != "rendering" or old.take is new.take)
-        if not same and self._rows.get(old.id) is carried:
-            self._note(carried, old, -1)
-            self._note(carried, carried.row, 1)
+        if not same and self._rows.get(old.id) is active:
+            self._note(active, old, -1)
+            self._note(active, active.row, 1)
 
-    def find(self, number: int) -> Carried | None:
+    def find(self, number: int) -> ActiveRow | None:
         """Return the row of a number, if it is here."""
         return self._rows.get(number)
 
-    def render(self, video: str) -> Carried | None:
+    def render(self, video: str) -> ActiveRow | None:
         """Return the row whose render a video is, if it is here and under way."""
         return self._renders.get(video)
 
-    def renders(self) -> Iterable[Carried]:
+    def renders(self) -> Iterable[ActiveRow]:
         """Return the rows whose renders are under way, those that have been for longest first."""
         return list(self._renders.values())
 
-    def _note(self, carried: Carried, row: CampaignRow, more: int) -> None:
+    def _note(self, active: ActiveRow, row: CampaignRow, more: int) -> None:
         if row.state == "approved":
             keyed = is_keyed(row.operation, clip_keys=self._clip_keys)
             self.unbegun["submit" if keyed else "submit_unkeyed"] += more
         elif row.state == "rendering" and row.take is not None and row.take.video_id is not None:
             if more > 0:
-                self._renders[row.take.video_id] = carried
+                self._renders[row.take.video_id] = active
             else:
                 self._renders.pop(row.take.video_id, None)
 
@@ -211,7 +211,7 @@ class Intake:
         self,
         ledger: Ledger,
         roster: Roster,
-        scheduler: Scheduler[Carried],
+        scheduler: Scheduler[ActiveRow],
         *,
         page: int = PAGE,
         clip_keys: bool = False,

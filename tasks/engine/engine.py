@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import partial
 
 from callsheet.tasks.engine.active_rows import (
-    Carried,
+    ActiveRow,
     Deliver,
     Intake,
     Roster,
@@ -74,7 +74,7 @@ class Engine:
         *,
         max_wait: float | None = None,
         spread: Callable[[], float] = random.random,
-        scheduler: Scheduler[Carried] | None = None,
+        scheduler: Scheduler[ActiveRow] | None = None,
         deliver: Deliver = deliver,
         page: int = PAGE,
     ) -> None:
@@ -205,11 +205,11 @@ class Engine:
 
     async def _take_up(self, rows: list[tuple[CampaignRow, Batch]]) -> None:
         for number, (row, batch) in enumerate(rows, start=1):
-            carried = Carried(row, batch)
-            self._roster.enter(carried)
+            active = ActiveRow(row, batch)
+            self._roster.enter(active)
             self._spans.begins(row.id)
             self._cancellations.begins(row)
-            await self.observe(carried, Resumed())
+            await self.observe(active, Resumed())
             if not number % TAKEN_UP:
                 await asyncio.sleep(0)
 
@@ -254,17 +254,17 @@ class Engine:
 
     async def _work(self, lane: Lane) -> None:
         while True:
-            carried = await self._scheduler.next(lane)
+            active = await self._scheduler.next(lane)
             try:
                 # Whoever waits for a turn is not under way: nothing of it has to be let finish.
                 async with self.at.service.pace if lane in PAID else nullcontext():
                     if not self._stopping:
                         with (
-                            self._calls.noted(carried),
-                            about(carried.facts),
-                            self._spans.visited(carried.row.id),
+                            self._calls.noted(active),
+                            about(active.facts),
+                            self._spans.visited(active.row.id),
                         ):
-                            await self._visit(lane, carried)
+                            await self._visit(lane, active)
             except Exception as error:
                 # Of the turn, too, which may be in the ledger: a worker that ended would leave its
                 # row waited for and never carried.
@@ -275,50 +275,50 @@ class Engine:
         self._fault = self._fault or error
         self.stop("the run stopped")
 
-    async def _visit(self, lane: Lane, carried: Carried) -> None:
-        if self._defers and carried.row.state == "approved":
-            await self._defer(carried, self._defers)
+    async def _visit(self, lane: Lane, active: ActiveRow) -> None:
+        if self._defers and active.row.state == "approved":
+            await self._defer(active, self._defers)
             return
-        if lane == "submit" and self._cancellations.is_given_up(carried.row):
-            await self._leave(carried)
+        if lane == "submit" and self._cancellations.is_given_up(active.row):
+            await self._leave(active)
             return
         if lane == "submit":
             # It may have waited in the queue until its key is no longer known to be remembered.
-            lane = lane_of(carried.row, self.at.clock(), self._rules) or lane
-        outcome = await self._visits.visit(lane, carried, partial(self._may_pay, carried))
+            lane = lane_of(active.row, self.at.clock(), self._rules) or lane
+        outcome = await self._visits.visit(lane, active, partial(self._may_pay, active))
         if outcome is None:
-            await self._reload(carried)
+            await self._reload(active)
             return
         row, observation = outcome
-        self._replace(carried, row)
+        self._replace(active, row)
         await self._stop.notice(observation)
-        await self.observe(carried, observation)
+        await self.observe(active, observation)
 
-    def _may_pay(self, carried: Carried) -> bool:
+    def _may_pay(self, active: ActiveRow) -> bool:
         """Note a paid call without a key as under way; none is begun once the run is stopped."""
         if not self._stopping:
-            self._calls.pays(carried)
+            self._calls.pays(active)
         return not self._stopping
 
-    async def observe(self, carried: Carried, observation: Observation) -> None:
+    async def observe(self, active: ActiveRow, observation: Observation) -> None:
         """Decide what an observation leads to, record it, and say where the row goes."""
         now = self.at.clock()
-        carried.row = self._cancellations.marked(carried.row, now)
-        if carried.row.state in ("submitting", "rendering"):
-            carried.memory = self._poll_plan.expect(carried.row, carried.memory)
-        decision = decide(carried.row, carried.memory, observation, now, self._rules)
-        carried.memory = decision.memory
+        active.row = self._cancellations.marked(active.row, now)
+        if active.row.state in ("submitting", "rendering"):
+            active.memory = self._poll_plan.expect(active.row, active.memory)
+        decision = decide(active.row, active.memory, observation, now, self._rules)
+        active.memory = decision.memory
         if isinstance(observation, VideoReady):
-            carried.address = observation.address
-            finished = carried.row.state == "rendering"
+            active.address = observation.address
+            finished = active.row.state == "rendering"
             hinted = self._rules.hinted
-            if finished and self._poll_plan.finish(carried.row, carried.memory, now, hinted=hinted):
-                self._polls.again(self._polls.like(carried.row), self._rules)
-        row = await record(self.at.ledger, carried.row, observation, decision, now=now)
+            if finished and self._poll_plan.finish(active.row, active.memory, now, hinted=hinted):
+                self._polls.again(self._polls.like(active.row), self._rules)
+        row = await record(self.at.ledger, active.row, observation, decision, now=now)
         if row is None:
-            await self._reload(carried)
+            await self._reload(active)
             return
-        self._replace(carried, row)
+        self._replace(active, row)
         if row.state == "delivered":
             self.progress.delivered(decision.memory.files)
             if row.take is not None:
@@ -328,86 +328,86 @@ class Engine:
             self._stop.pause(decision.pauses)
         lane = lane_of(row, now, self._rules) if decision.retakes else decision.lane
         if lane is None:
-            self._settle(carried)
+            self._settle(active)
             return
         if decision.retakes:
             # Another take of a failed row: nothing is known of it yet.
             self._poll_plan.leave(row)
-            carried.memory = Memory()
-        carried.row = lean(carried.row)
-        if self._cancellations.is_touched(carried.row):
-            await self._touch(carried)
-        elif lane == "poll" and self._poll_plan.is_named(carried.row):
-            self._polls.now(carried)
+            active.memory = Memory()
+        active.row = lean(active.row)
+        if self._cancellations.is_touched(active.row):
+            await self._touch(active)
+        elif lane == "poll" and self._poll_plan.is_named(active.row):
+            self._polls.now(active)
         else:
-            self._scheduler.put(lane, self._spaced(decision.after), carried)
+            self._scheduler.put(lane, self._spaced(decision.after), active)
 
     def _spaced(self, after: float) -> float:
         """Add up to a tenth, never less than told, so that rows do not wake together."""
         return after * (1 + 0.1 * self._spread())
 
-    async def _defer(self, carried: Carried, reason: str) -> None:
-        row, now = carried.row, self.at.clock()
+    async def _defer(self, active: ActiveRow, reason: str) -> None:
+        row, now = active.row, self.at.clock()
         change = partial(move, row=row, new="held", at=now, reason=reason)
         if not await self.at.ledger.write(change):
-            await self._reload(carried)
+            await self._reload(active)
             return
-        self._replace(carried, replace(row, state="held", since=now, reason=reason))
-        self._settle(carried)
+        self._replace(active, replace(row, state="held", since=now, reason=reason))
+        self._settle(active)
 
     async def _obey_cancellations(self) -> None:
         """Obey requests to cancel: they come from any process, by way of the ledger."""
         async for named in self._cancellations.named():
             try:
-                for carried in filter(None, map(self._roster.find, named)):
-                    touched = self._cancellations.is_touched(carried.row)
+                for active in filter(None, map(self._roster.find, named)):
+                    touched = self._cancellations.is_touched(active.row)
                     # One that is being visited is asked about when it waits again.
-                    if touched and self._scheduler.take(carried):
-                        await self._touch(carried)
+                    if touched and self._scheduler.take(active):
+                        await self._touch(active)
             except Exception as error:
                 self._break_off(error)
 
-    async def _touch(self, carried: Carried) -> None:
-        if self._cancellations.is_over(carried.row):
-            await self._reload(carried)
-        elif self._cancellations.is_given_up(carried.row):
-            await self._leave(carried)
+    async def _touch(self, active: ActiveRow) -> None:
+        if self._cancellations.is_over(active.row):
+            await self._reload(active)
+        elif self._cancellations.is_given_up(active.row):
+            await self._leave(active)
         else:
-            await self.observe(carried, Resumed())
+            await self.observe(active, Resumed())
 
-    async def _leave(self, carried: Carried) -> None:
+    async def _leave(self, active: ActiveRow) -> None:
         """Cancel a create that made nothing; rest one of which nobody knows: the next run asks."""
-        change = leave if carried.memory.doubt else drop
-        await self.at.ledger.write(partial(change, row=carried.row, at=self.at.clock()))
-        await self._reload(carried)
+        change = leave if active.memory.doubt else drop
+        await self.at.ledger.write(partial(change, row=active.row, at=self.at.clock()))
+        await self._reload(active)
 
-    async def _reload(self, carried: Carried) -> None:
+    async def _reload(self, active: ActiveRow) -> None:
         """Somebody else moved the row, or the budget held it: take the ledger's word."""
-        query = partial(rows_by_number, numbers=[carried.row.id])
+        query = partial(rows_by_number, numbers=[active.row.id])
         for row in await self.at.ledger.read(query):
-            self._replace(carried, row)
-        self._settle(carried)
+            self._replace(active, row)
+        self._settle(active)
 
-    def _replace(self, carried: Carried, row: CampaignRow) -> None:
-        old, carried.row = carried.row, row
+    def _replace(self, active: ActiveRow, row: CampaignRow) -> None:
+        old, active.row = active.row, row
         self.progress.moved(old, row)
-        self._roster.moved(carried, old)
-        carried.batch.moved(old.state, row.state)
+        self._roster.moved(active, old)
+        active.batch.moved(old.state, row.state)
         if old.state != row.state:
             if log.isEnabledFor(logging.DEBUG):
                 words = f"{row.row}: {old.state} -> {row.state}"
-                log.debug("%s", words, extra=carried.facts())
+                log.debug("%s", words, extra=active.facts())
             self._intake.note_room()
 
-    def _settle(self, carried: Carried) -> None:
+    def _settle(self, active: ActiveRow) -> None:
         """Let go of a row: it is done for this run, and what has yet to begin may be read."""
         self.progress.settles(asyncio.get_running_loop().time())
-        row = carried.row
+        row = active.row
         if row.state in NEEDS_PERSON:
-            log.info("row %s is %s: %s", row.row, row.state, row.reason, extra=carried.facts())
-        self._spans.ends(row.id, carried.facts)
+            log.info("row %s is %s: %s", row.row, row.state, row.reason, extra=active.facts())
+        self._spans.ends(row.id, active.facts)
         self._poll_plan.leave(row)
-        if self._roster.leave(carried):
+        if self._roster.leave(active):
             self._cancellations.ends(row)
-        carried.batch.settled()
+        active.batch.settled()
         self._intake.note_room()

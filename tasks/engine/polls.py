@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from decimal import Decimal
 
-from callsheet.tasks.engine.active_rows import Carried, Roster, Scheduler
+from callsheet.tasks.engine.active_rows import ActiveRow, Roster, Scheduler
 from callsheet.tasks.engine.policy.decision import Memory, Rules, unwanted
 from callsheet.tasks.engine.policy.renders import RenderKind, RenderTimes, kind_of, wait_to_poll
 from callsheet.tasks.ledger.values import CampaignRow
@@ -22,7 +22,7 @@ class Polls:
 
     def __init__(
         self,
-        scheduler: Scheduler[Carried],
+        scheduler: Scheduler[ActiveRow],
         roster: Roster,
         plan: PollPlan,
         *,
@@ -39,25 +39,25 @@ class Polls:
         """Poll now the renders that a webhook named, as far as they wait."""
         self._plan.name(videos)
         for video in sorted(videos):
-            carried = self._roster.render(video)
-            if carried is not None and self._scheduler.take(carried):
-                self.now(carried)
+            active = self._roster.render(video)
+            if active is not None and self._scheduler.take(active):
+                self.now(active)
 
     def sweep(self) -> None:
         """Poll now every render that waits for its poll."""
-        for carried in self._roster.renders():
-            if _is_polled(carried.row) and self._scheduler.take(carried):
-                self._scheduler.put("poll", 0.0, carried)
+        for active in self._roster.renders():
+            if _is_polled(active.row) and self._scheduler.take(active):
+                self._scheduler.put("poll", 0.0, active)
 
-    def now(self, carried: Carried) -> None:
+    def now(self, active: ActiveRow) -> None:
         """Poll a render now, for the hint that there is of it."""
-        carried.memory = self._plan.before_poll(carried.row, carried.memory)
-        self._scheduler.put("poll", 0.0, carried)
+        active.memory = self._plan.before_poll(active.row, active.memory)
+        self._scheduler.put("poll", 0.0, active)
 
-    def again(self, carried: Iterable[Carried], rules: Rules) -> None:
+    def again(self, active: Iterable[ActiveRow], rules: Rules) -> None:
         """Plan polls anew: what is known of such renders has changed."""
         now = self._clock()
-        for one in carried:
+        for one in active:
             if not _is_polled(one.row) or one.memory.hint or not self._scheduler.take(one):
                 continue
             one.memory = self._plan.expect(one.row, one.memory)
@@ -68,10 +68,10 @@ class Polls:
         """Plan every poll anew."""
         self.again(self._roster.renders(), rules)
 
-    def like(self, row: CampaignRow) -> list[Carried]:
+    def like(self, row: CampaignRow) -> list[ActiveRow]:
         """Return the rows with renders of the same kind as a row's."""
         found = map(self._roster.find, self._plan.others(row))
-        return [carried for carried in found if carried is not None]
+        return [active for active in found if active is not None]
 
 
 def _is_polled(row: CampaignRow) -> bool:

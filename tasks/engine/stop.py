@@ -13,7 +13,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.engine.active_rows import Carried
+from callsheet.tasks.engine.active_rows import ActiveRow
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.policy.decision import (
     NEVER_MADE,
@@ -282,30 +282,30 @@ class CallsUnderWay:
     """Who is being visited, and which of those pay without a key."""
 
     def __init__(self) -> None:
-        self._busy: set[Carried] = set()
+        self._busy: set[ActiveRow] = set()
         #: Of those, the rows whose paid call takes no key: cut off, nobody knows what became of it.
-        self._paying: set[Carried] = set()
+        self._paying: set[ActiveRow] = set()
         self._ended = asyncio.Event()
 
     @property
     def paying(self) -> list[str]:
         """The rows whose paid call without a key is under way."""
-        return sorted(carried.row.row for carried in self._paying)
+        return sorted(active.row.row for active in self._paying)
 
     @contextlib.contextmanager
-    def noted(self, carried: Carried) -> Iterator[None]:
+    def noted(self, active: ActiveRow) -> Iterator[None]:
         """Note that a row is being visited, until its visit is over."""
-        self._busy.add(carried)
+        self._busy.add(active)
         try:
             yield
         finally:
-            self._busy.discard(carried)
-            self._paying.discard(carried)
+            self._busy.discard(active)
+            self._paying.discard(active)
             self._ended.set()
 
-    def pays(self, carried: Carried) -> None:
+    def pays(self, active: ActiveRow) -> None:
         """Note that a row's paid call without a key is begun."""
-        self._paying.add(carried)
+        self._paying.add(active)
 
     async def let_finish(self) -> None:
         """Wait for calls under way: to cut one off would only make its outcome unknown.
@@ -319,7 +319,7 @@ class CallsUnderWay:
             log.warning(words, ", ".join(self.paying))
             await self._ends(self._paying, LONGEST)
 
-    async def _ends(self, calls: set[Carried], longest: float) -> None:
+    async def _ends(self, calls: set[ActiveRow], longest: float) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(longest):
                 while calls:

@@ -15,7 +15,7 @@ from typing import Any, cast
 from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.retake import approve_offers, offers
-from callsheet.tasks.engine.active_rows import LANES, Carried, Scheduler, lean
+from callsheet.tasks.engine.active_rows import LANES, ActiveRow, Scheduler, lean
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.evidence import Baseline
@@ -60,10 +60,10 @@ class Due:
 
     at: float
     lane: Lane
-    carried: Carried
+    active: ActiveRow
 
 
-class SteppedScheduler(Scheduler[Carried]):
+class SteppedScheduler(Scheduler[ActiveRow]):
     """Hands a row out when it is told to, whatever the hour."""
 
     def __init__(self, time: VirtualTime) -> None:
@@ -73,26 +73,26 @@ class SteppedScheduler(Scheduler[Carried]):
         self.waiting = 0
         self._time = time
 
-    def put(self, lane: Lane, after: float, what: Carried) -> None:
+    def put(self, lane: Lane, after: float, what: ActiveRow) -> None:
         self.due.append(Due(self._time.now + max(0.0, after), lane, what))
         self.due.sort(key=lambda due: due.at)
 
-    def take(self, what: Carried) -> bool:
-        there = [due for due in self.due if due.carried is what]
-        self.due = [due for due in self.due if due.carried is not what]
+    def take(self, what: ActiveRow) -> bool:
+        there = [due for due in self.due if due.active is what]
+        self.due = [due for due in self.due if due.active is not what]
         return bool(there)
 
     def hand_out(self, due: Due) -> None:
         """Give a row to its lane, if it is still there."""
         if due in self.due:
             self.due.remove(due)
-            super().put(due.lane, 0.0, due.carried)
+            super().put(due.lane, 0.0, due.active)
 
-    async def next(self, lane: Lane) -> Carried:
+    async def next(self, lane: Lane) -> ActiveRow:
         self.waiting += 1
-        carried = await super().next(lane)
+        active = await super().next(lane)
         self.waiting -= 1
-        return carried
+        return active
 
 
 class HeardEngine(Engine):
@@ -105,9 +105,9 @@ class HeardEngine(Engine):
         """Whether it is about to read a page."""
         return self._intake.is_due
 
-    async def observe(self, carried: Carried, observation: Observation) -> None:
-        self.heard.append((carried.row, carried.memory, observation))
-        await super().observe(carried, observation)
+    async def observe(self, active: ActiveRow, observation: Observation) -> None:
+        self.heard.append((active.row, active.memory, observation))
+        await super().observe(active, observation)
 
 
 @dataclass
@@ -239,7 +239,7 @@ class Program:
     async def hear_again(self, row: CampaignRow, memory: Memory, observation: Observation) -> None:
         """Hear once more of a take, as it was at some time."""
         assert self.engine is not None
-        waiting = [due.carried for due in self.scheduler.due if _same_take(due.carried.row, row)]
+        waiting = [due.active for due in self.scheduler.due if _same_take(due.active.row, row)]
         if waiting:
             self.scheduler.take(waiting[0])
             if waiting[0].row == lean(row):
@@ -248,7 +248,7 @@ class Program:
             await self.engine.observe(waiting[0], observation)
         else:
             # Whoever heard of it then is not there any more.
-            late = Carried(row, memory=memory)
+            late = ActiveRow(row, memory=memory)
             await self.engine.observe(late, observation)
             self.scheduler.take(late)
         await self._turn()

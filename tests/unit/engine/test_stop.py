@@ -230,7 +230,7 @@ def test_a_ledger_that_gives_no_turn_breaks_the_run_off_and_leaves_no_row_waitin
     service.pace = Pace(service.gate, shared=LockedPace(), clock=play.time.moment)
     service.pace.follow(Rate(4.0, NOW))
 
-    async def carried() -> list[CampaignRow]:
+    async def active() -> list[CampaignRow]:
         stage = await Stage.set(play.ledger, brief("a", "Tea a"), brief("b", "Tea b"))
         rows = [await stage.approve(name) for name in ("a", "b")]
         async with asyncio.timeout(DEADLINE), Engine(stage.campaign, play.at) as engine:
@@ -238,4 +238,4 @@ def test_a_ledger_that_gives_no_turn_breaks_the_run_off_and_leaves_no_row_waitin
                 await engine.process(rows)
         return await stage.rows()
 
-    assert {row.state for row in run_virtually(carried(), play.time)} == {"approved"}
+    assert {row.state for row in run_virtually(active(), play.time)} == {"approved"}
