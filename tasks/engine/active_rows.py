@@ -59,7 +59,7 @@ class ActiveRow:
         return (-self.row.priority, self.row.deliver_by or NEVER, self.row.position)
 
 
-def lean(row: CampaignRow) -> CampaignRow:
+def compact(row: CampaignRow) -> CampaignRow:
     """Return a row that is under way as it waits, without what only its create is made of.
 
     That is in the ledger, where whoever sends or searches reads it. Others are returned as they
@@ -142,7 +142,7 @@ class Visits:
 # The rows that a run has in memory: found by number and by video, and dropped once settled.
 
 
-class Roster:
+class ActiveRows:
     """Who is there, and how many have yet to begin, by the lane they begin in."""
 
     def __init__(self, *, clip_keys: bool = False) -> None:
@@ -210,14 +210,14 @@ class Intake:
     def __init__(
         self,
         ledger: Ledger,
-        roster: Roster,
+        active_rows: ActiveRows,
         scheduler: Scheduler[ActiveRow],
         *,
         page: int = PAGE,
         clip_keys: bool = False,
     ) -> None:
         self._ledger = ledger
-        self._roster = roster
+        self._active = active_rows
         self._scheduler = scheduler
         self._pages = Pages(page, clip_keys=clip_keys)
         self._room = asyncio.Event()
@@ -234,11 +234,11 @@ class Intake:
 
     def has_room(self, rows: int) -> bool:
         """Whether so many more may be taken up: few have yet to begin, or to come home."""
-        return self._roster.unbegun.total() + self._videos() < rows
+        return self._active.unbegun.total() + self._videos() < rows
 
     def note_room(self) -> None:
         """Note that a row has moved on: there may be room for another one."""
-        if self._pages.wanted(self._roster.unbegun, self._videos()) is not None:
+        if self._pages.wanted(self._active.unbegun, self._videos()) is not None:
             self._room.set()
 
     async def wait_for_room(self) -> None:
@@ -248,13 +248,13 @@ class Intake:
 
     async def read_page(self) -> list[tuple[CampaignRow, Wanted]]:
         """Read the next page, each row with what was wanted; empty where nothing may be read."""
-        page = self._pages.next(self._roster.unbegun, self._videos())
+        page = self._pages.next(self._active.unbegun, self._videos())
         if not page:
             return []
         numbers = [wanted.number for wanted in page]
 
         def read(connection: Connection) -> list[CampaignRow]:
-            return [lean(row) for row in rows_by_number(connection, numbers)]
+            return [compact(row) for row in rows_by_number(connection, numbers)]
 
         return list(zip(await self._ledger.read(read), page, strict=True))
 

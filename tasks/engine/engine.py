@@ -18,12 +18,12 @@ from functools import partial
 
 from callsheet.tasks.engine.active_rows import (
     ActiveRow,
+    ActiveRows,
     Deliver,
     Intake,
-    Roster,
     Scheduler,
     Visits,
-    lean,
+    compact,
 )
 from callsheet.tasks.engine.context import Context, lanes_of
 from callsheet.tasks.engine.deliver import deliver
@@ -90,9 +90,9 @@ class Engine:
         self._stopping = False
         self._defers: str | None = None
         clip_keys = self._rules.clip_keys
-        self._roster = Roster(clip_keys=clip_keys)
+        self._active = ActiveRows(clip_keys=clip_keys)
         self._intake = Intake(
-            at.ledger, self._roster, self._scheduler, page=page, clip_keys=clip_keys
+            at.ledger, self._active, self._scheduler, page=page, clip_keys=clip_keys
         )
         self._batches: list[Batch] = []
         self._workers: list[asyncio.Task[None]] = []
@@ -102,7 +102,7 @@ class Engine:
         self._cancellations = Cancellations(at.ledger, campaign.id)
         self._poll_plan = PollPlan()
         self._polls = Polls(
-            self._scheduler, self._roster, self._poll_plan, clock=at.clock, spaced=self._spaced
+            self._scheduler, self._active, self._poll_plan, clock=at.clock, spaced=self._spaced
         )
 
     @property
@@ -206,7 +206,7 @@ class Engine:
     async def _take_up(self, rows: list[tuple[CampaignRow, Batch]]) -> None:
         for number, (row, batch) in enumerate(rows, start=1):
             active = ActiveRow(row, batch)
-            self._roster.enter(active)
+            self._active.enter(active)
             self._spans.begins(row.id)
             self._cancellations.begins(row)
             await self.observe(active, Resumed())
@@ -334,7 +334,7 @@ class Engine:
             # Another take of a failed row: nothing is known of it yet.
             self._poll_plan.leave(row)
             active.memory = Memory()
-        active.row = lean(active.row)
+        active.row = compact(active.row)
         if self._cancellations.is_touched(active.row):
             await self._touch(active)
         elif lane == "poll" and self._poll_plan.is_named(active.row):
@@ -359,7 +359,7 @@ class Engine:
         """Obey requests to cancel: they come from any process, by way of the ledger."""
         async for named in self._cancellations.named():
             try:
-                for active in filter(None, map(self._roster.find, named)):
+                for active in filter(None, map(self._active.find, named)):
                     touched = self._cancellations.is_touched(active.row)
                     # One that is being visited is asked about when it waits again.
                     if touched and self._scheduler.take(active):
@@ -391,7 +391,7 @@ class Engine:
     def _replace(self, active: ActiveRow, row: CampaignRow) -> None:
         old, active.row = active.row, row
         self.progress.moved(old, row)
-        self._roster.moved(active, old)
+        self._active.moved(active, old)
         active.batch.moved(old.state, row.state)
         if old.state != row.state:
             if log.isEnabledFor(logging.DEBUG):
@@ -407,7 +407,7 @@ class Engine:
             log.info("row %s is %s: %s", row.row, row.state, row.reason, extra=active.facts())
         self._spans.ends(row.id, active.facts)
         self._poll_plan.leave(row)
-        if self._roster.leave(active):
+        if self._active.leave(active):
             self._cancellations.ends(row)
         active.batch.settled()
         self._intake.note_room()

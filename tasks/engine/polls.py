@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from decimal import Decimal
 
-from callsheet.tasks.engine.active_rows import ActiveRow, Roster, Scheduler
+from callsheet.tasks.engine.active_rows import ActiveRow, ActiveRows, Scheduler
 from callsheet.tasks.engine.policy.decision import Memory, Rules, unwanted
 from callsheet.tasks.engine.policy.renders import RenderKind, RenderTimes, kind_of, wait_to_poll
 from callsheet.tasks.ledger.values import CampaignRow
@@ -23,14 +23,14 @@ class Polls:
     def __init__(
         self,
         scheduler: Scheduler[ActiveRow],
-        roster: Roster,
+        active_rows: ActiveRows,
         plan: PollPlan,
         *,
         clock: Callable[[], float],
         spaced: Callable[[float], float],
     ) -> None:
         self._scheduler = scheduler
-        self._roster = roster
+        self._active = active_rows
         self._plan = plan
         self._clock = clock
         self._spaced = spaced
@@ -39,13 +39,13 @@ class Polls:
         """Poll now the renders that a webhook named, as far as they wait."""
         self._plan.name(videos)
         for video in sorted(videos):
-            active = self._roster.render(video)
+            active = self._active.render(video)
             if active is not None and self._scheduler.take(active):
                 self.now(active)
 
     def sweep(self) -> None:
         """Poll now every render that waits for its poll."""
-        for active in self._roster.renders():
+        for active in self._active.renders():
             if _is_polled(active.row) and self._scheduler.take(active):
                 self._scheduler.put("poll", 0.0, active)
 
@@ -66,11 +66,11 @@ class Polls:
 
     def all_again(self, rules: Rules) -> None:
         """Plan every poll anew."""
-        self.again(self._roster.renders(), rules)
+        self.again(self._active.renders(), rules)
 
     def like(self, row: CampaignRow) -> list[ActiveRow]:
         """Return the rows with renders of the same kind as a row's."""
-        found = map(self._roster.find, self._plan.others(row))
+        found = map(self._active.find, self._plan.others(row))
         return [active for active in found if active is not None]
 
 

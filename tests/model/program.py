@@ -15,7 +15,7 @@ from typing import Any, cast
 from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.retake import approve_offers, offers
-from callsheet.tasks.engine.active_rows import LANES, ActiveRow, Scheduler, lean
+from callsheet.tasks.engine.active_rows import LANES, ActiveRow, Scheduler, compact
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.evidence import Baseline
@@ -242,7 +242,7 @@ class Program:
         waiting = [due.active for due in self.scheduler.due if _same_take(due.active.row, row)]
         if waiting:
             self.scheduler.take(waiting[0])
-            if waiting[0].row == lean(row):
+            if waiting[0].row == compact(row):
                 # News of a create comes to a row that is whole, as it was sent.
                 waiting[0].row = row
             await self.engine.observe(waiting[0], observation)

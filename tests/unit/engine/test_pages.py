@@ -118,8 +118,8 @@ class Counting(Service):
 
     async def make(self, operation: str, body: bytes, *, key: str | None) -> Created:
         self.begun.append(body.decode().partition("Tea ")[2][0])
-        self.unbegun.append(self.engine._roster.unbegun["submit"])
-        self.in_memory = max(self.in_memory, len(self.engine._roster))
+        self.unbegun.append(self.engine._active.unbegun["submit"])
+        self.in_memory = max(self.in_memory, len(self.engine._active))
         return Created(video_id=f"vid_{key}", status="generating", poll_after=0.0)
 
     async def get(self, video_id: str) -> Video:
@@ -164,7 +164,7 @@ async def process(
         if cancelled:
             await stage.write(ask_to_cancel, stage.campaign, only=cancelled, at=NOW)
         ended = await asyncio.gather(*map(engine.process_shard, work.shards()))
-    assert len(engine._roster) == 0 or engine.parked_because, "what is settled is let go of"
+    assert len(engine._active) == 0 or engine.parked_because, "what is settled is let go of"
     return ended, await stage.rows(), engine.snapshot()
 
 
