@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from callsheet.tasks.aftercare.drift import refresh, repair_drift
-from callsheet.tasks.campaign.lease import carry_only
+from callsheet.tasks.campaign.lease import lock_rows
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import check_holds, plan_document
@@ -105,7 +105,7 @@ async def run_rows(
         async with door.watch(run):
             names = await rows(run) if callable(rows) else rows
             await run.at.store.check()
-            await carry_only(run, campaign, names, wait=wait)
+            await lock_rows(run, campaign, names, wait=wait)
             await door.begin(run)
             return await carry(run, steps, campaign.name)
 

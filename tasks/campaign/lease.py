@@ -41,7 +41,7 @@ from callsheet.tasks.sheet import Sheet
 # it is lost, is in `lease`.
 
 
-async def carry_only(
+async def lock_rows(
     run: Run, campaign: Campaign, names: Iterable[str], *, wait: float | None = 0.0
 ) -> None:
     """Make a run of some rows as the ledger has them, held for this process until it ends.

@@ -40,7 +40,7 @@ from callsheet.tasks.ledger.accounts import Account, find_account
 from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign
 from callsheet.tasks.ledger.figures import endings_of, pages_of
 from callsheet.tasks.ledger.quotes import PricedRow, hold_unpaid, priced_rows
-from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_carry
+from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_process
 from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
 from callsheet.tasks.ledger.values import CampaignRow, State, rows_of
 from callsheet.tasks.runtime.errors import SpendRefused, StoreError, StoreUnusable
@@ -375,7 +375,7 @@ async def _work_of(run: Run) -> Work:
     campaign_id = run.campaign.id
 
     def read(connection: Connection) -> Work:
-        return Work(row for row in rows_to_carry(connection, campaign_id) if run.has(row.row))
+        return Work(row for row in rows_to_process(connection, campaign_id) if run.has(row.row))
 
     return await run.at.ledger.read(read)
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from callsheet.tasks.ledger.row_selection import RowToCarry
+from callsheet.tasks.ledger.row_selection import RowToProcess
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.values.briefs import CREATE
@@ -41,7 +41,7 @@ QUEUES: tuple[Queue, ...] = ("under way", "submit", "submit_unkeyed")
 class Work:
     """What a run is to carry, in the order in which it goes, as it stood when that was asked."""
 
-    def __init__(self, found: Iterable[RowToCarry] = ()) -> None:
+    def __init__(self, found: Iterable[RowToProcess] = ()) -> None:
         self.numbers = array("q")
         #: The first rows by name, NAMED at most.
         self.names: list[str] = []
@@ -55,7 +55,7 @@ class Work:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def add(self, waiting: RowToCarry) -> None:
+    def add(self, waiting: RowToProcess) -> None:
         """Add the row that goes next."""
         if len(self) < NAMED:
             self.names.append(waiting.row)

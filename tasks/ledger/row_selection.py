@@ -212,7 +212,7 @@ def _holds(text: ColumnElement[Any], words: str) -> ColumnElement[bool]:
 FETCHED = 1000
 
 
-class RowToCarry(NamedTuple):
+class RowToProcess(NamedTuple):
     """A row that waits to be carried; `number` is `CampaignRow.id`, `position` its place in the
     sheet."""
 
@@ -223,7 +223,7 @@ class RowToCarry(NamedTuple):
     position: int = 0
 
 
-def rows_to_carry(connection: Connection, campaign_id: int) -> Iterator[RowToCarry]:
+def rows_to_process(connection: Connection, campaign_id: int) -> Iterator[RowToProcess]:
     """Yield what is approved or under way, in the order in which it is made."""
     states = ("approved", *sorted(UNDER_WAY))
     query = (
@@ -233,7 +233,7 @@ def rows_to_carry(connection: Connection, campaign_id: int) -> Iterator[RowToCar
         .execution_options(yield_per=FETCHED)
     )
     for found in connection.execute(query):
-        yield RowToCarry(*found)
+        yield RowToProcess(*found)
 
 
 def names_of_rows(connection: Connection, numbers: Sequence[int]) -> dict[int, str]:

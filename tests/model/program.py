@@ -33,7 +33,7 @@ from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign
 from callsheet.tasks.ledger.cancel_requests import end_cancel
 from callsheet.tasks.ledger.deliveries import Delivered
 from callsheet.tasks.ledger.quotes import Quoted, approve, record_quote
-from callsheet.tasks.ledger.row_selection import rows_to_carry
+from callsheet.tasks.ledger.row_selection import rows_to_process
 from callsheet.tasks.ledger.service_state import close_gate, gate_of
 from callsheet.tasks.ledger.sync import sync_sheet
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
@@ -319,7 +319,7 @@ class Program:
 
 
 def _work_of(connection: Connection, campaign: Campaign) -> Work:
-    return Work(rows_to_carry(connection, campaign.id))
+    return Work(rows_to_process(connection, campaign.id))
 
 
 def _same_take(one: CampaignRow, other: CampaignRow) -> bool:

@@ -23,7 +23,7 @@ from callsheet.tasks.engine.evidence import Baseline
 from callsheet.tasks.engine.pages import Work
 from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign, find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.ledger.row_selection import rows_to_carry
+from callsheet.tasks.ledger.row_selection import rows_to_process
 from callsheet.tasks.ledger.schema import rows, takes
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Created, Gate, Pace, Video
@@ -119,7 +119,7 @@ def _peak() -> int:
 
 
 def _work_of(connection: Connection, campaign: Campaign) -> Work:
-    return Work(rows_to_carry(connection, campaign.id))
+    return Work(rows_to_process(connection, campaign.id))
 
 
 if __name__ == "__main__":

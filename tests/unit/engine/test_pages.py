@@ -17,7 +17,7 @@ from callsheet.tasks.engine.pages import NAMED, Batch, Pages, Queue, Work
 from callsheet.tasks.engine.policy.decision import FilesStored, Memory, Observation
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
-from callsheet.tasks.ledger.row_selection import RowToCarry, rows_to_carry
+from callsheet.tasks.ledger.row_selection import RowToProcess, rows_to_process
 from callsheet.tasks.ledger.values import CampaignRow, State
 from callsheet.tasks.service import Created, SignedUrl, Video
 from callsheet.tasks.values.briefs import CREATE
@@ -34,7 +34,8 @@ FULL: Mapping[Queue, int] = {"submit": 9, "submit_unkeyed": 9}
 
 def work_of(*waiting: tuple[State, str]) -> Work:
     return Work(
-        RowToCarry(n, f"r{n}", state, operation, n) for n, (state, operation) in enumerate(waiting)
+        RowToProcess(n, f"r{n}", state, operation, n)
+        for n, (state, operation) in enumerate(waiting)
     )
 
 
@@ -65,7 +66,7 @@ def test_shards_are_read_together_in_the_order_of_all_rows() -> None:
 
 def test_a_shard_is_a_range_of_the_sheet_in_whatever_order_its_rows_go() -> None:
     # The last row of the sheet goes first, and so on.
-    backwards = (RowToCarry(n, f"r{n}", "approved", CREATE, 449 - n) for n in range(450))
+    backwards = (RowToProcess(n, f"r{n}", "approved", CREATE, 449 - n) for n in range(450))
     work = Work(backwards)
     shards, pages = work.shards({n: f"row-{449 - n}" for n in work.ends()}), Pages(100)
     for shard in shards:
@@ -154,7 +155,7 @@ async def process(
     stage = await Stage.set(play.ledger, *briefs)
     for name in NAMES:
         await stage.approve(name)
-    order = partial(rows_to_carry, campaign_id=stage.campaign.id)
+    order = partial(rows_to_process, campaign_id=stage.campaign.id)
     work = await play.ledger.read(lambda connection: Work(order(connection)))
     at = cast(Any, play.at)
     one = {"at_once": 1}

@@ -12,7 +12,7 @@ from callsheet.tasks.campaign.plan import plan_sheet, with_late
 from callsheet.tasks.campaign.report import sums_of, warnings_of
 from callsheet.tasks.ledger.figures import late_rows, waiting_of
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.row_selection import rows_to_carry
+from callsheet.tasks.ledger.row_selection import rows_to_process
 from callsheet.tasks.ledger.values import Pace, State, pace_of
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.briefs import Brief
@@ -66,7 +66,7 @@ async def test_what_is_to_be_delivered_earlier_is_made_first(ledger: Ledger) -> 
     for row in dates:
         await stage.approve(row)
     found = await ledger.read(
-        lambda connection: [one.row for one in rows_to_carry(connection, stage.campaign.id)]
+        lambda connection: [one.row for one in rows_to_process(connection, stage.campaign.id)]
     )
     assert found == ["d", "c", "b", "a"]
 

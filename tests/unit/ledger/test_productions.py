@@ -29,7 +29,7 @@ from callsheet.tasks.ledger.distributed_runs import (
 )
 from callsheet.tasks.ledger.leases import find, worker_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.row_selection import rows_to_carry
+from callsheet.tasks.ledger.row_selection import rows_to_process
 from callsheet.tasks.ledger.schema import rows
 from callsheet.tasks.ledger.takes import open_take
 from callsheet.tasks.runtime.errors import ConfigurationError, Parked
@@ -318,7 +318,7 @@ async def test_workers_take_rows_in_the_order_of_a_run_in_one_process(stage: Sta
     }  # fmt: skip
     await stage.sync(*(brief(row, **terms.get(row, {})) for row in "abcde"))
     production = await begin(stage, size=3)
-    read = partial(rows_to_carry, campaign_id=stage.campaign.id)
+    read = partial(rows_to_process, campaign_id=stage.campaign.id)
     alone = await stage.ledger.read(lambda connection: [one.row for one in read(connection)])
     shared = [*await claimed(stage, production, "one"), *await claimed(stage, production, "two")]
     assert shared == alone == ["e", "c", "d", "b", "a"]
