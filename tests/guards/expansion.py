@@ -1,6 +1,6 @@
 """What a migration does that a program of the schema before cannot go on with.
 
-It is active out on a ledger of that schema, and the tables before and after are compared, besides
+It is executed on a ledger of that schema, and the tables before and after are compared, besides
 the lines that it writes. Strict rather than clever: what cannot be told here counts as harmful.
 """
 

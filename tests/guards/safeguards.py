@@ -980,7 +980,7 @@ MUTATIONS = (
         ("tests/unit/campaign/test_match.py",),
     ),
     Mutation(
-        "what was approved with a sandbox is not active out where videos cost",
+        "what was approved with a sandbox is not executed where videos cost",
         "flows/approved_plan.py",
         "end = _other_money(plan, settings)",
         "end = None",
