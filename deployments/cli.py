@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
         complete()
     _escape_what_cannot_be_printed()
-    sys.exit(carry_out(sys.argv[1:] if argv is None else argv))
+    sys.exit(execute(sys.argv[1:] if argv is None else argv))
 
 
 def _escape_what_cannot_be_printed() -> None:
@@ -69,7 +69,7 @@ def _escape_what_cannot_be_printed() -> None:
             stream.reconfigure(errors="callsheet")
 
 
-def carry_out(words: Sequence[str]) -> int:
+def execute(words: Sequence[str]) -> int:
     """Parse and run a command; every error becomes a sentence and an exit status."""
     from callsheet.tasks.runtime.errors import CallsheetError
     from callsheet.tasks.runtime.home import named_profile

@@ -77,7 +77,7 @@ class RunEnd:
     outcome: RunOutcome | None = None
 
 
-async def carry_out(
+async def execute(
     run_id: str,
     settings: Settings,
     steps: Steps,

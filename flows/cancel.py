@@ -19,7 +19,7 @@ from prefect.states import Completed
 
 from callsheet.flows.endings import NAMES, ended, needs_person
 from callsheet.flows.flow_runs import set_up_prefect_logs
-from callsheet.tasks.aftercare.cancel import Ending, carry_out, endings, exit_status, needs_service
+from callsheet.tasks.aftercare.cancel import Ending, endings, execute, exit_status, needs_service
 from callsheet.tasks.campaign.selection import choose_rows
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
@@ -71,7 +71,7 @@ async def _cancel(name: str, select: str | None, profile: str | None) -> State[A
         after = await _rows(ledger, campaign, names)
     if needs_service(after):
         async with connect(settings) as at:
-            await carry_out(at, campaign, names)
+            await execute(at, campaign, names)
             after = await _rows(at.ledger, campaign, names)
     return await _told(campaign, endings(before, after), exit_status(after, before), settings)
 

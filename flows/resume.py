@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from callsheet.flows.approved_plan import carry_out
+from callsheet.flows.approved_plan import execute
 from callsheet.flows.campaign import run_of
 from callsheet.flows.endings import NAMES, Ended, ShownDoor, attended, ended, ending, interruptible
 from callsheet.flows.executor import rows_in
@@ -95,7 +95,7 @@ async def _carry(run: str, profile: str | None) -> State[Any]:
     suggest_for(profile, flow=True)
     settings = load_settings(profile=profile)
     place = f"prefect:{flow_run.id}"
-    end = await carry_out(run, settings, AS_TASKS, place=place, watch=_watch)
+    end = await execute(run, settings, AS_TASKS, place=place, watch=_watch)
     if end is None:
         return attended("another process is running it, or it has finished")
     if end.outcome is not None and end.exit_status in (0, 3, 5):

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 
 from callsheet.deployments.process import stopping
-from callsheet.flows.approved_plan import carry_out
+from callsheet.flows.approved_plan import execute
 from callsheet.flows.executor import PLAIN
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.engine.owner import this_process
@@ -39,7 +39,7 @@ def main(run_id: str) -> int:
     log_as(settings.log, settings.log_level)
     place = f"{this_process()}:0"
     try:
-        end = asyncio.run(carry_out(run_id, settings, PLAIN, place=place, watch=_watched))
+        end = asyncio.run(execute(run_id, settings, PLAIN, place=place, watch=_watched))
     except CallsheetError as error:
         say(redact(str(error)))
         return error.exit_status

@@ -26,8 +26,8 @@ from callsheet.deployments.terminal import (
 from callsheet.tasks.aftercare.cancel import (
     LIVE,
     Ending,
-    carry_out,
     endings,
+    execute,
     exit_status,
     needs_service,
 )
@@ -65,7 +65,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
         after = await _rows(ledger, campaign, names)
     if needs_service(after):
         async with connect(settings_of(args)) as at:
-            await carry_out(at, campaign, names)
+            await execute(at, campaign, names)
             after = await _rows(at.ledger, campaign, names)
     found = endings(before, after)
     _show(campaign, found, console)

@@ -43,7 +43,7 @@ async def prune(args: Namespace, settings: Settings) -> dict[str, Any]:
     await consent(args, question, what=f"to delete videos of {campaign.name} is")
     async with connect(settings) as at:
         takes = [one.old.take.id for one in found.wanted]
-        done = await wanted.carry_out(at, campaign, takes)
+        done = await wanted.execute(at, campaign, takes)
     deleted = sum(one.deleted for one in done.videos)
     files = sum(len(one.files) for one in done.videos)
     console.print(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from callsheet.deployments.direct import create, perform, video_verbs, webhook_verbs
-from callsheet.deployments.direct.session import Verb, carry_out
+from callsheet.deployments.direct.session import Verb, execute
 from callsheet.tasks.service import operations as ops
 
 #: The operations that take more than one request, or more than their entry says.
@@ -35,9 +35,9 @@ def main(args: Namespace) -> int:
     """Carry out one verb."""
     operation = args.operation
     if operation is None:
-        return carry_out(args, OWN[args.verb], pays=True)
+        return execute(args, OWN[args.verb], pays=True)
     ordinarily = partial(perform.perform, operation=operation)
-    return carry_out(args, SPECIAL.get(operation.name, ordinarily), pays=operation.pays)
+    return execute(args, SPECIAL.get(operation.name, ordinarily), pays=operation.pays)
 
 
 #: `callsheet webhooks` ends in the same way.

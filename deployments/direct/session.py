@@ -92,17 +92,17 @@ class Session:
 Verb = Callable[[Session], Awaitable[Document]]
 
 
-def carry_out(args: Namespace, verb: Verb, *, pays: bool) -> int:
+def execute(args: Namespace, verb: Verb, *, pays: bool) -> int:
     """Carry out one verb and return its exit status; `pays` makes a ledger if there is none.
 
     What the service refuses, or leaves unanswered, is raised as what it means to a person.
     """
     with settings_for(args) as settings:
-        document = run_command(_carry_out(args, settings, verb, pays=pays))
+        document = run_command(_execute(args, settings, verb, pays=pays))
     return int(document["exit"])
 
 
-async def _carry_out(args: Namespace, settings: Settings, verb: Verb, *, pays: bool) -> Document:
+async def _execute(args: Namespace, settings: Settings, verb: Verb, *, pays: bool) -> Document:
     console = console_for(args)
     settings.service()
     try:

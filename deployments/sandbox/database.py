@@ -58,11 +58,11 @@ class Database:
                 batch.append(self._waiting.get())
             acts = [one for one in batch if one is not None]
             if acts:
-                _deliver(self._carry_out(acts))
+                _deliver(self._execute(acts))
             if len(acts) < len(batch):
                 return
 
-    def _carry_out(self, acts: list[Waiting]) -> list[tuple[asyncio.Future[Any], Any]]:
+    def _execute(self, acts: list[Waiting]) -> list[tuple[asyncio.Future[Any], Any]]:
         connection = self._connection
         outcomes: list[tuple[asyncio.Future[Any], Any]] = []
         try:

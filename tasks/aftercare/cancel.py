@@ -83,7 +83,7 @@ def needs_service(rows: Sequence[CampaignRow]) -> bool:
     return any(_waits(row) or row.state == "ready" for row in rows)
 
 
-async def carry_out(at: Context, campaign: Campaign, only: Collection[str]) -> None:
+async def execute(at: Context, campaign: Campaign, only: Collection[str]) -> None:
     """Cancel the marked rows: by the active run, else here.
 
     Return when every row is settled or cannot be settled now. Raise SpendRefused if another

@@ -139,7 +139,7 @@ class Prune:
             found = [one for one in found if one.take.delivered_at or one.take.charged != 0]
         return Pruning(campaign=campaign, videos=[self._removal(one, keep) for one in found])
 
-    async def carry_out(self, at: Context, campaign: Campaign, only: Iterable[int]) -> Pruning:
+    async def execute(self, at: Context, campaign: Campaign, only: Iterable[int]) -> Pruning:
         """Delete the videos of these takes (`Take.id`), as far as they may still be deleted.
 
         Raises Parked while a run has the campaign, SpendRefused if another service made it.
@@ -270,7 +270,7 @@ async def prune_delivered(
                 continue
             async with connect(settings, clock=clock) as at:
                 takes = [one.old.take.id for one in found.wanted]
-                done = await wanted.carry_out(at, campaign, takes)
+                done = await wanted.execute(at, campaign, takes)
         except CallsheetError as error:
             log.warning("old videos of %s stay at the service: %s", name, error)
             continue

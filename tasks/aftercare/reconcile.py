@@ -227,13 +227,13 @@ async def apply_changes(
             change = one.change
             done.append(
                 change is not None
-                and await ledger.write(partial(_carry_out, change=change, at=clock()))
+                and await ledger.write(partial(_execute, change=change, at=clock()))
             )
     marked = zip(comparison.differences, done, strict=True)
     return replace(comparison, differences=[replace(one, applied=ok) for one, ok in marked])
 
 
-def _carry_out(connection: Connection, change: Change, at: float) -> bool:
+def _execute(connection: Connection, change: Change, at: float) -> bool:
     match change:
         case Carry(row, take):
             words = f"reconciled: the service has {take.video_id}"

@@ -37,7 +37,7 @@ from callsheet.tasks.ledger.database import (
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.migrate import MAKE_ONE, contracts, upgrade
 from callsheet.tasks.ledger.schema import REVISION
-from callsheet.tasks.ledger.statements import Overtaken, carry_out
+from callsheet.tasks.ledger.statements import Overtaken, execute
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import BadInput, LedgerError
 from callsheet.tasks.runtime.process import UnixClock
@@ -169,7 +169,7 @@ class Ledger:
                     begun = True
                     connection.info[_UNDO] = undo
                     changes = [pending.change for pending in group]
-                    results = carry_out(connection, changes, certain=certain)
+                    results = execute(connection, changes, certain=certain)
                     crashpoint("ledger: before the commit", group)
                 crashpoint("ledger: after the commit", group)
                 self.commits += 1

@@ -109,7 +109,7 @@ def gathers(change: F) -> F:
     return change
 
 
-def carry_out(
+def execute(
     connection: Connection,
     changes: Iterable[Callable[[Connection], Any]],
     *,

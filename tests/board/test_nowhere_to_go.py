@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.flows.approved_plan import carry_out
+from callsheet.flows.approved_plan import execute
 from callsheet.flows.executor import PLAIN
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.plans import void_plan
@@ -35,7 +35,7 @@ async def test_it_says_why_it_stopped_and_what_keeps_its_videos_away(
         void = partial(void_plan, plan_id=plan_id, old="approved", words="Ann thought again")
         assert await ledger.write(void)
 
-    end = await carry_out(run, settings, PLAIN, place="a worker")
+    end = await execute(run, settings, PLAIN, place="a worker")
 
     over = await run_of(tmp_path, run)
     assert end is not None

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from callsheet.deployments.board.run_monitor import RunMonitor
-from callsheet.flows.approved_plan import carry_out
+from callsheet.flows.approved_plan import execute
 from callsheet.flows.executor import PLAIN
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.ledger.leases import run_lease
@@ -161,13 +161,13 @@ async def test_a_process_that_lost_its_run_begins_nothing_more(
     settings = settings_at(tmp_path, {**service.environ, "CALLSHEET_LEASE": "1s"})
     heard: list[str] = []
     watch = partial(_taken_over, folder=tmp_path, run_id=run_id, heard=heard)
-    await carry_out(run_id, settings, PLAIN, place="a worker", watch=watch)
+    await execute(run_id, settings, PLAIN, place="a worker", watch=watch)
     assert heard == ["another process took over this run: this one did not renew its lease"]
     assert service.calls()["create"] == before["create"]
     found = await run_of(tmp_path, run_id)
     assert (found.place, found.ended_at, found.exit) == (ELSEWHERE, None, None)
     # A live lease of another process is left to it.
-    assert await carry_out(run_id, settings, PLAIN, place="a worker") is None
+    assert await execute(run_id, settings, PLAIN, place="a worker") is None
 
 
 def _prefect(told: tuple[int, str | None] | None):  # type: ignore[no-untyped-def]

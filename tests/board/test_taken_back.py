@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.flows.approved_plan import carry_out
+from callsheet.flows.approved_plan import execute
 from callsheet.flows.executor import PLAIN
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.ledger.plans import void_plan
@@ -40,7 +40,7 @@ async def test_nothing_of_it_is_approved_or_paid_for(
         yield
 
     settings = settings_at(tmp_path, service.environ)
-    end = await carry_out(run_id, settings, PLAIN, place="a worker", watch=watch)
+    end = await execute(run_id, settings, PLAIN, place="a worker", watch=watch)
 
     assert end is not None
     assert (end.exit_status, "Ann thought again" in str(end.words)) == (4, True)

@@ -46,7 +46,7 @@ def build(target: str, work: Path) -> Path:
     unfinished = work / f"{target}.unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
     subprocess.run(["cp", "-a", str(below), str(unfinished)], check=True)
-    _Building(stage, unfinished, work).carry_out(_inherited(stage, by_name))
+    _Building(stage, unfinished, work).execute(_inherited(stage, by_name))
     unfinished.rename(root)
     return root
 
@@ -64,7 +64,7 @@ class _Building:
         self._folder = "/"
         self._environ = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
-    def carry_out(self, inherited: list[Instruction]) -> None:
+    def execute(self, inherited: list[Instruction]) -> None:
         for step in inherited:
             if step.word in ("ENV", "WORKDIR"):
                 self._take(step)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
 
 from callsheet.tasks.ledger.schema import metadata
-from callsheet.tasks.ledger.statements import carry_out
+from callsheet.tasks.ledger.statements import execute
 from callsheet.tasks.runtime.telemetry import Measures
 from tests.model.virtual_time import Fuse
 
@@ -42,7 +42,7 @@ class PlainLedger:
             before = self.watch(connection)
             self.in_transaction = True
             try:
-                (result,) = carry_out(connection, [change])
+                (result,) = execute(connection, [change])
             finally:
                 self.in_transaction = False
             self.judge(before, self.watch(connection))

@@ -52,7 +52,7 @@ async def delete_videos(
             remedy="Look at the list again.",
         )
     async with connect(board.settings, clock=board.clock) as at:
-        done = await wanted.carry_out(at, found, [takes[one] for one in videos])
+        done = await wanted.execute(at, found, [takes[one] for one in videos])
     deleted = sum(one.deleted for one in done.videos)
     files = sum(len(one.files) for one in done.videos)
     words = "deleted at the service" + (f", {count(files, 'file')} in the store" if store else "")

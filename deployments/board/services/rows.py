@@ -13,7 +13,7 @@ from functools import partial
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.aftercare.approval import cancel_on_board
-from callsheet.tasks.aftercare.cancel import LIVE, carry_out, endings, needs_service
+from callsheet.tasks.aftercare.cancel import LIVE, endings, execute, needs_service
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.selection import choose_rows
@@ -89,7 +89,7 @@ async def cancel(
     note = partial(note_act, act="cancel", by=person.name, at=board.clock(), words=words)
     await board.write(partial(note, campaign=campaign, rows=asked))
     if found is not None and needs_service(after) and not _is_other(board, found):
-        task = asyncio.create_task(_carry_out(board, found, names))
+        task = asyncio.create_task(_execute(board, found, names))
         _under_way.add(task)
         task.add_done_callback(_under_way.discard)
     ends = endings(before, after)
@@ -107,10 +107,10 @@ async def leave_cancels() -> None:
     await asyncio.gather(*_under_way, return_exceptions=True)
 
 
-async def _carry_out(board: Board, campaign: Campaign, only: Collection[str]) -> None:
+async def _execute(board: Board, campaign: Campaign, only: Collection[str]) -> None:
     try:
         async with connect(board.settings, clock=board.clock) as at:
-            await carry_out(at, campaign, only)
+            await execute(at, campaign, only)
     except CallsheetError as error:
         # What is marked stays so: the next run of the campaign obeys.
         log.warning("not all of %s is cancelled yet: %s", campaign.name, error)

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from callsheet.deployments.cli import carry_out
+from callsheet.deployments.cli import execute
 from callsheet.deployments.parser import build_parser
 from callsheet.tasks.aftercare.explain import (
     LANES,
@@ -97,7 +97,7 @@ def test_it_begins_with_what_can_be_done_and_ends_with_keys_and_digests(
             return row.take.key
 
     key = asyncio.run(failed())
-    assert carry_out(["explain", "spring", "a"]) == 0
+    assert execute(["explain", "spring", "a"]) == 0
     said = capsys.readouterr().out
     heads = [line for line in said.splitlines() if line and not line.startswith(" ")]
     assert [head.split(",")[0].split(" (")[0] for head in heads] == [
@@ -107,5 +107,5 @@ def test_it_begins_with_what_can_be_done_and_ends_with_keys_and_digests(
     assert "callsheet retake spring a --run" in said.partition("\nwhy")[0]
     assert key not in said
     assert f"{key[:12]}…" in said.partition("\ndetails")[2]
-    assert carry_out(["explain", "spring", "a", "-v"]) == 0
+    assert execute(["explain", "spring", "a", "-v"]) == 0
     assert key in capsys.readouterr().out

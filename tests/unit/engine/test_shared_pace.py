@@ -32,7 +32,7 @@ from callsheet.tasks.ledger.service_state import (
     keep_pace,
     pace_of,
 )
-from callsheet.tasks.ledger.statements import carry_out, gathers
+from callsheet.tasks.ledger.statements import execute, gathers
 from callsheet.tasks.runtime.process import utc_now
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Gate, VideoService
@@ -162,7 +162,7 @@ async def test_the_gate_is_asked_for_once_in_a_commit_until_it_may_have_changed(
 
     event.listen(ledger._writer, "before_cursor_execute", tell)
     many = [gathers(seen)] * 9
-    found = await ledger.write(lambda connection: carry_out(connection, [*many, shut, *many]))
+    found = await ledger.write(lambda connection: execute(connection, [*many, shut, *many]))
     assert found == [0.0] * 9 + [None] + [7.0] * 9
     assert sum("SELECT" in statement and "gates" in statement for statement in asked) == 2
 

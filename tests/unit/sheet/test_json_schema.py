@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from callsheet.deployments.cli import carry_out
+from callsheet.deployments.cli import execute
 from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet import parse_sheet
 from callsheet.tasks.sheet.json_schema import sheet_schema
@@ -152,9 +152,9 @@ def test_the_schema_beside_the_samples_is_the_one_that_is_printed():
 
 def test_the_command_prints_it_or_writes_it(tmp_path, capsys):
     wanted = tmp_path / "callsheet.schema.json"
-    assert carry_out(["schema", "-o", str(wanted)]) == 0
+    assert execute(["schema", "-o", str(wanted)]) == 0
     assert str(wanted) in capsys.readouterr().out.replace("\n", "")
-    assert carry_out(["schema"]) == 0
+    assert execute(["schema"]) == 0
     assert capsys.readouterr().out == wanted.read_text()
     assert json.loads(wanted.read_text()) == sheet_schema()
 
