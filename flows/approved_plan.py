@@ -104,9 +104,9 @@ async def execute(
         # Its rows stay unchanged too: their videos are at the other service.
         end = _other_money(plan, settings)
         if end is None:
-            carrier = _Carrier(ledger, settings, steps, run, plan, watch, clock)
-            async with _renewing(ledger, carrier, place=place, lapse=settings.lease):
-                end = await carrier.carry()
+            plan_run = _PlanRun(ledger, settings, steps, run, plan, watch, clock)
+            async with _renewing(ledger, plan_run, place=place, lapse=settings.lease):
+                end = await plan_run.process()
         crashpoint("run: before its end is noted")
         ended = partial(end_run, run_id=run_id, place=place, exit_status=end.exit_status)
         words = redact(end.words) if end.words else None
@@ -115,19 +115,19 @@ async def execute(
 
 
 def _renewing(
-    ledger: Ledger, carrier: _Carrier, *, place: str, lapse: float
+    ledger: Ledger, plan_run: _PlanRun, *, place: str, lapse: float
 ) -> AbstractAsyncContextManager[None]:
     """Renew the lease of the run; start nothing more once another process has it."""
-    renew = partial(renew_run, run_id=carrier.run.id, place=place, seconds=lapse)
+    renew = partial(renew_run, run_id=plan_run.run.id, place=place, seconds=lapse)
 
     async def beat() -> None:
         if not await ledger.write(renew):
-            carrier.lose("another process took over this run: this one did not renew its lease")
+            plan_run.lose("another process took over this run: this one did not renew its lease")
 
     return renewing(
         beat,
         lapse=lapse,
-        is_lost=lambda: carrier.lost is not None,
+        is_lost=lambda: plan_run.lost is not None,
         on_trouble=partial(log.warning, "could not renew the lease of the run: %s"),
     )
 
@@ -141,7 +141,7 @@ def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
     return None
 
 
-class _Carrier(Door):
+class _PlanRun(Door):
     """Executes one run of one plan, once its lease is acquired."""
 
     leaves_refused = True
@@ -204,15 +204,15 @@ class _Carrier(Door):
         crashpoint("run: what was approved is in the rows")
         await self._ledger.write(partial(note_begun, run_id=self.run.id, at=self._clock()))
 
-    async def carry(self) -> RunEnd:
+    async def process(self) -> RunEnd:
         """Execute the run and return how it ended."""
         try:
             check_stands(self._plan)
             if self._plan.kind == "retake":
-                return self._end_of(await self._carry_rows(self._paid_for()))
+                return self._end_of(await self._run_rows(self._paid_for()))
             if await self._is_overtaken():
                 return await self._bring_home(OVERTAKEN)
-            return self._end_of(await self._carry_sheet())
+            return self._end_of(await self._run_sheet())
         except Parked as error:
             return RunEnd(exit_status=5, words=_say(error), due_at=error.until.timestamp())
         except RunStopped as error:
@@ -224,7 +224,7 @@ class _Carrier(Door):
         except CallsheetError as error:
             return RunEnd(exit_status=error.exit_status, words=_say(error))
 
-    async def _carry_sheet(self) -> RunOutcome:
+    async def _run_sheet(self) -> RunOutcome:
         """Run the sheet as it was uploaded."""
         assert self._plan.sheet_id is not None
         kept = await self._ledger.read(partial(find_sheet, sheet_id=self._plan.sheet_id))
@@ -233,7 +233,7 @@ class _Carrier(Door):
         options, sheet = self._options.of_sheet(kept.place), await asyncio.to_thread(read)
         return await run_sheet(options, self._settings, self, self._steps, sheet=sheet)
 
-    async def _carry_rows(self, names: Collection[str]) -> RunOutcome:
+    async def _run_rows(self, names: Collection[str]) -> RunOutcome:
         """Process rows of the ledger that are approved or in progress; pay for no others."""
         found = await self._campaign()
         options = RunOptions(sheet=found.sheet or found.name)
@@ -263,7 +263,7 @@ class _Carrier(Door):
         """Pay only for approved rows; `words` say why the run goes no further."""
         try:
             if names := await self._begun():
-                rest = self._end_of(await self._carry_rows(names))
+                rest = self._end_of(await self._run_rows(names))
                 return RunEnd(exit_status=4, words=words, due_at=rest.due_at, outcome=rest.outcome)
         except Parked as other:
             return RunEnd(exit_status=5, words=words, due_at=other.until.timestamp())

@@ -71,7 +71,7 @@ async def run_sheet(
             run.sheet = sheet
             campaign = await prepare(run, steps)
             await door.begin(run)
-            outcome = await carry(run, steps, campaign)
+            outcome = await process(run, steps, campaign)
             charged += outcome.charged_this_run
             # People know of one run, however many rounds it has.
             run.outcome = replace(outcome, charged_this_run=charged)
@@ -107,7 +107,7 @@ async def run_rows(
             await run.at.store.check()
             await lock_rows(run, campaign, names, wait=wait)
             await door.begin(run)
-            return await carry(run, steps, campaign.name)
+            return await process(run, steps, campaign.name)
 
 
 async def rows_in(run: Run, campaign: Campaign, states: Collection[State]) -> list[str]:
@@ -156,7 +156,7 @@ async def _repair(run: Run, campaign: str) -> None:
             run.say(str(one))
 
 
-async def carry(run: Run, steps: Steps, campaign: str) -> RunOutcome:
+async def process(run: Run, steps: Steps, campaign: str) -> RunOutcome:
     """Process approved rows and rows in progress, report, and return how it ended.
 
     No engine is started if everything is delivered and reported.

@@ -122,7 +122,7 @@ class NightSheet:
         self._at.tell(report)
         return report
 
-    async def carry(self, approved: Callable[[], None]) -> SheetReport | None:
+    async def process(self, approved: Callable[[], None]) -> SheetReport | None:
         """Process the sheet; call `approved` once its approval is decided.
 
         Return None if the sheet changed while it was read, or a file that it may point to is still
@@ -130,7 +130,7 @@ class NightSheet:
         """
         if self._place is None:
             approved()
-            return await self._carry_gone()
+            return await self._process_removed()
         try:
             content = await self._place.read(self._entry)
         except BadInput as error:
@@ -156,7 +156,7 @@ class NightSheet:
         await self._close(report)
         return report
 
-    async def _carry_gone(self) -> SheetReport:
+    async def _process_removed(self) -> SheetReport:
         """Download videos in progress; write no report and do nothing else."""
         report = await self._told_of_fault(self._brought_home())
         self._digest = self._run.known.digest or ""
@@ -182,7 +182,7 @@ class NightSheet:
         """Run the sheet and return its report."""
         try:
             self._sheet = await asyncio.to_thread(self._parse)
-            outcome = await self._run.carry(self._sheet, approved)
+            outcome = await self._run.process(self._sheet, approved)
         except _NOT_OF_A_SHEET:
             raise
         except SheetError as error:
@@ -206,10 +206,10 @@ class NightSheet:
             return await self._report("parked", error=error)
         return await self._report_of(outcome)
 
-    async def _told_of_fault(self, carrying: Coroutine[Any, Any, SheetReport]) -> SheetReport:
+    async def _told_of_fault(self, processing: Coroutine[Any, Any, SheetReport]) -> SheetReport:
         """Return the report; an internal error is reported for this sheet only."""
         try:
-            return await carrying
+            return await processing
         except _NOT_OF_A_SHEET:
             raise
         except Exception as error:

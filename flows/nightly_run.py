@@ -192,7 +192,7 @@ async def sweep(
             sleep=sleep,
         )
         async with kept(sweeping):
-            sheets, waiting = await _Order(sweeping, tell, stopped, still).carry()
+            sheets, waiting = await _Order(sweeping, tell, stopped, still).process()
             if sweeping.lost is None and not stopped():
                 named = [report.campaign for report in sheets if report.campaign]
                 await prune_delivered(settings, ledger, named, clock=clock)
@@ -218,7 +218,7 @@ class _Order:
         self._moving: frozenset[str] = frozenset()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
-    async def carry(self) -> tuple[tuple[SheetReport, ...], tuple[str, ...]]:
+    async def process(self) -> tuple[tuple[SheetReport, ...], tuple[str, ...]]:
         """Process every sheet; return the reports, and the sheets that are not complete yet."""
         async with open_place(self._sweeping.inbox) as place:
             whole, waiting = await self._whole(place)
@@ -274,15 +274,15 @@ class _Order:
         await self._slots.acquire()
         approved = asyncio.Event()
 
-        async def carry() -> None:
+        async def process() -> None:
             try:
-                if (report := await sheet.carry(approved.set)) is not None:
+                if (report := await sheet.process(approved.set)) is not None:
                     self._take(report)
             finally:
                 approved.set()
                 self._slots.release()
 
-        task = asyncio.create_task(carry(), name=sheet.name)
+        task = asyncio.create_task(process(), name=sheet.name)
         await approved.wait()
         return task
 

@@ -46,10 +46,10 @@ async def carry_on(
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
-    return await ended(_carry_on(campaign, max_wait, profile))
+    return await ended(_resume(campaign, max_wait, profile))
 
 
-async def _carry_on(campaign: str, max_wait: str | None, profile: str | None) -> State[Any]:
+async def _resume(campaign: str, max_wait: str | None, profile: str | None) -> State[Any]:
     choose = partial(rows_in, states=UNDER_WAY)
     return await run_of(campaign, choose, door=_Attended(), max_wait=max_wait, profile=profile)
 
@@ -87,10 +87,10 @@ async def carry_approved(run: str, profile: str | None = None) -> State[dict[str
         run: the number that the board gave the run.
         profile: settings from a TOML profile.
     """
-    return await ended(_carry(run, profile))
+    return await ended(_execute(run, profile))
 
 
-async def _carry(run: str, profile: str | None) -> State[Any]:
+async def _execute(run: str, profile: str | None) -> State[Any]:
     set_up_prefect_logs()
     suggest_for(profile, flow=True)
     settings = load_settings(profile=profile)

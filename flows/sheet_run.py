@@ -59,7 +59,7 @@ class SheetRun:
         self._at = at
         self._entry = entry
 
-    async def carry(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
+    async def process(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
         """Run the sheet; call `approved` once its approval is decided."""
         return await self._when_free(partial(self._run, sheet, approved))
 
