@@ -13,7 +13,7 @@ from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, View
 from callsheet.deployments.board.problem_details import Moment
 from callsheet.deployments.board.services.plans import approve, plan_of_sheet, see_plan
 from callsheet.deployments.board.services.prune import delete_videos, show_old_videos
-from callsheet.deployments.board.services.rows import cancel, carry_on, plan_of_retakes, see_run
+from callsheet.deployments.board.services.rows import cancel, plan_of_retakes, resume, see_run
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.plans import PlanState
 
@@ -326,4 +326,4 @@ async def get_run(run: RunId, board: TheBoard, person: Viewer) -> dict[str, Any]
 @runs_router.post("/{run}/carry-on", status_code=202, response_model=RunOut)
 async def carry_run_on(run: RunId, board: TheBoard, person: Approver) -> dict[str, Any]:
     """Resume a run that has ended or whose lease lapsed; it pays for what was approved, at most."""
-    return asdict(await carry_on(board, person, run))
+    return asdict(await resume(board, person, run))

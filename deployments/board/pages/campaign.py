@@ -21,7 +21,7 @@ from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import FOR_A_PERSON, RowView, rows_in
 from callsheet.deployments.board.services.drift import repair, see_drift
 from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
-from callsheet.deployments.board.services.rows import carry_on, see_runs
+from callsheet.deployments.board.services.rows import resume, see_runs
 from callsheet.deployments.board.variants import Variants, variants_shown
 from callsheet.tasks.aftercare.drift import Refreshed
 from callsheet.tasks.aftercare.export import Format, What, export
@@ -313,7 +313,7 @@ async def go_on(board: TheBoard, person: Approver, campaign: str) -> Response:
     run = await _last_run(board, person, campaign)
     if run is None:
         raise ProblemDetails(409, f"no run of {campaign} that started on the board has ended")
-    await carry_on(board, person, run)
+    await resume(board, person, run)
     return RedirectResponse(f"/c/{part(campaign)}", 303)
 
 

@@ -245,7 +245,7 @@ async def see_runs(
     return await board.read(partial(runs_of, campaign=campaign, limit=limit))
 
 
-async def carry_on(board: Board, person: Person, run_id: str) -> BoardRun:
+async def resume(board: Board, person: Person, run_id: str) -> BoardRun:
     """Resume a run that has ended or whose lease lapsed; it pays for what was approved, at most.
 
     Raises ProblemDetails: 403 below the role of an approver, 409 while its lease lives.
