@@ -51,7 +51,7 @@ async def lock_rows(
     """
     run.campaign = campaign
     run.only = frozenset(names)
-    await hold_campaign(run, campaign, wait=wait)
+    await lease_campaign(run, campaign, wait=wait)
     await find_earlier(run, campaign)
 
 
@@ -71,7 +71,7 @@ async def find_earlier(run: Run, campaign: Campaign) -> bool:
     return bool(recovery.restored or recovery.refused)
 
 
-async def hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> None:
+async def lease_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> None:
     """Have the campaign to this run alone from here to its end, and set credits aside in its name.
 
     Raises Parked when another run has it for longer than `wait` seconds (None: no matter how long).

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.adoption import adopt, hold_videos, needs_search, with_videos
 from callsheet.tasks.campaign.catalog import compared
-from callsheet.tasks.campaign.lease import find_earlier, hold_campaign, is_settled
+from callsheet.tasks.campaign.lease import find_earlier, is_settled, lease_campaign
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
 from callsheet.tasks.campaign.outputs import CopiesMade, make_copies
 from callsheet.tasks.campaign.plan import edits_of, plan_sheet, priced
@@ -90,7 +90,7 @@ async def plan_step(run: Run, campaign: str) -> None:
         return
     run.campaign = await _campaign_of(run, sheet, match)
     wait = 0.0 if run.options.if_running == "leave" else run.time_left
-    await hold_campaign(run, run.campaign, wait=wait)
+    await lease_campaign(run, run.campaign, wait=wait)
     at = run.at
     # Whoever gave it another sheet was told what that retires; a saved plan says it by itself.
     told = match.moved and not run.options.saved_plan

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.campaign.lease import hold_campaign
+from callsheet.tasks.campaign.lease import lease_campaign
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import plan_sheet, priced
 from callsheet.tasks.campaign.run import Run, open_run
@@ -101,7 +101,7 @@ async def asked(
         run.campaign = stage.campaign
         sheet = await read_sheet(options.sheet, SheetOptions())
         run.sheet = replace(sheet, campaign="spring", digest="d", briefs=(A, B))
-        await hold_campaign(run, stage.campaign, wait=0)
+        await lease_campaign(run, stage.campaign, wait=0)
         prices = dict.fromkeys("ab", Price(Decimal(12)))
         run.go_by(priced(await plan_sheet(run.at.ledger, run.sheet, options), prices))
         run.before = dict.fromkeys("ab", "planned")
