@@ -112,13 +112,13 @@ class PrefectBeside:
         self._follower = None
         self.taken.clear()
 
-        def hear(snapshot: Snapshot) -> None:
+        def on_snapshot(snapshot: Snapshot) -> None:
             if self._follower is not None:
                 self._follower.tell(snapshot)
             elif snapshot.to_do:
                 self._begin(run, snapshot)
 
-        run.listeners.append(hear)
+        run.listeners.append(on_snapshot)
         with _warnings_of(run, self._tell):
             try:
                 yield
@@ -136,7 +136,7 @@ class PrefectBeside:
         loop = asyncio.get_running_loop()
         try:
             self._follower = Follower(
-                self._home, hear=lambda order: loop.call_soon_threadsafe(_obey, run, order)
+                self._home, on_snapshot=lambda order: loop.call_soon_threadsafe(_obey, run, order)
             )
         except OSError as error:
             say(f"Prefect does not show this run, which continues without it: {error.strerror}")
@@ -222,9 +222,9 @@ def is_not_prefects(record: logging.LogRecord) -> bool:
 
 
 class Follower:
-    """The process that shows a run in Prefect; `hear` gets what it asks, on a thread."""
+    """The process that shows a run in Prefect; `on_snapshot` gets what it asks, on a thread."""
 
-    def __init__(self, home: Path, *, hear: Callable[[dict[str, str]], object]) -> None:
+    def __init__(self, home: Path, *, on_snapshot: Callable[[dict[str, str]], object]) -> None:
         (home / "prefect").mkdir(parents=True, exist_ok=True)
         with (home / "prefect" / "follower.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -236,7 +236,7 @@ class Follower:
                 start_new_session=True,
             )
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-        self._hear = hear
+        self._hear = on_snapshot
         self._telling = threading.Thread(target=self._tell_all, name="follower", daemon=True)
         self._telling.start()
         threading.Thread(target=self._listen, name="orders", daemon=True).start()

@@ -102,11 +102,11 @@ def stopping(run: Run) -> Iterator[Callable[[Snapshot], None]]:
     with on_signal(stop) as arm:
         ours = signal.getsignal(signal.SIGTERM)
 
-        def hear(_: Snapshot) -> None:
+        def on_snapshot(_: Snapshot) -> None:
             if signal.getsignal(signal.SIGTERM) != ours:
                 arm()
 
-        yield hear
+        yield on_snapshot
 
 
 def _waits_for(engine: Engine | Workers) -> str:

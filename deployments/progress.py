@@ -64,7 +64,7 @@ class ProgressView:
         self._over = True
         self._clear()
 
-    def hear(self, snapshot: Snapshot) -> None:
+    def on_snapshot(self, snapshot: Snapshot) -> None:
         """Show one snapshot; none of a run whose end is being told already."""
         if not snapshot.to_do or self._over:
             return

@@ -86,10 +86,10 @@ class _Terminal(Door):
         run.on_note = say
         beside = nullcontext() if self._prefect is None else self._prefect.shows(run)
         async with _receiver_beside(run):
-            with stopping(run) as hear:
+            with stopping(run) as on_snapshot:
                 async with beside:
                     with ProgressView(self._console) as view:
-                        run.listeners += [hear, view.hear]
+                        run.listeners += [on_snapshot, view.on_snapshot]
                         run.on_quotes = view.quoting
                         yield
                     # Before Prefect has shown it all: nobody waits for that to see the videos.
@@ -124,8 +124,8 @@ class RowsAtTerminal(Door):
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
-        with stopping(run) as hear, ProgressView(self._console) as view:
-            run.listeners += [hear, view.hear]
+        with stopping(run) as on_snapshot, ProgressView(self._console) as view:
+            run.listeners += [on_snapshot, view.on_snapshot]
             yield
         await show_urgent_rows(run, self._console)
 

@@ -266,7 +266,7 @@ class ProgressArtifact:
         self._latest: Snapshot | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def hear(self, snapshot: Snapshot) -> None:
+    def on_snapshot(self, snapshot: Snapshot) -> None:
         """Accept a snapshot; the newest one is sent after the previous one."""
         self._latest = snapshot
         if self._task is None or self._task.done():

@@ -47,13 +47,13 @@ OURS = "callsheet"
 async def showing(run: Run) -> AsyncIterator[None]:
     """Show a run in Prefect while it lasts: its tags, progress and messages."""
     progress, said = ProgressArtifact(), RunLog(run)
-    run.listeners += [progress.hear, said.hear]
+    run.listeners += [progress.on_snapshot, said.on_snapshot]
     with said:
         try:
             yield
         finally:
-            run.listeners.remove(progress.hear)
-            run.listeners.remove(said.hear)
+            run.listeners.remove(progress.on_snapshot)
+            run.listeners.remove(said.on_snapshot)
             await progress.settle()
             await said.settle()
 
@@ -90,7 +90,7 @@ class RunLog:
         logging.getLogger(OURS).removeHandler(self._handler)
         self._run.on_said = None
 
-    def hear(self, snapshot: Snapshot) -> None:
+    def on_snapshot(self, snapshot: Snapshot) -> None:
         """Log the progress if it has changed and the last line is not too recent."""
         if not snapshot.to_do:
             return
