@@ -212,7 +212,7 @@ class Workers:
         """Have the workers begin nothing more; what is under way is let finish."""
         self._stop(because, self._at.clock())
 
-    def hear(self, videos: Collection[str]) -> None:
+    def notify(self, videos: Collection[str]) -> None:
         """Workers hear of videos by themselves: what comes in is in the ledger."""
 
     def sweep(self) -> None:

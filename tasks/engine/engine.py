@@ -231,9 +231,9 @@ class Engine:
         for batch in self._batches:
             batch.over.set()
 
-    def hear(self, videos: Collection[str]) -> None:
+    def notify(self, videos: Collection[str]) -> None:
         """Poll now the renders that a webhook named; nothing else of it is believed."""
-        self._polls.hear(videos)
+        self._polls.notify(videos)
 
     def sweep(self) -> None:
         """Poll now every render under way: webhooks may have been missed."""

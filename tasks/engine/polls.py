@@ -35,7 +35,7 @@ class Polls:
         self._clock = clock
         self._spaced = spaced
 
-    def hear(self, videos: Collection[str]) -> None:
+    def notify(self, videos: Collection[str]) -> None:
         """Poll now the renders that a webhook named, as far as they wait."""
         self._plan.name(videos)
         for video in sorted(videos):

@@ -35,7 +35,7 @@ REMEMBERED = 10_000
 class HintTarget(Protocol):
     """Who is told of hints: the engine."""
 
-    def hear(self, videos: Collection[str]) -> None: ...
+    def notify(self, videos: Collection[str]) -> None: ...
 
     def sweep(self) -> None: ...
 
@@ -149,7 +149,7 @@ class _Listener:
             del self._known[next(iter(self._known))]
         videos = frozenset().union(*(hint.videos for hint in new))
         if videos:
-            self.target.hear(videos)
+            self.target.notify(videos)
         if any(not hint.videos and not hint.ping for hint in new):
             self._sweep()
 

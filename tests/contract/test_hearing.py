@@ -31,7 +31,7 @@ class Engine:
     relies: bool = False
     said: list[str] = field(default_factory=list)
 
-    def hear(self, videos: Collection[str]) -> None:
+    def notify(self, videos: Collection[str]) -> None:
         self.named += sorted(videos)
 
     def sweep(self) -> None:

@@ -256,7 +256,7 @@ class Program:
     def hint(self, videos: Collection[str]) -> None:
         """Hear of videos that webhooks named, whosever they are."""
         if self.engine is not None:
-            self.engine.hear(videos)
+            self.engine.notify(videos)
 
     def rely_on_hints(self, rely: bool) -> None:
         """Hear that webhooks come, or come no more."""
