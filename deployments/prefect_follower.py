@@ -77,7 +77,7 @@ class Showing:
         self._in_run = copy_context()
         self._is_over = False
 
-    def hear(self, message: Message | None) -> None:
+    def on_message(self, message: Message | None) -> None:
         """Take in what the command tells; None: it has ended."""
         if message is None:
             if not self._is_over:
@@ -210,10 +210,10 @@ async def follow(told: BinaryIO, orders: Orders) -> None:
     loop = asyncio.get_running_loop()
     showing = Showing(await asyncio.to_thread(pickle.load, told), orders)
 
-    def hear(message: Message | None) -> None:
-        loop.call_soon_threadsafe(showing.hear, message)
+    def on_message(message: Message | None) -> None:
+        loop.call_soon_threadsafe(showing.on_message, message)
 
-    threading.Thread(target=_listen, args=(told, hear), name="command", daemon=True).start()
+    threading.Thread(target=_listen, args=(told, on_message), name="command", daemon=True).start()
     try:
         await showing.show()
     except Exception as error:
@@ -225,12 +225,12 @@ async def follow(told: BinaryIO, orders: Orders) -> None:
         orders.say(redact(words + (f"\n  {remedy}" if remedy else "")))
 
 
-def _listen(told: BinaryIO, hear: Callable[[Message | None], None]) -> None:
+def _listen(told: BinaryIO, on_message: Callable[[Message | None], None]) -> None:
     with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
-            hear(pickle.load(told))
+            on_message(pickle.load(told))
     with contextlib.suppress(RuntimeError):
-        hear(None)
+        on_message(None)
 
 
 def main(home: Path) -> None:
