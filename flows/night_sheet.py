@@ -101,7 +101,7 @@ class NightSheet:
         file = SheetFile(name=known.name, address=known.name, version=known.version, bytes=0)
         return cls(at, None, file, known)
 
-    async def glance(self) -> SheetReport | None:
+    async def quick_check(self) -> SheetReport | None:
         """Return the report of a sheet that needs no run; None if it needs one."""
         known = self._run.known
         if not is_as_dealt(self._entry, known) or self._taken_up:

@@ -233,7 +233,7 @@ class _Order:
                         break
                     seen = known[entry.name]
                     sheet = NightSheet(self._sweeping, place, entry, seen, moving=self._moving)
-                    if (report := await sheet.glance()) is not None:
+                    if (report := await sheet.quick_check()) is not None:
                         self._take(report)
                     else:
                         under_way.append(await self._begin(sheet))
