@@ -157,7 +157,7 @@ def with_right(right: Right, role: Role) -> Callable[[Request], Awaitable[Person
     return person
 
 
-def somebody(request: Request) -> Person:
+def current_person(request: Request) -> Person:
     """Return who is asking; raise ProblemDetails 401 where nobody is logged in."""
     found: Person | None = getattr(request.state, "person", None)
     if found is None:
@@ -178,7 +178,7 @@ def nobody() -> ProblemDetails:
 
 def _checked(request: Request, check: Callable[[Person], None]) -> Person:
     """Return who is asking; what they need is asked again of every change that they make."""
-    found = somebody(request)
+    found = current_person(request)
     check(found)
     request.state.permission.checks.append(check)
     return found

@@ -116,7 +116,7 @@ class Gone(BaseModel):
 @router.get("/me")
 async def who_am_i(person: Viewer) -> Somebody:
     """Return the person whose token this is."""
-    return _somebody(person)
+    return _new_person(person)
 
 
 @router.get("/people")
@@ -130,7 +130,7 @@ async def invite_person(board: TheBoard, person: Admin, wanted: Invite) -> Invit
     """Invite a person."""
     made = await people.invite(board, person.name, **wanted.model_dump())
     return Invitation(
-        **dict(_somebody(made.person)),
+        **dict(_new_person(made.person)),
         login=made.login,
         token=made.token,
         here_only=board.is_here_only,
@@ -176,13 +176,13 @@ async def end_link(board: TheBoard, person: Admin, link: Number) -> Gone:
     return Gone(revoked=True)
 
 
-def _somebody(person: Person) -> Somebody:
+def _new_person(person: Person) -> Somebody:
     return Somebody(name=person.name, role=person.role, allowance=as_number(person.allowance))
 
 
 def _listed(one: Invited) -> ListedPerson:
     return ListedPerson(
-        **dict(_somebody(one.person)),
+        **dict(_new_person(one.person)),
         invited_by=one.invited_by,
         invited_at=one.invited_at,
         revoked_at=one.revoked_at,
