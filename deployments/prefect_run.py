@@ -136,7 +136,7 @@ class PrefectBeside:
         loop = asyncio.get_running_loop()
         try:
             self._follower = Follower(
-                self._home, on_snapshot=lambda order: loop.call_soon_threadsafe(_obey, run, order)
+                self._home, on_order=lambda order: loop.call_soon_threadsafe(_obey, run, order)
             )
         except OSError as error:
             say(f"Prefect does not show this run, which continues without it: {error.strerror}")
@@ -222,9 +222,9 @@ def is_not_prefects(record: logging.LogRecord) -> bool:
 
 
 class Follower:
-    """The process that shows a run in Prefect; `on_snapshot` gets what it asks, on a thread."""
+    """The process that shows a run in Prefect; `on_order` gets what it asks, on a thread."""
 
-    def __init__(self, home: Path, *, on_snapshot: Callable[[dict[str, str]], object]) -> None:
+    def __init__(self, home: Path, *, on_order: Callable[[dict[str, str]], object]) -> None:
         (home / "prefect").mkdir(parents=True, exist_ok=True)
         with (home / "prefect" / "follower.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -236,7 +236,7 @@ class Follower:
                 start_new_session=True,
             )
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-        self._hear = on_snapshot
+        self._on_order = on_order
         self._telling = threading.Thread(target=self._tell_all, name="follower", daemon=True)
         self._telling.start()
         threading.Thread(target=self._listen, name="orders", daemon=True).start()
@@ -276,4 +276,4 @@ class Follower:
         assert self._process.stdout is not None
         with contextlib.suppress(OSError, ValueError, RuntimeError):
             for line in self._process.stdout:
-                self._hear(json.loads(line))
+                self._on_order(json.loads(line))
