@@ -79,7 +79,7 @@ class Warned:
 Message = Following | StepEnd | Snapshot | Warned | RunOutcome | str
 
 
-class PrefectBeside:
+class PrefectDisplay:
     """Prefect next to one run; `taken` has the steps of the run, which it is shown."""
 
     def __init__(self, home: Path, *, asked: Mapping[str, Any], verbose: bool) -> None:

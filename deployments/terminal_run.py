@@ -14,7 +14,7 @@ from rich.console import Console
 from callsheet.deployments.commands.check import show_sheet
 from callsheet.deployments.commands.options import typed_in
 from callsheet.deployments.commands.prune import prune
-from callsheet.deployments.prefect_run import PrefectBeside
+from callsheet.deployments.prefect_run import PrefectDisplay
 from callsheet.deployments.process import stopping
 from callsheet.deployments.progress import ProgressView
 from callsheet.deployments.tables import show_plan, show_urgent_rows
@@ -45,7 +45,7 @@ from callsheet.tasks.webhooks.listener import check_address
 
 
 async def run_here(
-    args: Namespace, options: RunOptions, settings: Settings, prefect: PrefectBeside | None
+    args: Namespace, options: RunOptions, settings: Settings, prefect: PrefectDisplay | None
 ) -> int:
     """Carry a campaign from its sheet to its report; return the exit status."""
     door = _Terminal(args, prefect)
@@ -68,7 +68,7 @@ async def run_here(
 class _Terminal(Door):
     """Asks whoever typed the command, and shows them the run; Prefect shows it beside."""
 
-    def __init__(self, args: Namespace, prefect: PrefectBeside | None) -> None:
+    def __init__(self, args: Namespace, prefect: PrefectDisplay | None) -> None:
         self._args = args
         self._console = console_for(args)
         self._prefect = prefect
@@ -84,10 +84,10 @@ class _Terminal(Door):
         run.on_plan = partial(_show, run, self._console)
         run.on_wait = _say_who_is_at_work
         run.on_note = say
-        beside = nullcontext() if self._prefect is None else self._prefect.shows(run)
-        async with _receiver_beside(run):
+        display = nullcontext() if self._prefect is None else self._prefect.shows(run)
+        async with _receiver_of_run(run):
             with stopping(run) as on_snapshot:
-                async with beside:
+                async with display:
                     with ProgressView(self._console) as view:
                         run.listeners += [on_snapshot, view.on_snapshot]
                         run.on_quotes = view.quoting
@@ -217,7 +217,7 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
 
 
 @asynccontextmanager
-async def _receiver_beside(run: Run) -> AsyncIterator[None]:
+async def _receiver_of_run(run: Run) -> AsyncIterator[None]:
     """Have webhooks heard while the run lasts, where there is an address for them.
 
     With `--wait webhook` raises ConfigurationError where they cannot be; else videos are found by

@@ -44,12 +44,12 @@ def main(args: Namespace) -> int:
             )
         settings = settings_of(args, overrides)
         settings.service()
-        from callsheet.deployments.prefect_run import PrefectBeside
+        from callsheet.deployments.prefect_run import PrefectDisplay
         from callsheet.deployments.terminal_run import run_here
 
         prefect = None
         if not args.without_prefect:
-            prefect = PrefectBeside(
+            prefect = PrefectDisplay(
                 found.home, asked=flow_parameters(args, options), verbose=args.verbose
             )
         return run_command(run_here(args, options, settings, prefect))
