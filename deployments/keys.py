@@ -37,10 +37,10 @@ from callsheet.tasks.service.login import (
     Grant,
     PollInterval,
     UserCode,
-    auth_url_beside,
     discover,
     find_auth_url,
     fitting_way,
+    local_auth_url,
     log_in_by_browser,
     log_in_by_claim,
     log_in_by_device,
@@ -113,7 +113,7 @@ async def auth_url_of(exchange: Exchange, settings: Settings) -> str:
         found = await find_auth_url(exchange, settings.mcp_url)
         say(f"{settings.mcp_url} names {found} as its auth server")
         return found
-    beside = auth_url_beside(settings.base_url or "")
+    beside = local_auth_url(settings.base_url or "")
     if beside is None:
         raise ConfigurationError(
             "CALLSHEET_AUTH_URL is not set, so there is nowhere to log in",

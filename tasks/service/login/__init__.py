@@ -19,11 +19,11 @@ from callsheet.tasks.service.login.discovery import (
     Endpoints,
     KeyStatus,
     Owner,
-    auth_url_beside,
     discover,
     endpoints_of,
     find_auth_url,
     key_status,
+    local_auth_url,
     owner_of,
     revoke,
 )

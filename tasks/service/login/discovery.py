@@ -178,7 +178,7 @@ async def discover(exchange: Exchange, auth_url: str) -> Endpoints:
     return endpoints_of(auth_url, found)
 
 
-def auth_url_beside(base_url: str) -> str | None:
+def local_auth_url(base_url: str) -> str | None:
     """Return the auth root of a service on this machine, whose parts share one origin.
 
     Only a loopback base address that ends in /api/v1 says where its login is; None for any other.

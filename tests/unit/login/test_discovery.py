@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callsheet.tasks.runtime.errors import ConfigurationError, Parked
-from callsheet.tasks.service.login import auth_url_beside, discover, endpoints_of, find_auth_url
+from callsheet.tasks.service.login import discover, endpoints_of, find_auth_url, local_auth_url
 
 METADATA = "/.well-known/oauth-authorization-server"
 RESOURCE = "/mcp/.well-known/oauth-protected-resource"
@@ -151,4 +151,4 @@ async def test_an_mcp_server_that_names_no_one_auth_server_is_told(
     ],
 )
 def test_only_a_service_on_this_machine_says_where_its_login_is(base_url, auth_url):
-    assert auth_url_beside(base_url) == auth_url
+    assert local_auth_url(base_url) == auth_url
