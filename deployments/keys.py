@@ -113,15 +113,15 @@ async def auth_url_of(exchange: Exchange, settings: Settings) -> str:
         found = await find_auth_url(exchange, settings.mcp_url)
         say(f"{settings.mcp_url} names {found} as its auth server")
         return found
-    beside = local_auth_url(settings.base_url or "")
-    if beside is None:
+    local = local_auth_url(settings.base_url or "")
+    if local is None:
         raise ConfigurationError(
             "CALLSHEET_AUTH_URL is not set, so there is nowhere to log in",
             remedy="set CALLSHEET_AUTH_URL to the service's login root (or CALLSHEET_MCP_URL), "
             "or create a key in the service's app and use `callsheet login --with-token`",
         )
-    say(f"CALLSHEET_AUTH_URL is not set; the service is on this machine, so {beside} is used")
-    return beside
+    say(f"CALLSHEET_AUTH_URL is not set; the service is on this machine, so {local} is used")
+    return local
 
 
 async def take_back(got: Obtained) -> None:
