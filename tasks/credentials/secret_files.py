@@ -157,16 +157,16 @@ def write_private(path: Path, text: str) -> None:
     import tempfile
 
     try:
-        number, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        number, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with open(number, "w", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(beside, path)
+            os.replace(temporary, path)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(beside)
+                os.unlink(temporary)
             raise
         sync_folder(path.parent)
     except OSError as error:

@@ -420,12 +420,12 @@ def _unauthorized(trouble: str, *, fault: str = ' error="invalid_token"') -> Ref
 
 def _write(path: Path, kept: dict[str, str]) -> None:
     # Beside and then in place: a kill in between must not leave half a file.
-    beside = path.with_suffix(".new")
-    beside.unlink(missing_ok=True)
+    temporary = path.with_suffix(".new")
+    temporary.unlink(missing_ok=True)
     with open(
-        os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+        os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
     ) as file:
         json.dump(kept, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    temporary.replace(path)
