@@ -136,7 +136,7 @@ class PrefectAddress:
 _REFUSALS = (401, 403)
 
 #: What to do about credentials that are refused.
-MEND = (
+REMEDY = (
     "set PREFECT_API_KEY (Prefect's cloud) or PREFECT_API_AUTH_STRING (a server of your own), in "
     "the environment, .env, prefect.toml or a profile of Prefect's"
 )

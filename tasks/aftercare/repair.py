@@ -62,17 +62,17 @@ async def repair(audit: Audit, at: Context, places: Places) -> Audit:
     """Restore files, several at a time; the others get a reason."""
     slots = asyncio.Semaphore(at.settings.at_once)
 
-    async def mend(one: AuditedFile) -> AuditedFile:
+    async def repair_one(one: AuditedFile) -> AuditedFile:
         if one.sound or one.verdict == "unknown":
             return one
         async with slots:
-            return await _mend(one, at, places)
+            return await _fix(one, at, places)
 
-    files: Sequence[AuditedFile] = await asyncio.gather(*(mend(one) for one in audit.files))
+    files: Sequence[AuditedFile] = await asyncio.gather(*(repair_one(one) for one in audit.files))
     return replace(audit, files=files)
 
 
-async def _mend(one: AuditedFile, at: Context, places: Places) -> AuditedFile:
+async def _fix(one: AuditedFile, at: Context, places: Places) -> AuditedFile:
     bring_back = _bring_back if one.copy_of is None else _copy_again
     try:
         return replace(one, repaired=await bring_back(one, at, places))

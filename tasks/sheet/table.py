@@ -287,7 +287,7 @@ class Mistake(NamedTuple):
 
     line: int
     words: str
-    mended: str | None = None
+    fixed: str | None = None
 
 
 class Findings:

@@ -34,7 +34,7 @@ def read_json(text: str, findings: Findings) -> Json:
     try:
         return _parse(text, findings=findings)
     except json.JSONDecodeError as error:
-        document = _mend(text, error, findings, said="is not JSON")
+        document = _fix(text, error, findings, said="is not JSON")
         if document is None:
             findings.raise_if_any()
         return document
@@ -51,13 +51,13 @@ def read_json_lines(text: str, findings: Findings) -> list[Json]:
                 documents.append(_parse(line, line=number, findings=findings))
             except json.JSONDecodeError as error:
                 said = "is not a line of JSON"
-                documents.append(_mend(line, error, findings, said=said, line=number))
+                documents.append(_fix(line, error, findings, said=said, line=number))
             except ValueError as error:
                 findings.refuse(f"is not a line of JSON: {error}", line=number)
     return documents
 
 
-def _mend(
+def _fix(
     text: str, error: json.JSONDecodeError, findings: Findings, *, said: str, line: int = 1
 ) -> Json:
     """Note the mistakes of a document; return it without them, or None."""
@@ -65,9 +65,9 @@ def _mend(
     for _ in range(MAX_MISTAKES):
         mistake = find_mistake(text, error)
         findings.refuse(f"{said}: {mistake.words}", line=line + mistake.line - 1)
-        if mistake.mended is None:
+        if mistake.fixed is None:
             return None
-        text = mistake.mended
+        text = mistake.fixed
         try:
             return _parse(text, line=line, findings=findings)
         except json.JSONDecodeError as further:
@@ -171,9 +171,9 @@ class _Stop:
     def says(self, words: str, place: int | None = None) -> Mistake:
         return Mistake(self.text.count("\n", 0, self.at if place is None else place) + 1, words)
 
-    def mended(self, words: str, start: int, end: int, new: str) -> Mistake:
+    def fixed(self, words: str, start: int, end: int, new: str) -> Mistake:
         text = self.text[:start] + new + self.text[end:]
-        return self.says(words, start)._replace(mended=text)
+        return self.says(words, start)._replace(fixed=text)
 
     def in_a_text(self) -> Mistake | None:
         place, said = self.error.pos, self.error.msg
@@ -185,14 +185,14 @@ class _Stop:
             return self.says(words, place)
         if "escape" in said:
             words = "a backslash stands where JSON has no use for it: write it twice (\\\\)"
-            return self.mended(words, place, place + 1, "\\\\")
+            return self.fixed(words, place, place + 1, "\\\\")
         return None
 
     def comment(self) -> Mistake | None:
         if not (found := _COMMENT.match(self.text, self.at)):
             return None
         words = f'"{shorten(found[0])}" is a comment, and JSON has none: take it out'
-        return self.mended(words, self.at, found.end(), re.sub(r"[^\n]", " ", found[0]))
+        return self.fixed(words, self.at, found.end(), re.sub(r"[^\n]", " ", found[0]))
 
     def comma(self) -> Mistake | None:
         place = self.at if self.here == "," else self.end_before - 1
@@ -205,7 +205,7 @@ class _Stop:
             words = "a comma has nothing before it: take it out"
         else:
             return None
-        return self.mended(words, place, place + 1, " ")
+        return self.fixed(words, place, place + 1, " ")
 
     def end(self) -> Mistake | None:
         if not self.text.strip():
@@ -224,7 +224,7 @@ class _Stop:
         inner = (found[1] or found[2] or "").replace("\\'", "'").replace('"', '\\"')
         kind = "single" if self.here == "'" else "curly"
         words = f'"{shorten(inner)}" stands in {kind} quotes: JSON wants straight double ones (")'
-        return self.mended(words, self.at, found.end(), f'"{inner}"')
+        return self.fixed(words, self.at, found.end(), f'"{inner}"')
 
     def zeros(self) -> Mistake | None:
         start = self.end_before - 1
@@ -233,23 +233,23 @@ class _Stop:
         number = _NUMBER.match(self.text, start)
         digits = number[0] if number else "0"
         words = f'the number {digits} begins with 0: put quotes around it ("{digits}")'
-        return self.mended(words, start, start + len(digits), f'"{digits}"')
+        return self.fixed(words, start, start + len(digits), f'"{digits}"')
 
     def gap(self) -> Mistake | None:
         before = self.end_before
         if "':' delimiter" in self.error.msg:
-            return self.mended("a colon (:) is missing after the name", before, before, ":")
+            return self.fixed("a colon (:) is missing after the name", before, before, ":")
         if "',' delimiter" in self.error.msg and self.here in "]}":
             missing = "}" if self.here == "]" else "]"
             words = f"{missing} is missing before the closing {self.here}"
-            return self.mended(words, before, before, missing)
+            return self.fixed(words, before, before, missing)
         if "',' delimiter" in self.error.msg:
             if self.previous == '"' and self.here not in '"{[':
                 return self.says('a quote (") stands inside a text: write \\" for it')
-            return self.mended("a comma is missing at the end", before, before, ",")
+            return self.fixed("a comma is missing at the end", before, before, ",")
         if self.previous == ":" and self.here in ",]}":
             words = 'a name has no value: write "" after its colon'
-            return self.mended(words, before, before, '""')
+            return self.fixed(words, before, before, '""')
         return None
 
     def bare_word(self) -> Mistake | None:
@@ -258,8 +258,8 @@ class _Stop:
         words = f'"{shorten(word[0])}" stands without quotes: put straight ones (") around it'
         if word[0] in ("True", "False", "None"):
             plain = {"True": "true", "False": "false", "None": "null"}[word[0]]
-            return self.mended(f"{word[0]} is spelled {plain} in JSON", self.at, word.end(), plain)
-        return self.mended(words, self.at, word.end(), json.dumps(word[0]))
+            return self.fixed(f"{word[0]} is spelled {plain} in JSON", self.at, word.end(), plain)
+        return self.fixed(words, self.at, word.end(), json.dumps(word[0]))
 
 
 def _last_open(text: str) -> tuple[str, int]:

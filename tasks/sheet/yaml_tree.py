@@ -34,13 +34,13 @@ def read_yaml(text: str, findings: Findings) -> Json:
     try:
         return _document(text, findings)
     except YAMLError as error:
-        document = _mend(text, error, findings)
+        document = _fix(text, error, findings)
         if document is None:
             findings.raise_if_any()
         return document
 
 
-def _mend(text: str, error: Any, findings: Findings) -> Json:
+def _fix(text: str, error: Any, findings: Findings) -> Json:
     """Note the mistakes of a document; return it without them, or None."""
     from ruamel.yaml.error import YAMLError
 
@@ -52,9 +52,9 @@ def _mend(text: str, error: Any, findings: Findings) -> Json:
             return None
         if mistake.words:
             findings.refuse(f"is not YAML: {mistake.words}", line=mistake.line)
-        if mistake.mended is None or mistake.mended == text:
+        if mistake.fixed is None or mistake.fixed == text:
             return None
-        text = mistake.mended
+        text = mistake.fixed
         try:
             return _parsed(text, findings)
         except YAMLError as further:
@@ -183,8 +183,8 @@ def find_mistake(text: str, error: Any) -> Mistake | None:
     for number in dict.fromkeys((problem.line, begun, _above(lines, problem.line))):
         if 0 <= number < len(lines):
             for words, line in _wrong(lines[number], str(error.problem)):
-                mended = [*lines[:number], line or "", *lines[number + 1 :]]
-                return Mistake(number + 1, words, "\n".join(mended) if line else None)
+                fixed = [*lines[:number], line or "", *lines[number + 1 :]]
+                return Mistake(number + 1, words, "\n".join(fixed) if line else None)
     return _misplaced(lines, problem.line, context, str(error.context))
 
 

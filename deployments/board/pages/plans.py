@@ -179,7 +179,7 @@ def _amount(text: str) -> Decimal | None:
 sheet_router = APIRouter()
 
 #: A sheet of text up to so many characters may be mended on the page.
-MENDABLE = 100_000
+EDITABLE = 100_000
 
 
 @sheet_router.get("/new")
@@ -207,7 +207,7 @@ async def check(request: Request, board: TheBoard, person: Reviewer) -> Response
             request, "new.html", person,
             status=422, inbox=inbox, seen=None, form=form, refused=refused,
         )  # fmt: skip
-    form["text"] = text if text is not None and len(text) <= MENDABLE else ""
+    form["text"] = text if text is not None and len(text) <= EDITABLE else ""
     form["name"] = seen.kept.name
     return await _plan(request, board, person, seen, form)
 
