@@ -245,7 +245,7 @@ class _PlanRun(Door):
         # Rows that have started were paid for on this plan, which stays approved by its approver.
         if isinstance(error, MovedOn) and self.run.begun_at is None:
             error.remedy = LOOK
-            await self._plan_anew(error)
+            await self._plan_again(error)
         return await self._bring_home(_say(error))
 
     async def _is_overtaken(self) -> bool:
@@ -276,12 +276,12 @@ class _PlanRun(Door):
             return RunEnd(exit_status=error.exit_status, words=words)
         return RunEnd(exit_status=4, words=words)
 
-    async def _plan_anew(self, error: MovedOn) -> None:
+    async def _plan_again(self, error: MovedOn) -> None:
         """Make a new plan to replace one that has changed, for the same person."""
         plan = self._plan
-        anew = partial(replace_plan, old=plan, plan_id=uuid4().hex, terms=plan.terms)
+        renewed = partial(replace_plan, old=plan, plan_id=uuid4().hex, terms=plan.terms)
         by = plan.approved_by or plan.made_by
-        await self._ledger.write(partial(anew, words=str(error), by=by, at=self._clock()))
+        await self._ledger.write(partial(renewed, words=str(error), by=by, at=self._clock()))
 
     async def _begun(self) -> list[str]:
         """Return the rows of the plan that are approved or in progress."""

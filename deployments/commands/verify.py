@@ -68,9 +68,9 @@ def _show(audit: Audit, console: Console) -> None:
     files = count(counts["total"], "file")
     console.print(f"{plain(audit.campaign)}: {files}; {words or 'none delivered'}")
     if audit.bare:
-        anew = sum(one.made for one in audit.bare)
-        lacking = count(len(audit.bare) - anew, "video")
-        console.print(f"pictures: {anew} made anew; {lacking} without, which `--repair` makes")
+        renewed = sum(one.made for one in audit.bare)
+        lacking = count(len(audit.bare) - renewed, "video")
+        console.print(f"pictures: {renewed} made anew; {lacking} without, which `--repair` makes")
     if audit.extra:
         console.print(f"{len(audit.extra)} more files in the campaign's folder, not touched:")
         for file in audit.extra[:SHOWN]:

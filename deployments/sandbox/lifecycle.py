@@ -159,7 +159,7 @@ def remake(
 
 def one_scene(_: Video, rendered: VideoPlan, *, number: int, asked: RegenerateScene) -> RenderOrder:
     """Order one scene again; 404 when there is no such scene."""
-    plan = with_scene_anew(rendered, number, asked.narration)
+    plan = with_new_scene(rendered, number, asked.narration)
     seconds = plan.scenes[number - 1].end - plan.scenes[number - 1].start
     cost = accounting.scene_price(seconds)
     return RenderOrder(kind="scene", plan=plan, credits=cost, seconds=seconds, scene=number)
@@ -250,7 +250,7 @@ def first_plan(video: Video) -> VideoPlan:
     )
 
 
-def with_scene_anew(plan: VideoPlan, number: int, narration: str | None) -> VideoPlan:
+def with_new_scene(plan: VideoPlan, number: int, narration: str | None) -> VideoPlan:
     """Make one scene again, with other words if there are any, in the time it has; 404 without."""
     if not 1 <= number <= len(plan.scenes):
         message = f"There is no scene {number}: this video has {len(plan.scenes)}, counted from 1."

@@ -334,9 +334,9 @@ class Log:
                 file.seek(self._read)
                 yield from piece[:whole].decode(errors="replace").splitlines()
         if self._read > self._largest:
-            self._begin_anew()
+            self._restart()
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         # Programs append, wherever the end is.
         with contextlib.suppress(OSError):
             shutil.copyfile(self.path, self.path.with_suffix(".log.1"))

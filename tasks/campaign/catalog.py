@@ -69,7 +69,7 @@ async def compared(
     comparison, known, trouble = await compared_by(
         partial(compare, sheet, rows),
         lambda comparison: comparison.unknown,
-        tell=partial(told_anew, service, settings, ledger, clock=clock),
+        tell=partial(ask_again, service, settings, ledger, clock=clock),
         known=await known_catalogue(ledger, settings.base_url),
         now=clock(),
     )
@@ -127,7 +127,7 @@ async def known_catalogue(ledger: Ledger | None, base_url: str | None) -> Catalo
     return await ledger.read(partial(catalogue_of, base_url=base_url))
 
 
-async def told_anew(
+async def ask_again(
     service: VideoService,
     settings: Settings,
     ledger: Ledger | None,

@@ -205,7 +205,7 @@ def _write_files(
     head, foot = _frame(connection, at, campaign)
     if before is None or not _amend(connection, campaign, head, foot, files, before):
         link = linking(at.store.address, at.settings.links) if at.settings.links else None
-        _write_anew(connection, campaign, head, foot, files, link)
+        _rewrite(connection, campaign, head, foot, files, link)
     return made_of, mark
 
 
@@ -253,7 +253,7 @@ def _status_texts(lines: Mapping[int, Line]) -> tuple[set[bytes], dict[int, byte
     return headers, records
 
 
-def _write_anew(
+def _rewrite(
     connection: Connection,
     campaign: Campaign,
     head: str,

@@ -54,7 +54,7 @@ LET_GO = 30.0
 #: Workers that are said to run and claim nothing for so long are gone, in seconds.
 GONE = 60.0
 #: How often in a row workers are started anew that did nothing.
-ANEW = 3
+RESTARTS = 3
 NO_WORKERS = "the workers stopped with unfinished rows: see their flow runs"
 
 
@@ -138,7 +138,7 @@ class Workers:
         self._count_at = 0.0
         self._over = asyncio.Event()
         self._is_started = self._stopped = self._ledger_away = False
-        self._turn = self._anew = self._done_by_then = 0
+        self._turn = self._restarts = self._done_by_then = 0
         self._idle_since = self._asked = asyncio.get_running_loop().time()
         self._fault: BaseException | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -254,7 +254,7 @@ class Workers:
         """Follow the workers until nothing is left for them, or they have let go."""
         try:
             while not (await self._observe() and self._is_over()):
-                await self._start_anew()
+                await self._restart()
                 await asyncio.sleep(LOOK)
         except Exception as error:
             self._fault = error
@@ -305,7 +305,7 @@ class Workers:
         states = ("approved", *UNDER_WAY)
         return sum(found[state] for found in self._states.values() for state in states)
 
-    async def _start_anew(self) -> None:
+    async def _restart(self) -> None:
         """Start workers anew where rows are left and nobody has any: all of them have ended."""
         now, done = asyncio.get_running_loop().time(), self.progress.done
         if self._headway.held or self.parked_because is not None:
@@ -317,9 +317,9 @@ class Workers:
         found = await self._starter.at_work()
         if found is None or found.waiting or (found.running and now - self._idle_since < GONE):
             return
-        self._anew = 1 if done > self._done_by_then else self._anew + 1
+        self._restarts = 1 if done > self._done_by_then else self._restarts + 1
         self._done_by_then = done
-        if self._anew > ANEW:
+        if self._restarts > RESTARTS:
             self._stop(NO_WORKERS, self._at.clock())
             return
         self._turn += 1

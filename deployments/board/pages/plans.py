@@ -18,7 +18,7 @@ from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services import sheets
 from callsheet.deployments.board.services.plans import (
     approve,
-    plan_anew,
+    plan_again,
     plan_of_sheet,
     see_plan,
 )
@@ -125,7 +125,7 @@ async def again(
     seen = await see_plan(board, person, plan_id)
     try:
         if seen.plan.sheet_id is None or seen.plan.kind != "run":
-            new = await plan_anew(board, person, seen.plan, words="a person asked for a new one")
+            new = await plan_again(board, person, seen.plan, words="a person asked for a new one")
         else:
             before = RunOptions.of(seen.plan.terms)
             options = (

@@ -264,7 +264,7 @@ async def _moved_on(
     """Have a new plan made; return the refusal that leads to it."""
     more = len(moved) - NAMED
     words = "; ".join([*moved[:NAMED], *([f"and {more:,} more"] if more > 0 else [])])
-    new = await plan_anew(board, person, plan, words=words, sheet_id=sheet_id)
+    new = await plan_again(board, person, plan, words=words, sheet_id=sheet_id)
     return ProblemDetails(
         409, f"{words}: nothing was approved or spent",
         remedy="check the new plan and approve it",
@@ -398,7 +398,7 @@ async def see_plans(
     return [PlanView(plan=plan, state=plan.state_at(board.clock())) for plan in found]
 
 
-async def plan_anew(
+async def plan_again(
     board: Board, person: Person, old: KeptPlan, *, words: str, sheet_id: str | None = None
 ) -> str:
     """Have a plan made in the place of one that no longer holds; return the new one's id."""

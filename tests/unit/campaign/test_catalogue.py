@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.tasks.campaign.catalog import DAY, compared, compared_offline, told_anew
+from callsheet.tasks.campaign.catalog import DAY, ask_again, compared, compared_offline
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.service_state import catalogue_of, keep_catalogue
 from callsheet.tasks.runtime.errors import SheetError
@@ -185,7 +185,7 @@ async def test_a_service_that_does_not_tell_it_is_in_nobodys_way(compare, servic
 
 async def test_a_service_that_does_not_answer_is_not_waited_for(client, service, settings):
     service.lists["tools"] = "hang"
-    asking = told_anew(client, settings(), None, None, clock=lambda: NOW, longest=0.1)
+    asking = ask_again(client, settings(), None, None, clock=lambda: NOW, longest=0.1)
     found, error = await asking
 
     assert found is None
