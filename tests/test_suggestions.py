@@ -165,13 +165,13 @@ def test_an_option_that_is_suggested_has_the_value_it_needs() -> None:
     for path, tree in modules().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.keyword) and node.arg == "remedy":
-                for _, said in strings(Unmade().visit(copy.deepcopy(node.value))):
+                for _, said in strings(NotMade().visit(copy.deepcopy(node.value))):
                     lacking += [f"{path}: {said}" for word in options(said) if not fits(word)]
 
     assert lacking == []
 
 
-class Unmade(ast.NodeTransformer):
+class NotMade(ast.NodeTransformer):
     """Leaves out what `tasks.runtime.suggest` makes."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

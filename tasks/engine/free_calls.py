@@ -18,12 +18,12 @@ from callsheet.tasks.engine.policy.decision import (
     Closed,
     Memory,
     Missing,
+    NeverSent,
     NotCancelled,
     Observation,
     Polled,
     Released,
     Troubled,
-    Unreached,
     VideoReady,
 )
 from callsheet.tasks.engine.policy.renders import video_is_asked_for
@@ -286,7 +286,7 @@ def observation_of(error: ServiceError, now: float) -> Observation:
         case NotFound():
             return Missing()
         case NotSent():
-            return Unreached(str(error))
+            return NeverSent(str(error))
         case _:
             return Troubled(str(error))
 

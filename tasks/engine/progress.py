@@ -17,12 +17,12 @@ from callsheet.tasks.engine.policy.decision import (
     FilesStored,
     Missing,
     NothingFound,
+    NotMade,
     NotStored,
     Observation,
     Polled,
     RefusedAs,
     Released,
-    Unmade,
     VideoReady,
 )
 from callsheet.tasks.ledger.campaigns import Tally
@@ -263,7 +263,7 @@ def _moved(
         case Accepted(video_id=video_id):
             change = partial(accept, row=row, take=take, video_id=video_id, at=now)
             return change, replace(take, video_id=video_id, accepted_at=now)
-        case RefusedAs() | Unmade() if to != "uncertain":
+        case RefusedAs() | NotMade() if to != "uncertain":
             change = partial(refuse, row=row, take=take, new=to, reason=reason or "", at=now)
             return change, replace(take, refused_at=now, reserved=NOTHING)
         case VideoReady():

@@ -17,11 +17,11 @@ from callsheet.tasks.engine.active_rows import ActiveRow
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.policy.decision import (
     NEVER_MADE,
+    NeverSent,
     NotStored,
     Observation,
     Troubled,
     Unknown,
-    Unreached,
     unwanted,
 )
 from callsheet.tasks.ledger.cancel_requests import CancelMark, cancel_mark, cancel_requests
@@ -124,7 +124,7 @@ class Stop:
             # It may have been answered and may not.
             return
         now = asyncio.get_running_loop().time()
-        if not isinstance(observation, Unreached | Troubled):
+        if not isinstance(observation, NeverSent | Troubled):
             self._silent_since = None
         elif self._silent_since is None:
             self._silent_since = now

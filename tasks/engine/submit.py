@@ -18,13 +18,13 @@ from callsheet.tasks.engine.policy.decision import (
     Accepted,
     Busy,
     Missing,
+    NeverSent,
     NothingFound,
+    NotMade,
     Observation,
     RefusedAs,
     Troubled,
     Unknown,
-    Unmade,
-    Unreached,
 )
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.service_state import (
@@ -151,13 +151,13 @@ async def _create(row: CampaignRow, at: Context) -> Observation:
     assert row.take.body, "what is sent is read whole before"
     if not await at.in_charge():
         # Whoever has the campaign now sends it, under the same key.
-        return Unreached(LOST)
+        return NeverSent(LOST)
     try:
         created = await at.service.make(row.operation, row.take.body, key=row.take.key)
     except RateLimited as error:
         return closed(error, at.clock())
     except NotSent as error:
-        return Unreached(str(error))
+        return NeverSent(str(error))
     except Conflict as error:
         # Most likely the first call under this key is still at work: ask again, same key.
         return Unknown(str(error))
@@ -313,7 +313,7 @@ def _intend_unkeyed(
 
 async def _send(row: CampaignRow, take: Take, at: Context, change: _Change | None) -> Observation:
     if not await at.in_charge():
-        return Unmade(LOST)
+        return NotMade(LOST)
     made: Created | Started
     try:
         if change is None:
@@ -327,9 +327,9 @@ async def _send(row: CampaignRow, take: Take, at: Context, change: _Change | Non
                 scene=change.edit.scene,
             )
     except RateLimited as error:
-        return Unmade(str(error), closed(error, at.clock()).until)
+        return NotMade(str(error), closed(error, at.clock()).until)
     except NotSent as error:
-        return Unmade(str(error))
+        return NotMade(str(error))
     except Refused as error:
         return RefusedAs(error.status, str(error))
     except ServiceError as error:

@@ -15,9 +15,9 @@ from callsheet.tasks.engine.policy.decision import (
     Decision,
     Memory,
     NothingFound,
+    NotMade,
     RefusedAs,
     Rules,
-    Unmade,
     backoff,
     lane_of,
     unwanted,
@@ -96,7 +96,7 @@ def _settle(row: CampaignRow) -> str:
     return f"look in the service's app, then `{adopt}` for what it made, `{resend}` or `{abandon}`"
 
 
-def unmade(row: CampaignRow, memory: Memory, observation: Unmade, now: float) -> Decision:
+def not_made(row: CampaignRow, memory: Memory, observation: NotMade, now: float) -> Decision:
     if unwanted(row):
         return Decision(memory, to="cancelled", reason=f"{NEVER_MADE}: {observation.words}")
     memory = replace(memory, failures=memory.failures + 1)

@@ -15,8 +15,8 @@ from callsheet.tasks.engine.policy.creates import (
     again,
     busy,
     not_found,
+    not_made,
     refused,
-    unmade,
 )
 from callsheet.tasks.engine.policy.decision import (
     SPREAD,
@@ -28,8 +28,10 @@ from callsheet.tasks.engine.policy.decision import (
     FilesStored,
     Memory,
     Missing,
+    NeverSent,
     NotCancelled,
     NothingFound,
+    NotMade,
     NotStored,
     Observation,
     Polled,
@@ -39,8 +41,6 @@ from callsheet.tasks.engine.policy.decision import (
     Rules,
     Troubled,
     Unknown,
-    Unmade,
-    Unreached,
     VideoReady,
     backoff,
     lane_of,
@@ -65,7 +65,7 @@ TIMELY: dict[type[Observation], frozenset[State]] = {
     RefusedAs: frozenset({"submitting"}),
     Unknown: frozenset({"submitting"}),
     NothingFound: frozenset({"submitting"}),
-    Unmade: frozenset({"submitting"}),
+    NotMade: frozenset({"submitting"}),
     Busy: frozenset({"approved"}),
     Polled: frozenset({"rendering"}),
     Released: frozenset({"rendering"}),
@@ -94,8 +94,8 @@ def decide(
             return again(row, replace(memory, doubt=True), observation.words, now, rules)
         case NothingFound():
             return not_found(row, memory, observation, now, rules)
-        case Unmade():
-            return unmade(row, memory, observation, now)
+        case NotMade():
+            return not_made(row, memory, observation, now)
         case Busy():
             return busy(memory, observation, now, rules)
         case Polled():
@@ -122,7 +122,7 @@ def decide(
             return _closed(row, memory, observation, now, rules)
         case AccessDenied():
             return Decision(memory, reason=observation.words, defers=observation.words)
-        case Troubled() | Unreached():
+        case Troubled() | NeverSent():
             return _troubled(row, memory, observation, now, rules)
 
 
@@ -219,7 +219,7 @@ def _closed(
 
 
 def _troubled(
-    row: CampaignRow, memory: Memory, observation: Troubled | Unreached, now: float, rules: Rules
+    row: CampaignRow, memory: Memory, observation: Troubled | NeverSent, now: float, rules: Rules
 ) -> Decision:
     memory = replace(memory, failures=memory.failures + 1)
     after = backoff(memory.failures)

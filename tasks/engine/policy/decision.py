@@ -213,7 +213,7 @@ class NothingFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmade:
+class NotMade:
     """A call without a key was proved not to have been carried out: it may be sent again.
 
     `until` is a moment before which no request may be made.
@@ -235,7 +235,7 @@ class Busy:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreached:
+class NeverSent:
     """The request never left."""
 
     words: str
@@ -330,9 +330,9 @@ Observation = (
     | RefusedAs
     | Unknown
     | NothingFound
-    | Unmade
+    | NotMade
     | Busy
-    | Unreached
+    | NeverSent
     | Closed
     | AccessDenied
     | Polled

@@ -12,14 +12,14 @@ from callsheet.tasks.engine.policy.decision import (
     Accepted,
     Memory,
     Missing,
+    NeverSent,
     NotCancelled,
+    NotMade,
     Polled,
     RefusedAs,
     Released,
     Resumed,
     Rules,
-    Unmade,
-    Unreached,
     VideoReady,
 )
 from callsheet.tasks.ledger.values import CampaignRow, State
@@ -39,7 +39,7 @@ def after(state: State, observation, memory=NOTHING):  # type: ignore[no-untyped
     return decide(wanted_gone(state), memory, observation, NOW, Rules())
 
 
-@pytest.mark.parametrize("observation", [Resumed(), Unreached("no"), Polled("generating")])
+@pytest.mark.parametrize("observation", [Resumed(), NeverSent("no"), Polled("generating")])
 def test_a_render_under_way_is_cancelled(observation) -> None:  # type: ignore[no-untyped-def]
     assert after("rendering", observation).lane == "cancel"
     assert decide(a_row("rendering"), Memory(), observation, NOW, Rules()).lane == "poll"
@@ -84,7 +84,7 @@ def test_a_video_that_the_service_has_lost_is_cancelled_and_counts_as_paid() -> 
 
 
 def test_what_made_nothing_is_cancelled_instead_of_waiting_for_another_run() -> None:
-    assert after("submitting", Unmade("429")).to == "cancelled"
+    assert after("submitting", NotMade("429")).to == "cancelled"
     assert after("submitting", RefusedAs(402, "no credits")).to == "cancelled"
     doubt = Memory(doubt=True)
     assert after("submitting", RefusedAs(402, "no credits"), doubt).to is None

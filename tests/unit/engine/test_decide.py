@@ -27,7 +27,9 @@ from callsheet.tasks.engine.policy.decision import (
     FilesStored,
     Memory,
     Missing,
+    NeverSent,
     NothingFound,
+    NotMade,
     NotStored,
     Observation,
     Polled,
@@ -36,8 +38,6 @@ from callsheet.tasks.engine.policy.decision import (
     Rules,
     Troubled,
     Unknown,
-    Unmade,
-    Unreached,
     VideoReady,
     backoff,
 )
@@ -73,10 +73,10 @@ OBSERVATIONS: dict[str, Observation] = {
     "unknown": Unknown("lost"),
     "nothing": NothingFound(),
     "candidates": NothingFound(("vid_8", "vid_9")),
-    "unmade": Unmade("not sent"),
+    "unmade": NotMade("not sent"),
     "busy": Busy("waits", T0 + 900),
     "tripped": Busy("too many", None),
-    "unreached": Unreached("down"),
+    "unreached": NeverSent("down"),
     "closed": closed(30),
     "access denied": AccessDenied("key"),
     "running": Polled("generating"),
@@ -178,7 +178,7 @@ def test_where_clips_take_keys_they_go_the_way_of_videos():
 
 def test_a_limit_that_kept_a_call_from_leaving_is_waited_out():
     row = a_row("submitting", operation="image-to-video")
-    observation = Unmade("429", datetime.fromtimestamp(T0 + 90, UTC))
+    observation = NotMade("429", datetime.fromtimestamp(T0 + 90, UTC))
     decision = decide(row, NEW, observation, T0, RULES)
     assert (decision.to, decision.lane, decision.pauses) == ("approved", "submit_unkeyed", T0 + 90)
     assert decision.after >= 90
@@ -403,7 +403,7 @@ def test_a_list_that_only_fails_leaves_the_row_to_a_later_run():
 def test_a_service_that_is_down_is_waited_for():
     row, memory = a_row("rendering"), NEW
     for _ in range(50):
-        decision = decide(row, memory, Unreached("down"), T0 + 20_000, RULES)
+        decision = decide(row, memory, NeverSent("down"), T0 + 20_000, RULES)
         memory = decision.memory
         assert (decision.to, decision.lane) == (None, "poll")
 
