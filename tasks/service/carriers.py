@@ -46,7 +46,7 @@ class Carrier(Protocol):
         """Close the connections."""
 
 
-class Lent:
+class GivenTransport:
     """Over an httpx transport that somebody brings: tests, mostly.
 
     The transport itself and no `httpx.AsyncClient`: that one would keep cookies, merge addresses
@@ -78,14 +78,14 @@ class Lent:
             content=body,
             extensions={"timeout": timeouts},
         )
-        return _LentAnswer(await self._transport.handle_async_request(request))
+        return _GivenAnswer(await self._transport.handle_async_request(request))
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._transport.aclose()
 
 
-class _LentAnswer:
+class _GivenAnswer:
     def __init__(self, answer: httpx.Response) -> None:
         self._answer = answer
         self.status = answer.status_code

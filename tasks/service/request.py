@@ -15,7 +15,7 @@ from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import register_secret
-from callsheet.tasks.service.carriers import Carrier, Lent
+from callsheet.tasks.service.carriers import Carrier, GivenTransport
 from callsheet.tasks.service.operations import Money, Operation
 from callsheet.tasks.service.response import Response
 
@@ -63,11 +63,13 @@ class Wire:
         self._base = _checked(base_url)
         self._headers = _headers(api_key)
         self._limit = limit
-        lent = Lent(self._base, self._headers, transport) if transport is not None else None
+        given = (
+            GivenTransport(self._base, self._headers, transport) if transport is not None else None
+        )
         # What is sent once goes over a connection of its own: one that was idle may be closed by
         # the service just as it is used, and nobody could tell whether the request arrived.
-        self._kept: Carrier | None = lent
-        self._fresh: Carrier | None = lent
+        self._kept: Carrier | None = given
+        self._fresh: Carrier | None = given
 
     async def send(self, request: Request) -> Response:
         """Send one request and return its whole response."""
