@@ -315,21 +315,21 @@ def _reads(name: str, member: FieldInfo) -> Reads:
     return {str: _TEXT, int: _WHOLE}.get(kinds[0], _OBJECT)
 
 
-class Freedom(NamedTuple):
+class FreeText(NamedTuple):
     """Whether any text may stand in a column, and what reads it where it is not taken as it is."""
 
     free: bool
     parse: Callable[..., Json] | None = None
 
 
-def is_free(column: FieldInfo) -> Freedom:
+def is_free(column: FieldInfo) -> FreeText:
     """Say whether any text may stand in a column."""
     for one in column.metadata:
         if isinstance(one, Reads):
             if one.parse in (_script, _speech):
-                return Freedom(True, one.parse)
-            return Freedom(one is _TEXT)
-    return Freedom(False)
+                return FreeText(True, one.parse)
+            return FreeText(one is _TEXT)
+    return FreeText(False)
 
 
 class OwnColumns(BaseModel):
