@@ -14,7 +14,7 @@ from callsheet.deployments.process import listen_on, origin_of
 from callsheet.deployments.receiver.endpoint import name_of, split_address, who_is_there
 from callsheet.deployments.servers import BACKLOG, TIME_SCALE, sandbox_settings
 from callsheet.deployments.up import programs
-from callsheet.deployments.up.programs import Surroundings
+from callsheet.deployments.up.programs import UpContext
 from callsheet.deployments.up.supervisor import Supervisor
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.known_settings import Settings
@@ -55,7 +55,7 @@ class Parts:
         self._wanted = wanted
         self._settings = settings
         self._watch = watch
-        self._around = Surroundings(
+        self._around = UpContext(
             settings=settings,
             folder=Path(watch.now.folder),
             mark=watch.now.mark,

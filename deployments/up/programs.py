@@ -65,7 +65,7 @@ class Program:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class UpContext:
     """What the programs of one `up` share; `api` is the address of Prefect, if there is one.
 
     `is_trial` means that the service is a sandbox.
@@ -143,7 +143,7 @@ def auth_string() -> str | None:
     return os.environ.get("PREFECT_SERVER_API_AUTH_STRING") or None
 
 
-def prefect_server(around: Surroundings, listening: socket.socket) -> Program:
+def prefect_server(around: UpContext, listening: socket.socket) -> Program:
     """Return the Prefect server, local only, with its database under `.callsheet/`."""
     home = around.history
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -176,7 +176,7 @@ def prefect_server(around: Surroundings, listening: socket.socket) -> Program:
     )
 
 
-def deployments(around: Surroundings) -> Program:
+def deployments(around: UpContext) -> Program:
     """Return the part that creates the work pool and every deployment of `prefect.yaml`.
 
     It waits for the server by itself and imports the flows meanwhile.
@@ -190,7 +190,7 @@ def deployments(around: Surroundings) -> Program:
     )
 
 
-def worker(around: Surroundings, at: PrefectAddress, *, needs: tuple[str, ...]) -> Program:
+def worker(around: UpContext, at: PrefectAddress, *, needs: tuple[str, ...]) -> Program:
     """Return the Prefect worker, which executes flow runs as local processes."""
     # A shared server needs a different name for each folder or environment.
     name = f"callsheet-{socket.gethostname()}-{around.environment}"
@@ -208,7 +208,7 @@ def worker(around: Surroundings, at: PrefectAddress, *, needs: tuple[str, ...]) 
 
 
 def board(
-    around: Surroundings, host: str, listening: socket.socket, *, more: tuple[str, ...]
+    around: UpContext, host: str, listening: socket.socket, *, more: tuple[str, ...]
 ) -> Program:
     """Return the board; `more` are options of `callsheet board`."""
     where = ("--host", host, "--fd", str(listening.fileno()))
@@ -223,7 +223,7 @@ def board(
     )
 
 
-def receiver(around: Surroundings, listening: socket.socket, *, tells_prefect: bool) -> Program:
+def receiver(around: UpContext, listening: socket.socket, *, tells_prefect: bool) -> Program:
     """Return the webhook receiver; with `tells_prefect` it starts flow runs for events.
 
     Its address is a setting, which is in `around`.
@@ -240,7 +240,7 @@ def receiver(around: Surroundings, listening: socket.socket, *, tells_prefect: b
     )
 
 
-def sandbox(around: Surroundings, listening: socket.socket, *, time_scale: str) -> Program:
+def sandbox(around: UpContext, listening: socket.socket, *, time_scale: str) -> Program:
     """Return the sandbox, which replaces the video service."""
     state = around.home / "sandbox"
     where = ("--fd", str(listening.fileno()), "--json", "--state", str(state))

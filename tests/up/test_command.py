@@ -17,7 +17,7 @@ from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.up.orphans import marked
 from callsheet.deployments.up.programs import (
     PAGES,
-    Surroundings,
+    UpContext,
     deployments,
     prefect_server,
     worker,
@@ -110,10 +110,10 @@ def test_what_is_scheduled_with_a_sandbox_is_kept_apart(
     assert deployments(trial).words != deployments(around).words
 
 
-def _around(folder: Path, *, api: str | None = None, **settings: str) -> Surroundings:
+def _around(folder: Path, *, api: str | None = None, **settings: str) -> UpContext:
     environ = {f"CALLSHEET_{name.upper()}": value for name, value in settings.items()}
     found = load_settings(environ=environ, folder=folder)
-    return Surroundings(settings=found, folder=folder, mark="m", api=api)
+    return UpContext(settings=found, folder=folder, mark="m", api=api)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 
 from callsheet.deployments.process import listen_on, origin_of
 from callsheet.deployments.up.orphans import marked
-from callsheet.deployments.up.programs import WITHIN, Surroundings, board, is_answering
+from callsheet.deployments.up.programs import WITHIN, UpContext, board, is_answering
 from callsheet.deployments.up.supervisor import LISTEN, SILENCES
 from callsheet.deployments.up.up_file import last_up
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
@@ -172,7 +172,7 @@ async def test_a_board_that_stands_still_is_replaced_and_a_slow_one_is_not(tmp_p
         _counting(f"{origin_of(listening)}/live") as (page, asked),
     ):
         async with keeping(tmp_path, listen=0.05, within=0.25) as kept:
-            around = Surroundings(settings=settings, folder=tmp_path, mark=kept.mark)
+            around = UpContext(settings=settings, folder=tmp_path, mark=kept.mark)
             made = board(around, "127.0.0.1", listening, more=())
             environ = {**made.environ, "PYTHONPATH": IMPORTS}
             kept.watch.keep(replace(made, page=page, environ=environ))
