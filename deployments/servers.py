@@ -26,7 +26,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from callsheet.deployments.prefect_address import (
-    MEND,
+    REMEDY,
     PrefectAddress,
     ServerAnswer,
     prefect_address,
@@ -117,7 +117,7 @@ def find_or_start(home: Path) -> PrefectServer:
     if configured is not None:
         instead = "`callsheet up` has one" if kept is not None else "this run brings its own"
         if health is ServerAnswer.REFUSED:
-            words, remedy = configured.refusal(), f"\n  {MEND}"
+            words, remedy = configured.refusal(), f"\n  {REMEDY}"
         else:
             words, remedy = f"the Prefect server at {configured.url} does not answer", ""
         say(f"{words}: {instead}{remedy}")

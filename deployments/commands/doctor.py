@@ -35,7 +35,7 @@ from callsheet.deployments.findings import (
     wrong_by,
 )
 from callsheet.deployments.prefect_address import (
-    MEND,
+    REMEDY,
     PrefectAddress,
     ServerAnswer,
     prefect_address,
@@ -228,7 +228,7 @@ def prefect(at: PrefectAddress | None, wanted: PrefectStarts) -> Iterator[PlaceF
     health = at.health()
     place = f"the server at {at.url} ({at.stands_in})"
     if health is ServerAnswer.REFUSED:
-        yield wrong("prefect", at.refusal(), MEND)
+        yield wrong("prefect", at.refusal(), REMEDY)
     elif health is ServerAnswer.AWAY:
         words = f"{place} does not answer"
         yield wrong("prefect", words, "start it, or run with --without-prefect meanwhile")

@@ -18,7 +18,7 @@ from callsheet.deployments.direct.session import ending, show_records
 from callsheet.deployments.new_ledger import prepare_ledger
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
-from callsheet.tasks.campaign.catalog import day_told, is_young, known_catalogue, told_anew
+from callsheet.tasks.campaign.catalog import ask_again, day_told, is_young, known_catalogue
 from callsheet.tasks.campaign.comparison import example_csv, example_yaml, meant
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
@@ -87,7 +87,7 @@ async def find_catalogue(
                 raise
             return known
         await stack.enter_async_context(service)
-        found, trouble = await told_anew(service, settings, ledger, known, clock=time.time)
+        found, trouble = await ask_again(service, settings, ledger, known, clock=time.time)
     if trouble is not None and (found is None or found.tools is None):
         raise ending(trouble, time.time()) from trouble
     assert found is not None, "the rest is listed"

@@ -14,7 +14,7 @@ from callsheet.deployments.commands.options import budget_of
 from callsheet.deployments.direct.body import body_from
 from callsheet.deployments.direct.session import Document, Session, document_of
 from callsheet.deployments.terminal import consent, plain
-from callsheet.tasks.campaign.catalog import compared_by, known_catalogue, told_anew
+from callsheet.tasks.campaign.catalog import ask_again, compared_by, known_catalogue
 from callsheet.tasks.campaign.comparison import unlisted_in
 from callsheet.tasks.runtime.errors import (
     BadInput,
@@ -108,7 +108,7 @@ async def _check_inputs(at: Session, wanted: dict[str, Json]) -> None:
     unlisted, _, _ = await compared_by(
         partial(unlisted_in, wanted),
         bool,
-        tell=partial(told_anew, at.service, at.settings, at.ledger, clock=time.time),
+        tell=partial(ask_again, at.service, at.settings, at.ledger, clock=time.time),
         known=await known_catalogue(at.ledger, at.settings.base_url),
         now=time.time(),
     )

@@ -30,7 +30,7 @@ from callsheet.deployments.nights.schedules import (
     systemd_units,
     windows_line,
 )
-from callsheet.deployments.prefect_address import MEND, PrefectAddress, ServerAnswer
+from callsheet.deployments.prefect_address import REMEDY, PrefectAddress, ServerAnswer
 from callsheet.deployments.servers import prefect_of
 from callsheet.deployments.terminal import console_for, plain, print_json, say_moment
 from callsheet.deployments.up.deploy import pool_of
@@ -93,7 +93,7 @@ def _check(server: PrefectAddress) -> None:
     """Raise BadInput if the server refuses the login or does not answer."""
     health = server.health()
     if health is ServerAnswer.REFUSED:
-        raise BadInput(f"{server.refusal()}; nothing was installed", remedy=MEND)
+        raise BadInput(f"{server.refusal()}; nothing was installed", remedy=REMEDY)
     if health is ServerAnswer.AWAY:
         raise BadInput(
             f"the Prefect server at {server.url} does not answer; nothing was installed",

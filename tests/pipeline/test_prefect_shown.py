@@ -258,7 +258,7 @@ async def test_how_far_it_is_is_not_shown_for_a_while_and_the_run_goes_on(
 ):
     with serving(Broken) as url, temporary_settings({PREFECT_API_URL: f"{url}/api"}):
         progress = ProgressArtifact()
-        progress.hear(HALF_WAY)
+        progress.on_snapshot(HALF_WAY)
         await progress.settle()
 
     assert "Prefect does not show all of this run" in caplog.text

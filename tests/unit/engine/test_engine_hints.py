@@ -79,7 +79,7 @@ async def test_a_hint_has_its_video_polled_and_its_video_asked_for(
     ledger: Ledger, tmp_path: Path, service: Service
 ) -> None:
     async with at_work(ledger, tmp_path, service) as engine:
-        engine.hear({"vid_b", "vid_of_somebody_else"})
+        engine.notify({"vid_b", "vid_of_somebody_else"})
         await until(lambda: service.asked == ["vid_b"])
         # The hint was too early, as hints may be: its video alone is polled again soon.
         await until(lambda: service.asked == ["vid_b"] * 2)

@@ -53,7 +53,7 @@ async def _process(play: Play, service: Minute) -> list[CampaignRow]:
         service.polled.clear()
         await asyncio.sleep(60)
         for name in NAMES[1:]:
-            engine.hear([f"vid_{name}"])
+            engine.notify([f"vid_{name}"])
             await asyncio.sleep(0.1)
         await processing
     return await stage.rows()
