@@ -35,7 +35,7 @@ from callsheet.tasks.campaign.plan_document import check_saved_plan
 from callsheet.tasks.campaign.report import say_outcome
 from callsheet.tasks.campaign.run import Door, Run, say_hidden
 from callsheet.tasks.campaign.values import Plan, RunOutcome
-from callsheet.tasks.campaign.waits import released
+from callsheet.tasks.campaign.waits import released, waiting_lines
 from callsheet.tasks.runtime.errors import ConfigurationError, SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
@@ -214,6 +214,12 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
             f"some rows need attention: `{suggest('rows', name)}` shows which and why, "
             f"`{suggest('explain', name, 'ROW')}` shows what you can do about one"
         )
+        if waiting_lines(run.plan):
+            service = ["--sandbox"] if run.options.sandbox else []
+            say(
+                "rows wait for the first videos: if these are good, "
+                f"`{suggest('approve', name, '--run', *service)}` keeps them and makes the next"
+            )
 
 
 @asynccontextmanager
