@@ -70,7 +70,7 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
 
     Raise ConfigurationError or Parked if the service cannot be asked.
     """
-    rows = [row.renewed() for row in rows]
+    rows = [row.for_new_video() for row in rows]
     spent = await at.ledger.read(partial(figures_of, campaign_id=campaign.id))
     said = await at.ledger.read(partial(last_reviews, campaign_id=campaign.id))
     prices = await ask_prices(at.service, rows, at_once=at.settings.polls_at_once, clock=at.clock)

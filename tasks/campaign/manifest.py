@@ -328,7 +328,7 @@ async def _past_take(
         # How its video was before is lost: nothing tells the edited video from that one.
         return None
     # Here the row may be planned as an edit of the video that it had before.
-    row = row if edited else row.anew()
+    row = row if edited else row.for_new_video()
     key = row.key(nth)
     keyed = (row.operation == CREATE and not edited) or line.key == key
     noted = one.sent_at if one.sent_at is not None else one.noted_at

@@ -208,7 +208,7 @@ def _listed_take(row: CampaignRow, one: Made, now: float) -> PastTake:
         number=1,
         nth=one.nth,
         key=one.key,
-        body=row.anew().body(one.key),
+        body=row.for_new_video().body(one.key),
         quoted=row.quoted if row.quoted is not None else charged,
         charged=charged,
         video_id=video.id,

@@ -160,7 +160,7 @@ class CampaignRow:
         """Return what a take of it sends under a key, or once without."""
         return frozen_body(self.asked(), key=key, operation=self.operation)
 
-    def renewed(self) -> CampaignRow:
+    def for_new_video(self) -> CampaignRow:
         """Return the row as one that gets a new video, and no edit of the one that it has."""
         return replace(self, operation=made_by(self.operation))
 

@@ -198,7 +198,7 @@ async def _check_retake(board: Board, person: Person, plan: KeptPlan, options: R
     lines = {line["row"]: line for line in paid_lines(plan.document)}
     read = partial(rows_named, campaign=campaign, names=list(lines))
     rows = await board.read(read)
-    asked = await _prices_now(board, [row.anew() for row in rows])
+    asked = await _prices_now(board, [row.for_new_video() for row in rows])
     moved = [
         f"{row.row}: it changed meanwhile" for row in rows if not is_as_shown(row, lines[row.row])
     ]
