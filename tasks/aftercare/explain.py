@@ -129,8 +129,9 @@ def _attempts(
 
 
 def _is_about(call: PaidCall, take: Take) -> bool:
-    if call.take_id == take.id:
-        return True
+    # Takes by edits have the video of the take before; a call typed by hand is of no take.
+    if call.take_id is not None:
+        return call.take_id == take.id
     return take.video_id is not None and take.video_id in (call.target, call.video_id)
 
 

@@ -92,6 +92,8 @@ def test_an_edit_changes_the_video_and_is_delivered_as_a_take_of_its_own(
     assert row["charged"] == charged > before["charged"]
     assert ended.json["credits"]["charged"] == charged
     assert desk.call("reconcile", name, "--json").json["differences"] == []
+    history = desk.call("explain", name, "a", "--json").json["takes"]
+    assert [bool(take["calls"]) for take in history] == [False, True]
     again = desk.run(sheet)
     assert again.json["credits"]["charged_this_run"] == 0
 
