@@ -98,8 +98,8 @@ def _has(name: str) -> Callable[[Mapping[str, Any]], bool]:
 
 def _is_paid(row: Mapping[str, Any]) -> bool:
     """Whether a row was paid for before, and is not paid for again."""
-    action, state = str(row["action"]), str(row["state"])
-    return action == "fetch" or (action == "none" and state != "planned")
+    off = row.get("state") == "planned"
+    return bool(row["action"] == "fetch" or (row["action"] == "none" and not off))
 
 
 def _above_limit(row: Mapping[str, Any]) -> bool:
