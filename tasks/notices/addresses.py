@@ -44,6 +44,14 @@ def stored_addresses(home: Path) -> list[StoredAddress]:
 
 def store_address(home: Path, name: str, pasted: str) -> StoredAddress:
     """Store an address under a name; raise BadInput, without the address, for what is none."""
+    path = check_address(home, name, pasted)
+    make_private_folder(_folder(home))
+    write_private(path, pasted.strip())
+    return _stored(path)
+
+
+def check_address(home: Path, name: str, pasted: str) -> Path:
+    """Return where an address would be stored; raise BadInput for what is none."""
     pasted = pasted.strip()
     named = re.sub(r"[^\w]+", "-", name.lower())[:60].strip("-_")
     if not named:
@@ -58,9 +66,7 @@ def store_address(home: Path, name: str, pasted: str) -> StoredAddress:
         )
     if len(files) >= MOST:
         raise BadInput(f"{MOST} addresses are the limit", remedy="remove one first")
-    make_private_folder(_folder(home))
-    write_private(path, pasted)
-    return _stored(path)
+    return path
 
 
 def drop_address(home: Path, name: str) -> None:

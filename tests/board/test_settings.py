@@ -64,6 +64,7 @@ async def test_what_is_no_address_is_refused_without_repeating_it(
     assert refused.status_code == 422
     assert "The address was not added" in refused.text
     assert "secret-path" not in refused.text
+    assert "add notices" not in (await browser.get("/activity")).text
     assert not (open_board.board.settings.home / "notices").exists()
 
 

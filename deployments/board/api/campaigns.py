@@ -211,7 +211,7 @@ health_router = APIRouter(tags=["health"])
 
 
 class CheckedPart(BaseModel):
-    """One part, and when it was looked at (Unix seconds); `remedy` is what a person can do."""
+    """One part, and when it was looked at; `remedy` is what a person can do."""
 
     name: str
     state: Wellness
@@ -228,7 +228,7 @@ class Checked(BaseModel):
 
 
 class Done(BaseModel):
-    """One thing that somebody did; `at` in Unix seconds."""
+    """One thing that a person did, and when."""
 
     id: int
     at: Moment

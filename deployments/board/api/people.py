@@ -31,7 +31,7 @@ class Somebody(BaseModel):
 
 
 class ListedPerson(Somebody):
-    """A person as the list of people has them; moments are Unix seconds."""
+    """A person as the list of people has them."""
 
     invited_by: str | None
     invited_at: Moment
@@ -68,7 +68,7 @@ class Invitation(Somebody):
 
 
 class ListedLink(BaseModel):
-    """A link for somebody from outside; moments are Unix seconds."""
+    """A link for a person from outside the team."""
 
     link: int
     campaign: str

@@ -298,7 +298,7 @@ RunId = Annotated[str, Path(max_length=64)]
 
 
 class RunOut(BaseModel):
-    """A run; moments in Unix seconds, `exit` as the command line's exit status.
+    """A run; `exit` as the command line's exit status.
 
     `place` had its lease last; `leased_until` is null once that has lapsed or was released.
     """

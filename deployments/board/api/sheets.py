@@ -83,7 +83,7 @@ class SheetOut(BaseModel):
 
 
 class InboxSheet(BaseModel):
-    """A sheet that lies in the inbox; `modified_at` in Unix seconds."""
+    """A sheet that lies in the inbox."""
 
     name: str
     bytes: int

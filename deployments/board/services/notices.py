@@ -15,6 +15,7 @@ from callsheet.tasks.nights.inboxes import Inbox, listed_inboxes
 from callsheet.tasks.notices.action_items import Letter
 from callsheet.tasks.notices.addresses import (
     StoredAddress,
+    check_address,
     drop_address,
     find_address,
     store_address,
@@ -42,6 +43,7 @@ async def all_addresses(board: Board) -> Sequence[StoredAddress]:
 
 async def add(board: Board, person: Person, *, name: str, pasted: str) -> StoredAddress:
     """Store an address; raise BadInput for what is none."""
+    await asyncio.to_thread(check_address, board.settings.home, name, pasted)
     # First, and undone by nothing: the transaction that notes it checks the person again.
     await _note(board, person, "add notices", name)
     return await asyncio.to_thread(store_address, board.settings.home, name, pasted)
