@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from callsheet.deployments.board.board import Board, Permission, has_role
@@ -23,7 +23,7 @@ from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services.people import admin_token
 from callsheet.deployments.board.services.videos import Videos
 from callsheet.tasks.ledger.people import Person, Role, find_person
-from callsheet.tasks.runtime.errors import CallsheetError, SheetError
+from callsheet.tasks.runtime.errors import BadInput, CallsheetError, SheetError
 from callsheet.tasks.runtime.redact import redact, redacted
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import as_number
@@ -129,15 +129,39 @@ def answering(
     return answered
 
 
+def no_such_call(tool: str, error: Exception) -> ProblemDetails:
+    """Return what is wrong with a call that reached no tool."""
+    if not isinstance(error.__cause__, ValidationError):
+        return ProblemDetails(
+            404, f"{str(error)[:200]}; nothing was charged", remedy="list the tools, and call one"
+        )
+    wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.__cause__.errors()]
+    return ProblemDetails(
+        422, f"{tool} was not called: {'; '.join(wrong)[:1000]}; nothing was charged",
+        remedy="change these arguments, then call it again",
+    )  # fmt: skip
+
+
+#: What to do where an error does not say it, by its status (of a sheet that has problems: 422).
+_REMEDIES = {
+    404: "call `list_campaigns` for the campaigns, `rows` for rows, or make a new plan",
+    422: "change the argument that is named, then call the tool again",
+}
+
+
 def refusal(error: CallsheetError | ProblemDetails, *, charged: float | None = 0) -> CallToolResult:
     """Return an error as a tool's answer: what was charged (None: not known), and what to do."""
+    status = error.status if isinstance(error, ProblemDetails) else 0
+    if isinstance(error, BadInput):
+        status = 422
     if isinstance(error, ProblemDetails):
         document = {"refusal": error.detail, "problems": error.problems, **error.extra}
     else:
         charged = as_number(error.spent)
         problems = error.problems if isinstance(error, SheetError) else ()
         document = {"refusal": str(error), "problems": [redact(str(one)) for one in problems]}
-    document |= {"charged": charged, "remedy": error.remedy or "call `status` to see what to do"}
+    remedy = error.remedy or _REMEDIES.get(status, "call `status` to see what to do")
+    document |= {"charged": charged, "remedy": remedy}
     document = redacted(document)
     text = TextContent(type="text", text=json.dumps(document, ensure_ascii=False))
     return CallToolResult(content=[text], structured_content=document, is_error=True)

@@ -10,10 +10,11 @@ from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.apps import Apps
-from mcp_types import ToolAnnotations
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 
 from callsheet.deployments.mcp import campaigns, plans
-from callsheet.deployments.mcp.caller import Desk
+from callsheet.deployments.mcp.caller import Desk, no_such_call, refusal
 from callsheet.tasks.runtime.process import own_version
 
 #: What every client is told before anything else.
@@ -49,6 +50,21 @@ TOOLS: tuple[tuple[str, Callable[..., Any], ToolAnnotations], ...] = (
 VIDEOS = "ui://callsheet/videos.html"
 
 
+class Server(MCPServer[Desk]):
+    """Refuses calls that no tool takes in the same words as the tools do."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Any = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; what is wrong with the call is an answer."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except UnexpectedToolError:
+            raise
+        except ToolError as error:
+            return refusal(no_such_call(name, error))
+
+
 def make_server(desk: Desk) -> MCPServer[Desk]:
     """Return the server of a desk; whoever serves it enters it once."""
 
@@ -60,7 +76,7 @@ def make_server(desk: Desk) -> MCPServer[Desk]:
     apps.tool(resource_uri=VIDEOS, title="Show videos", annotations=READ)(campaigns.show_videos)
     page = files("callsheet.deployments.mcp") / "videos.html"
     apps.add_html_resource(VIDEOS, page.read_text("utf-8"), title="Videos with keep and reject")
-    server = MCPServer(
+    server = Server(
         "callsheet",
         title="Callsheet",
         instructions=INSTRUCTIONS,

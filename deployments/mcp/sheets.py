@@ -44,6 +44,7 @@ def _format(text: str) -> str:
 
 def _checked(caller: Caller, sheet: str) -> Path:
     """Return the file of a sheet; raise ProblemDetails (403) outside of the agent's folders."""
+    sheet = sheet.replace("\0", "?")
     folder = caller.desk.folder
     if folder is None:
         raise ProblemDetails(

@@ -115,7 +115,7 @@ async def test_every_inbox_notifies_the_address_and_the_page_shows_the_digest(
 
 async def test_help_leads_to_the_docs(tmp_path: Path, made_ledger: Path) -> None:
     lay_ledger(tmp_path, made_ledger)
-    where = {"CALLSHEET_DOCS_URL": "https://docs.example/callsheet/"}
+    where = {"CALLSHEET_DOCS_URL": "https://docs.example/callsheet"}
     async with board_at(tmp_path, environ=where) as board:
         page = (await (await board.form("viewer")).get("/")).text
-    assert '<a href="https://docs.example/callsheet/">Help</a>' in page
+    assert '<a href="https://docs.example/callsheet">Help</a>' in page

@@ -78,3 +78,29 @@ def test_a_name_that_is_no_agent_is_refused(tmp_path: Path) -> None:
     ended = Desk(tmp_path).call("mcp", "--agent", "Ada")
     assert (ended.status, ended.out) == (2, "")
     assert "not the name of an agent" in ended.err
+
+
+async def test_servers_of_one_agent_share_its_allowance(
+    tmp_path: Path, slow_service: Sandbox
+) -> None:
+    desk = Desk(tmp_path, environ=slow_service.environ)
+    before = slow_service.balance()
+    assert desk.call("allow", "agent:claude", "--credits", str(2 * ROW), "--per-day").status == 0
+
+    async def spend(name: str) -> int:
+        async with Client(server(desk, "--agent", "agent:claude")) as client:
+            plans = [
+                (await call(client, "plan", sheet=sheet_of(1, title=title), campaign=title))["plan"]
+                for title in (f"{name}-one", f"{name}-two")
+            ]
+            asked = [client.call_tool("run_plan", {"plan": plan}) for plan in 2 * plans]
+            return sum(not answer.is_error for answer in await asyncio.gather(*asked))
+
+    # The same plan twice is one run: two plans of the four, each asked for twice.
+    assert sum(await asyncio.gather(spend("first"), spend("second"))) == 4
+    until = time.monotonic() + LIMIT
+    while sum(one["rows"].get("delivered", 0) for one in
+              desk.call("status", "--json").json["campaigns"]) != 2:  # fmt: skip
+        assert time.monotonic() < until
+        await asyncio.sleep(0.5)
+    assert before - slow_service.balance() == 2 * ROW

@@ -177,6 +177,7 @@ async def test_a_revoked_agent_does_nothing(desk: OpenDesk) -> None:
         (".callsheet/ledger.db", "not a sheet below"),
         ("link.csv", "not a sheet below"),
         ("missing.csv", "is not there"),
+        ("a\0b.csv", ""),
         ("http://127.0.0.1:9/x.csv", ""),
     ],
 )
@@ -233,3 +234,23 @@ async def test_videos_are_shown_reviewed_and_priced_again(desk: OpenDesk) -> Non
             assert "r0" in read.contents[0].text or name == "shown"  # type: ignore[union-attr]
         prompts = {one.name for one in (await client.list_prompts()).prompts}
     assert prompts == {"new_campaign", "review_last_night"}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("tool", "named", "words"),
+    [
+        ("approve_plan", {}, "list the tools"),
+        ("run_plan", {}, "change these arguments"),
+        ("rows", {"campaign": "x", "state": "weird"}, "change these arguments"),
+        ("status", {"campaign": "nope"}, "list_campaigns"),
+        ("run_plan", {"plan": "x" * 5000}, "new plan"),
+        ("plan", {"sheet": sheet_of(1), "campaign": "a", "budget": -5}, "change the argument"),
+        ("plan", {"sheet": "http://169.254.169.254/x.csv"}, "change the argument"),
+    ],
+)
+async def test_each_refusal_says_what_to_do(
+    desk: OpenDesk, mode: str, tool: str, named: dict[str, Any], words: str
+) -> None:
+    async with desk.client(mode=mode) as client:
+        assert words in (await refused(client, tool, **named))["remedy"]
