@@ -158,13 +158,13 @@ def _announce(container: Container) -> None:
         print(json.dumps(said), flush=True)
         return
     scale = container.options.time_scale
-    speed = (
-        "at once"
-        if container.options.render == "instant"
-        else f"{scale:g} times as fast as minutes"
-    )
+    speed = "a video takes minutes, as at a real service"
+    if container.options.render == "instant":
+        speed = "videos are ready at once"
+    elif scale != 1:
+        speed = f"videos are made {scale:g} times as fast as at a real service"
     print(
-        f"The video service is on this machine now; videos are made {speed}.",
+        f"The video service is on this machine now; {speed}.",
         f"It keeps itself in {container.options.state}. Stop it with Ctrl+C. In another terminal:",
         "",
         f"export CALLSHEET_BASE_URL={origin}/api/v1",
