@@ -21,7 +21,7 @@ from callsheet.tasks.campaign.plan_document import (
     save_plan,
 )
 from callsheet.tasks.campaign.quotes import check_budget
-from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.campaign.values import FoundVideo, Plan, PlanLine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import PaidElsewhere, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger
@@ -274,6 +274,17 @@ def test_a_plan_for_the_board_is_compared_both_ways():
         "y: the sheet no longer has it",
     ]
     assert moved_since(shown, now, costlier=True) == []
+
+
+def test_a_row_takes_over_the_video_that_the_plan_shows_and_no_other():
+    shown, other = (
+        a_plan(line("a", 0, action="adopt", found=FoundVideo(one, "id"))) for one in ("v1", "v2")
+    )
+    assert moved_since(plan_document(shown), shown, costlier=True) == []
+    for before in (other, a_plan(line("a"))):
+        assert moved_since(plan_document(before), shown, costlier=True) == [
+            "a: the plan was not to take over this video"
+        ]
 
 
 def test_more_new_takes_of_failed_rows_are_approved_anew():
