@@ -39,7 +39,7 @@ COMMANDS = {
     ),
     "check": ("list every problem in a sheet; makes no network calls", "sheet"),
     "plan": ("show what would happen to each row and its price; spends nothing", "sheet"),
-    "show-plan": ("show a saved plan, and whether it still holds; spends nothing", "sheet"),
+    "show-plan": ("show a saved plan, and whether it is still valid; spends nothing", "sheet"),
     "run": ("plan, ask for approval once, make the videos, report", "sheet"),
     "adopt": ("take over videos that were made elsewhere, at no charge", "sheet"),
     "tools": ("list the service's tools, their fields, and a sample row", "sheet"),

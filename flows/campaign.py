@@ -86,13 +86,13 @@ async def run_campaign(
         first: only this many rows from the top of the sheet.
         canary: make one video of each kind first; the others after you keep it (yes), or after its
             checks pass (auto).
-        edits: edit the video of a changed row where that is enough (cheapest), or always make a
+        edits: edit the video of a changed row if that is enough (cheapest), or always make a
             new one (retake).
         waves: make parts of the rows first, as `10%,50%`; each after you keep the one before.
         retry_failed: new attempts of each row whose render fails, within its max_credits and the
             budget.
         adopt: take over videos that exist at the service, and make none.
-        repair: fix what changed outside since delivery, where that is free.
+        repair: fix what changed outside since delivery, if that is free.
         run_budget: the most credits that this run may reserve, even if Prefect restarts it.
         at_limit: at the end of the budget start nothing more (stop), or what still fits (fit).
         max_wait: park the run after this long, as `2h`.

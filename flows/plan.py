@@ -75,7 +75,7 @@ async def plan_campaign(
         first: only so many rows from the top of the sheet.
         canary: make one video of each kind first; the others after you keep it (yes), or after its
             checks pass (auto).
-        edits: edit the video of a changed row where that is enough (cheapest), or always make a
+        edits: edit the video of a changed row if that is enough (cheapest), or always make a
             new one (retake).
         waves: make parts of the rows first, as `10%,50%`; each after you keep the one before.
         retry_failed: new attempts of each row whose render fails, within its max_credits and the

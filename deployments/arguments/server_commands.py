@@ -97,11 +97,11 @@ def allow(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--per-day",
         action="store_true",
-        help="says that --credits is for each day, as it always is",
+        help="--credits is per day (always so)",
     )
     parser.add_argument(
         "--token", action="store_true",
-        help="print a new token for /mcp on the board; the one before ends",
+        help="print a new token for /mcp on the board; the old one stops working",
     )  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def mcp(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--never-ask",
         action="store_true",
-        help="no approval by an answer in the client: above the allowance, only on the board",
+        help="never ask in the client: above the allowance, you approve on the board",
     )
     parser.add_argument(
         "--url", metavar="URL", help="address that browsers use for the board, in links to plans"

@@ -212,7 +212,7 @@ def _take_terms(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--edits",
         choices=("cheapest", "retake"),
-        help="what a changed row gets: an edit of its video where that is enough (default), or "
+        help="what a changed row gets: an edit of its video if that is enough (default), or "
         "always a new video",
     )
     parser.add_argument(
@@ -228,7 +228,7 @@ def _take_repair(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--repair",
         action="store_true",
-        help="fix what changed outside where that is free: download files again, correct charges, "
+        help="fix what changed outside if that is free: download files again, correct charges, "
         "write the status sheet again",
     )
 
@@ -448,7 +448,7 @@ def _take_deletions(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--undelivered",
         action="store_true",
-        help="also delete paid videos of rows that left the sheet that are not in the store",
+        help="for rows that left the sheet: also delete paid videos that are not in the store",
     )
     parser.add_argument(
         "--prune-store",

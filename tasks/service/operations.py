@@ -129,7 +129,7 @@ _SHAPE, _LANGUAGE = Field("aspect_ratio", "9:16, 1:1 or 16:9"), Field("language"
 _VOICE = Field("voice_id", "id of a voice")
 _CHARACTER = Field("character_id", "id of a character", "--character N")
 _CLIP = (_TITLE, _TOPIC, _SHAPE, _LANGUAGE, _VOICE)
-_NARRATION = Field("narration", "what is said in it", "--narration TEXT|@FILE")
+_NARRATION = Field("narration", "its spoken text", "--narration TEXT|@FILE")
 _CLIP_URL = Field("clip", "address of the clip", "CLIP")
 _NAME = Field("name", "a name for it")
 _EVENTS = Field("events", "such as video.ready", "--event KIND", many=True)
@@ -185,7 +185,7 @@ GENERATE = Operation("generate", "POST", "/videos/{id}/generate", "write", N, St
 RENDER = Operation("render", "POST", "/videos/{id}/renders", "write", N, Started.read,
     "export again, after edits", (), conflict=_BUSY)
 SCENE = Operation("scene", "POST", "/videos/{id}/scenes/{n}/regenerate", "write", N, Started.read,
-    "regenerate one scene; the others stay as they are", (_NARRATION,), conflict=_BUSY)
+    "regenerate one scene; the others do not change", (_NARRATION,), conflict=_BUSY)
 VOICE = Operation("voice", "POST", "/videos/{id}/voice", "write", N, Started.read,
     "make a new voiceover; without --voice-id, show its progress", (_VOICE,), conflict=_BUSY)
 VOICE_PROGRESS = Operation(

@@ -435,7 +435,7 @@ class Document(BaseModel):
     )
     edits: Annotated[str | None, Reads(cells.edits, EDITS)] = Field(
         None,
-        description="What a changed row gets: an edit of its video where that is enough "
+        description="What a changed row gets: an edit of its video if that is enough "
         "(cheapest), or always a new video (retake).",
     )
     waves: Annotated[tuple[str, ...] | None, Reads(parse_waves, WAVES)] = Field(
