@@ -159,7 +159,7 @@ def are_alike(briefs: Sequence[Brief], rows: Sequence[CampaignRow]) -> bool:
     """Return whether a sheet and a campaign's rows are the same, give or take some editing."""
     live = [row for row in rows if row.state != "retired"] or rows
     known = {row.row: row for row in rows}
-    pairs = ((known.get(brief.row) or known.get(brief.was or ""), brief) for brief in briefs)
+    pairs = ((known.get(brief.row) or known.get(brief.earlier_id or ""), brief) for brief in briefs)
     same = sum(row is not None and _is_same(row, brief) for row, brief in pairs)
     return same >= ALIKE * min(len(briefs), len(live))
 
@@ -257,7 +257,7 @@ async def _match_new(
         check_selection(options.select, ((b, b.asked(), "planned") for b in sheet.briefs))
     briefs = [b for b in sheet.briefs if b.enabled and chosen(b, b.asked(), "planned")]
     number = campaign.id if campaign else None
-    wanted = [(row, one.digest) for one in briefs for row in (one.row, one.was) if row]
+    wanted = [(row, one.digest) for one in briefs for row in (one.row, one.earlier_id) if row]
     query = partial(paid_elsewhere, campaign_id=number, wanted=wanted, sandbox=options.sandbox)
     found = tuple(await ledger.read(query))
     paid = {row for one in found for row in one.costs}

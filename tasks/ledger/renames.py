@@ -29,21 +29,24 @@ def find_renamed(
 ) -> dict[str, Outline]:
     """Return the rows that the sheet gives another id, by that id; `skipped` are in the sheet too.
 
-    A row that is paid for under its new id is done, and an id that the ledger never had is new.
+    A row that is paid for under its new id is done, and an id that the ledger never had is new. A
+    row that a matrix makes again, with the same brief, needs no `was`.
     """
-    moved = [brief for brief in briefs if brief.was is not None]
-    if not moved or campaign_id is None:
+    if campaign_id is None or not known:
         return {}
     first = {one: known[row] for one, row in first_ids(connection, campaign_id) if row in known}
     there = {brief.row for brief in briefs} | set(skipped)
     found: dict[str, Outline] = {}
-    for brief in moved:
-        assert brief.was is not None
-        now, old = known.get(brief.row), known.get(brief.was) or first.get(brief.was)
-        if old is None or old.row in there or (now is not None and now.take_id is not None):
+    taken: set[str] = set()
+    for brief in briefs:
+        was = brief.earlier_id or ""
+        now, old = known.get(brief.row), known.get(was) or first.get(was)
+        if not old or old.row in there | taken or (now is not None and now.take_id is not None):
             continue
-        if now is None or old.take_id is not None:
+        is_same = brief.was is not None or (old.digest == brief.digest and old.take_id is not None)
+        if is_same and (now is None or old.take_id is not None):
             found[brief.row] = old
+            taken.add(old.row)
     return found
 
 

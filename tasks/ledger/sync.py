@@ -73,7 +73,7 @@ def sync_sheet(
     """
     changes = _Changes(connection)
     few = only is not None and len(only.places) + len(only.left) <= FEW
-    if only is None or not few or any(briefs[place - 1].was for place in only.places):
+    if only is None or not few or any(briefs[place - 1].earlier_id for place in only.places):
         # Which row has another id now is known by all rows together.
         found = diff_sheet(connection, campaign_id, briefs, skipped=skipped, edits=edits)
         places: Iterable[int] = count(1)

@@ -92,6 +92,11 @@ class Brief:
         """The id of the row that a matrix made it from; None for a row of its own."""
         return variant_of(self.cells)
 
+    @property
+    def earlier_id(self) -> str | None:
+        """An id that the row may have had: its `was`, or the row that a matrix made it from."""
+        return self.was or self.variant_of
+
     def asked(self) -> Mapping[str, Json]:
         """Return what the row asks of the service, as a row of the ledger does."""
         return self.request

@@ -30,6 +30,30 @@ def test_one_more_language_plans_only_its_own_rows(desk: Desk, name: str) -> Non
     assert set(after) == {"a-en", "a-de", "a-fr"}
 
 
+def test_a_row_that_becomes_a_matrix_keeps_the_video_that_is_one_of_its_variants(
+    desk: Desk, name: str
+) -> None:
+    plain = "id,title,script,duration_seconds,language\na,Hi,Hello.,6,en\nb,Bye,Bye.,6,en\n"
+    desk.run(desk.sheet(f"{name}.csv", plain))
+    before = desk.rows(name)
+    desk.sheet(f"{name}.csv", plain.replace("language", "matrix.language").replace(",en", ",de|en"))
+
+    plan = desk.call("plan", f"{name}.csv", "--json").json
+    desk.run(f"{name}.csv")
+
+    assert {row["row"]: (row["action"], row["why"]) for row in plan["rows"]} == {
+        "a-de": ("make", None),
+        "a-en": ("none", "was a"),
+        "b-de": ("make", None),
+        "b-en": ("none", "was b"),
+    }
+    after = desk.rows(name)
+    assert {row: after[f"{row}-en"] for row in "ab"} == {
+        row: {**before[row], "row": f"{row}-en"} for row in "ab"
+    }
+    assert set(after) == {"a-de", "a-en", "b-de", "b-en"}
+
+
 @pytest.mark.parametrize("command", ["check", "plan", "run"])
 def test_many_videos_are_refused_with_their_number_and_the_option(
     command: str, desk: Desk, name: str
