@@ -182,7 +182,9 @@ async def is_within(caller: Caller, view: PlanView) -> bool:
     The transaction that approves decides it again.
     """
     person, plan = caller.person, view.plan
-    if person.role != "agent" or plan.document is None or unquoted_rows(plan.document):
+    if person.role != "agent" or plan.document is None:
+        return False
+    if unquoted_rows(plan.document, accepts_limits=False):
         return False
     spent = await caller.board.read(
         partial(approved_today, person=person.name, at=caller.board.clock())

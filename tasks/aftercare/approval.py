@@ -27,7 +27,7 @@ from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.moves import move
-from callsheet.tasks.ledger.people import person_of
+from callsheet.tasks.ledger.people import Person, person_of
 from callsheet.tasks.ledger.plans import (
     KeptPlan,
     approve_plan,
@@ -85,7 +85,7 @@ def approve_on_board(
     if already := run_for(connection, plan.id):
         return already
     _check_others(connection, plan, at)
-    _check_allowance(connection, plan, by=by, allowance=approver.allowance, at=at)
+    _check_allowance(connection, plan, approver, at=at)
     if not approve_plan(connection, plan.id, terms=options.kept(), by=by, at=at):
         raise MovedOn("the plan is no longer valid; nothing was approved or spent")
     if sheet is not None and find_campaign(connection, plan.campaign) is None:
@@ -123,12 +123,14 @@ def _check_others(connection: Connection, plan: KeptPlan, at: float) -> None:
 
 
 def _check_allowance(
-    connection: Connection, plan: KeptPlan, *, by: str, allowance: Decimal | None, at: float
+    connection: Connection, plan: KeptPlan, approver: Person, *, at: float
 ) -> None:
+    by, allowance = approver.name, approver.allowance
     if allowance is None:
         return
     assert plan.document is not None
-    if rows := unquoted_rows(plan.document):
+    is_person = approver.role != "agent"
+    if rows := unquoted_rows(plan.document, accepts_limits=is_person):
         named = ", ".join(rows[:5]) + (", ..." if len(rows) > 5 else "")
         raise AllowanceSpent(
             f"the service gives no price for rows of the plan ({named}), and {by} may approve "

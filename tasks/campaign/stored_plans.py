@@ -77,17 +77,17 @@ def paid_lines(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [line for line in document["rows"] if line["action"] in PAID]
 
 
-def unquoted_rows(document: Mapping[str, Any]) -> list[str]:
+def unquoted_rows(document: Mapping[str, Any], *, accepts_limits: bool) -> list[str]:
     """Return the rows that a plan pays for without a price of the service, by id.
 
-    For clips, and edits with `max_credits`, it has the limit of the sheet instead: the service does
-    not know it and may charge more, so whoever wrote the sheet would set the price.
+    For clips, and edits with `max_credits`, it has the limit of the sheet instead, which a person
+    reads and accepts. An agent may have written the sheet: with its limits, it would set the price.
     """
 
     def is_quoted(line: Mapping[str, Any]) -> bool:
         limited = line.get("edit_of") is not None and line.get("max_credits") is not None
         created = line.get("operation", CREATE) == CREATE
-        return line["quoted"] is not None and created and not limited
+        return line["quoted"] is not None and (accepts_limits or (created and not limited))
 
     return [line["row"] for line in paid_lines(document) if not is_quoted(line)]
 

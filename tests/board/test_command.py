@@ -149,6 +149,7 @@ def test_an_agent_has_an_allowance_a_token_and_an_end(desk: Desk) -> None:
     ],
 )
 def test_what_cannot_be_allowed_is_said(words: tuple[str, ...], said: str, desk: Desk) -> None:
+    desk.call("allow", "agent:claude", "--credits", "1")
     ended = desk.call("allow", *words)
     assert (ended.status, ended.out) == (2, "")
     assert said in ended.err
@@ -172,9 +173,18 @@ def test_what_cannot_be_allowed_is_said(words: tuple[str, ...], said: str, desk:
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_said(words: tuple[str, ...], said: str, desk: Desk) -> None:
+    desk.call("board", "invite", "Ann", "--role", "viewer")
     ended = desk.call("board", *words)
     assert ended.status == 2
     assert said in ended.err
+
+
+@pytest.mark.parametrize("words", ["allow", "board people", "board links", "allow agent:x"])
+def test_a_list_makes_no_ledger(words: str, desk: Desk) -> None:
+    ended = desk.call(*words.split())
+    assert ended.status == 2
+    assert "there is no ledger" in ended.err
+    assert not (desk.folder / ".callsheet").exists()
 
 
 def test_beyond_this_machine_somebody_has_to_be_invited(desk: Desk) -> None:

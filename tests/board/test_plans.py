@@ -74,7 +74,7 @@ async def test_the_page_plans_the_rest_once_the_first_rows_are_made(
     assert "Plan the rest" not in (await (await board.form("viewer")).get(f"/c/{name}")).text
 
     plan_id = (await browser.post(f"/c/{name}/again")).url.path.rpartition("/")[2]
-    assert (await priced(board.viewer, plan_id))["counts"] == {"nothing": 1, "make": 2}
+    assert (await priced(board.viewer, plan_id))["counts"] == {"none": 1, "make": 2}
 
 
 @pytest.mark.parametrize("asked", [{"canary": "yes"}, {"waves": ["30%"]}])
@@ -130,7 +130,7 @@ async def test_an_edit_is_approved_at_its_limit(
     assert (edit["counts"], edit["total"]) == ({"edit": 1}, 40)
     assert (await ended(board.viewer, await approved(board.approver, edit)))["exit"] == 0
     again = await plan_for(board.reviewer, f"{name}.csv", sheet.format("Kettle two"))
-    assert again["counts"] == {"nothing": 1}
+    assert again["counts"] == {"none": 1}
 
 
 async def test_somebody_below_an_approver_spends_nothing(board: OpenBoard, name: str) -> None:

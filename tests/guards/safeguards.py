@@ -1643,9 +1643,9 @@ MUTATIONS = (
         DELETIONS,
     ),
     Mutation(
-        "an allowance covers no price that the sheet sets",
+        "an agent's allowance covers no price that the sheet sets",
         "tasks/aftercare/approval.py",
-        "if rows := unquoted_rows(plan.document):",
+        "if rows := unquoted_rows(plan.document, accepts_limits=is_person):",
         "if rows := list[str]():",
         ("tests/unit/ledger/test_board_plans.py",),
     ),

@@ -87,6 +87,7 @@ async def approved(
     plan: KeptPlan,
     *,
     by: str = "Ann",
+    role: Role = "approver",
     allowance: int | None = None,
     at: float = NOW + 1,
 ) -> str:
@@ -94,7 +95,7 @@ async def approved(
     change = partial(
         approve_on_board, plan=plan, options=RunOptions(), run_id=f"run-{plan.id}-{by}"
     )
-    person = await approver(ledger, by, allowance=allowance)
+    person = await approver(ledger, by, role=role, allowance=allowance)
     return (await ledger.write(partial(change, person=person, at=at))).id
 
 
@@ -247,23 +248,25 @@ async def shown(stage: Stage, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("line", "covered"),
+    ("line", "roles"),
     [
-        ({"quoted": None}, False),
-        ({"operation": "image-to-video", "max_credits": 20}, False),
-        ({"operation": "create", "edit_of": "title", "max_credits": 20}, False),
-        ({"operation": "create", "edit_of": "title", "max_credits": None}, True),
-        ({"operation": "create", "edit_of": None, "max_credits": 20}, True),
+        ({"quoted": None}, ()),
+        ({"operation": "image-to-video", "max_credits": 20}, ("approver",)),
+        ({"operation": "create", "edit_of": "title", "max_credits": 20}, ("approver",)),
+        ({"operation": "create", "edit_of": "title", "max_credits": None}, ("approver", "agent")),
+        ({"operation": "create", "edit_of": None, "max_credits": 20}, ("approver", "agent")),
     ],
 )
-async def test_an_allowance_covers_only_prices_of_the_service(
-    ledger: Ledger, line: dict[str, Any], covered: bool
+@pytest.mark.parametrize("role", ["approver", "agent"])
+async def test_an_agents_allowance_covers_only_prices_of_the_service(
+    ledger: Ledger, line: dict[str, Any], roles: tuple[Role, ...], role: Role
 ):
     plan = await ready(ledger, "p1", line=line)
-    if not covered:
+    if role not in roles:
         with pytest.raises(AllowanceSpent, match=r"no price for rows of the plan \(r1\)"):
-            await approved(ledger, plan, allowance=1000)
-    assert await approved(ledger, plan, allowance=1000 if covered else None)
+            await approved(ledger, plan, by="x", role=role, allowance=1000)
+        return
+    assert await approved(ledger, plan, by="x", role=role, allowance=1000)
 
 
 async def test_a_ledger_that_was_restored_today_knows_of_no_allowance(ledger: Ledger):

@@ -150,8 +150,8 @@ async def test_a_limit_lowered_below_the_quote_takes_the_approval_back(ledger: L
     [
         (None, "edit"),
         ({"outcome": "refused"}, "edit"),
-        ({"outcome": "made"}, "remake"),
-        ({"outcome": "unknown"}, "remake"),
+        ({"outcome": "made"}, "retake"),
+        ({"outcome": "unknown"}, "retake"),
     ],
 )
 async def test_a_video_that_was_changed_by_hand_is_not_edited(
