@@ -18,6 +18,7 @@ from callsheet.tasks.ledger.moves import note
 from callsheet.tasks.ledger.schema import campaigns, deliveries, rows, takes
 from callsheet.tasks.ledger.service_state import calls_about
 from callsheet.tasks.ledger.values import CampaignRow, Take, rows_by_number, take_of
+from callsheet.tasks.runtime.suggest import suggest
 
 #: What the events of it are called.
 KIND = "prune"
@@ -126,7 +127,8 @@ def why_needed(connection: Connection, take: Take, row_id: int) -> str | None:
         by_hand = call.take_id is None and call.outcome != "refused"
         if by_hand and call.opened_at > (take.delivered_at or 0):
             words = f"a paid {call.operation} call has changed it since it was delivered, and the"
-            return f"{words} store has no such file: `callsheet video delete {video_id}` deletes it"
+            delete = suggest("video delete", video_id)
+            return f"{words} store has no such file: `{delete}` deletes it"
     return None
 
 
