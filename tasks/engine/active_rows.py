@@ -200,7 +200,7 @@ class ActiveRows:
 
 # The rows of shards, read from the ledger as their turn comes, whenever there is room for them.
 #
-# Knows how many are in memory by the roster, and how many videos wait by the scheduler. What is to
+# Knows how many are in memory by the active rows, and how many videos wait by the scheduler. What is to
 # be read next is for `pages` to say, and what is done with a row that was read for the engine.
 
 

@@ -88,7 +88,7 @@ class Priceable(Refusable, Protocol):
 def before_spending(error: ServiceError, now: float) -> CallsheetError:
     """Return a failure to quote as what it means to a run that has not spent anything yet.
 
-    RowToCarry helps where the service is there and busy or in trouble; else a setting is wrong.
+    Waiting helps where the service is there and busy or in trouble; else a setting is wrong.
     """
     words = f"{str(error).rstrip('.')}; nothing was spent"
     if isinstance(error, RateLimited | TROUBLE):

@@ -390,7 +390,7 @@ STATES: tuple[State, ...] = get_args(State)
 UNDER_WAY: frozenset[State] = frozenset({"submitting", "rendering", "ready"})
 #: Not begun: nothing has been asked of the service under the present brief.
 NOT_BEGUN: frozenset[State] = frozenset({"planned", "quoted", "approved"})
-#: RowToCarry for a person.
+#: Waiting for a person.
 NEEDS_PERSON: frozenset[State] = frozenset({"held", "rejected", "failed", "stalled", "uncertain"})
 
 TRANSITIONS: dict[State, frozenset[State]] = {

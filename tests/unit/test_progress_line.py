@@ -139,7 +139,7 @@ def test_a_log_is_not_flooded_by_a_long_run() -> None:
     for tick in range(2 * 3600):
         seconds = tick / 2
         shown.now = 1000.0 + seconds
-        shown.view.hear(replace(LARGE, done=tick, to_do=7199, seconds=seconds))
+        shown.view.on_snapshot(replace(LARGE, done=tick, to_do=7199, seconds=seconds))
     assert len(shown.lines) < 80
     assert shown.lines[-1].startswith("7,199 of 7,199 rows")
 
@@ -149,7 +149,7 @@ def test_what_is_waited_for_is_said_soon_and_what_is_the_same_seldom() -> None:
     for tick in range(60):
         shown.now = 1000.0 + tick
         waits = "the service accepts no requests before 08:00:00 UTC" if tick > 10 else None
-        shown.view.hear(replace(SMALL, seconds=float(tick), waits_for=waits))
+        shown.view.on_snapshot(replace(SMALL, seconds=float(tick), waits_for=waits))
     assert [line.rpartition("; ")[2] for line in shown.lines] == [
         "after 0s", *["the service accepts no requests before 08:00:00 UTC"] * 4,
     ]  # fmt: skip
@@ -176,7 +176,7 @@ def test_a_terminal_is_left_as_it_was() -> None:
         shown.now += 1
         view.quoting(4200, 10000)
         view.quoting(10000, 10000)
-        view.hear(LARGE)
+        view.on_snapshot(LARGE)
     printed = "".join(shown.lines)
     assert "quoting 4,200 of 10,000" in printed
     assert "4,215 of 10,000 rows" in printed
