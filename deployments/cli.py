@@ -105,7 +105,7 @@ def execute(words: Sequence[str]) -> int:
         say(_with_command("stopped; run the same command again to continue"))
         return 5
     except BrokenPipeError:
-        # Whoever read our output has enough of it (`callsheet rows | head`).
+        # Anyone who read our output has enough of it (`callsheet rows | head`).
         _leave_stdout()
         return 0
     except Exception as error:

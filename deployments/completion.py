@@ -98,7 +98,7 @@ def _ledger(typed: Namespace) -> sqlite3.Connection:
         path = find_home(Path.cwd()) / "ledger.db"
     elif not address.startswith("sqlite:///"):
         raise ValueError("a server may keep a shell waiting")
-    # Without a log beside it, even a reader would make one, unless it takes the file for final.
+    # Without a log next to it, even a reader would make one, unless it takes the file for final.
     log = path.with_name(f"{path.name}-wal")
     how = "mode=ro" if log.exists() else "mode=ro&immutable=1"
     return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=0.1)

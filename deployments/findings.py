@@ -63,12 +63,12 @@ def ok(part: str, words: str) -> PlaceFinding:
 
 
 def note(part: str, words: str, remedy: str) -> PlaceFinding:
-    """Say what is worth knowing, and keeps nobody from working."""
+    """Say what is worth knowing, and keeps no one from working."""
     return PlaceFinding(part=part, verdict="note", words=words, remedy=remedy)
 
 
 def wrong(part: str, words: str, remedy: str) -> PlaceFinding:
-    """Say what has to be mended."""
+    """Say what has to be fixed."""
     return PlaceFinding(part=part, verdict="wrong", words=words, remedy=remedy)
 
 
@@ -350,7 +350,7 @@ async def store(settings: Settings) -> AsyncIterator[PlaceFinding]:
 
 
 async def manifests(settings: Settings) -> list[str]:
-    """Return the campaigns that the store has a manifest of; raises StoreError where nobody can."""
+    """Return the campaigns that the store has a manifest of; raises StoreError where no one can."""
     inventory = open_inventory(settings.store)
     try:
         place = settings.store.rstrip("/")

@@ -51,8 +51,8 @@ from callsheet.tasks.values.amounts import say_duration
 
 # One login, from the settings to a key: finds the auth server and the way, speaks to the person.
 #
-# Everything for people goes to stderr, whoever reads stdout. Keeps nothing but a claim that waits
-# between two calls of `callsheet login --email`, until somebody approves it.
+# Everything for people goes to stderr, since a program may read stdout. Keeps nothing but a claim
+# that waits between two calls of `callsheet login --email`, until someone approves it.
 
 
 CLIENT_NAME = "Callsheet"
@@ -102,7 +102,7 @@ async def obtain(order: Order, settings: Settings) -> Obtained:
 
 
 async def auth_url_of(exchange: Exchange, settings: Settings) -> str:
-    """Return the auth root: set, named by the MCP server, or beside a service on this machine.
+    """Return the auth root: set, named by the MCP server, or next to a service on this machine.
 
     Raises ConfigurationError naming the setting that is missing; nothing is guessed for a service
     that is not on this machine.
@@ -125,7 +125,7 @@ async def auth_url_of(exchange: Exchange, settings: Settings) -> str:
 
 
 async def take_back(got: Obtained) -> None:
-    """Revoke a key that a login made and nobody will have; never one that was handed in."""
+    """Revoke a key that a login made and no one will have; never one that was passed in."""
     if got.given or got.auth_url is None:
         return
     async with Exchange() as exchange:

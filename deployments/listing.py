@@ -22,7 +22,7 @@ from callsheet.tasks.values.amounts import CreditPrice, as_text, count, say_date
 
 # Lines in columns that fit any terminal: short columns first, then words, and paths uncut.
 #
-# Made by hand, since a table would cut what is long: a path or a sentence that does not fit beside
+# Made by hand, since a table would cut what is long: a path or a sentence that does not fit next to
 # its line, and a first cell that is too long, has a line of its own.
 
 

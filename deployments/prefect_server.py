@@ -1,9 +1,9 @@
-"""Prefect's server, on a socket that whoever starts it listens on already.
+"""Prefect's server, on a socket on which the parent process already listens.
 
     python -m callsheet.deployments.prefect_server WHERE
 
 WHERE is the number of the socket's file, as in `7`; on Windows, which passes none on, it is a port,
-as in `port:4200`. A port that is bound first is nobody else's: what answers there is this server.
+as in `port:4200`. A port that is bound first is no one else's: what answers there is this server.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -P -m callsheet.deployments.prefect_worker --pool POOL ...
 
-A process worker that is told to stop kills its flow runs at once: nobody tells Prefect, which shows
+A process worker that is told to stop kills its flow runs at once: no one tells Prefect, which shows
 them as running, and what they have claimed lapses only by itself. This one holds the Prefect
 worker still
 first and tells the runs: a worker lets go, a run of a campaign parks, and others take them up.
@@ -27,10 +27,10 @@ COMMAND = (
     *(sys.executable, "-P", "-m", "callsheet.deployments.servers"),
     *("prefect", "worker", "start"),
 )
-#: In the environment of the Prefect worker and of every flow run it carries; none of Callsheet's
+#: In the environment of the Prefect worker and of every flow run it processes; none of Callsheet's
 #: settings.
 MARK = "_CALLSHEET_WORKER"
-#: How long flow runs may take to let go, in seconds; whoever kills this has to wait longer.
+#: How long flow runs may take to let go, in seconds; anyone who kills this has to wait longer.
 LIMIT = 20.0
 #: How long the Prefect worker itself may take after that, in seconds.
 LAST = 5.0
@@ -39,7 +39,7 @@ LOOK = 0.1
 
 
 def main(words: Sequence[str] | None = None, *, command: Sequence[str] | None = None) -> int:
-    """Carry flow runs until the Prefect worker ends or this is told to stop; return its exit
+    """Process flow runs until the Prefect worker ends or this is told to stop; return its exit
     status.
     """
     if sys.platform == "win32":

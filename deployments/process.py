@@ -30,12 +30,12 @@ STOPPED = "stopped by a signal"
 def run_command(main: Coroutine[Any, Any, T]) -> T:
     """Run a command to its end; Ctrl-C cancels it at once, whatever it waits for.
 
-    `asyncio.run` alone hears of Ctrl-C at the next turn of its loop. One that goes to sleep in the
-    same moment sleeps on: a question would stand there until Enter was pressed.
+    `asyncio.run` alone is told of Ctrl-C at the next turn of its loop. One that goes to sleep in
+    the same moment sleeps on: a question would stand there until Enter was pressed.
     """
 
     async def stoppable() -> T:
-        # Whoever started us with Ctrl-C ignored, in the background of a script, means it.
+        # Anyone who started us with Ctrl-C ignored, in the background of a script, means it.
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             _cancel_on_interrupt()
         return await main
@@ -139,7 +139,7 @@ def listen_on(family: int, place: Any, *, backlog: int) -> socket.socket:
 
 
 def inherited(number: int) -> socket.socket:
-    """Return the socket that whoever started this process listens on, by the number of its file."""
+    """Return the socket on which the parent process listens, by the number of its file."""
     os.set_inheritable(number, False)
     return socket.socket(fileno=number)
 

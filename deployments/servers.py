@@ -41,7 +41,7 @@ from callsheet.tasks.runtime.suggest import again_with
 
 #: How long a server may take to come up; the first time it makes its database.
 START_LIMIT = 90.0
-#: How many callers wait to be heard while it starts.
+#: How many callers wait to be accepted while it starts.
 BACKLOG = 128
 #: How long one that was up may give no answer until it is taken for gone, in seconds.
 GONE = 30.0
@@ -73,7 +73,7 @@ class PrefectServer:
 
     def is_up(self) -> bool:
         """Return whether it answers by now; raise CallsheetError if it will not come up."""
-        # First of all: once ours is gone, whoever answers there is somebody else.
+        # First of all: once ours is gone, anyone who answers there is someone else.
         if self._child is not None and self._child.poll() is not None:
             raise CallsheetError(
                 "the Prefect server of this run did not start",
@@ -314,7 +314,7 @@ def _sandbox_of_our_own(
 
 
 def _port_before(state: Path) -> int:
-    """Return the port of the sandbox before, once that is gone; 0 where somebody else has it."""
+    """Return the port of the sandbox before, once that is gone; 0 where someone else has it."""
     try:
         port = int((state / "port").read_text("utf-8"))
     except (OSError, ValueError):

@@ -24,7 +24,7 @@ from callsheet.tasks.values.amounts import CreditPrice, as_text, count, parse_cr
 from callsheet.tasks.values.briefs import CREATE
 
 if TYPE_CHECKING:
-    # Whoever shows rows need not pay for what a run is made of.
+    # Anyone who shows rows need not pay for what a run is made of.
     from callsheet.tasks.aftercare.drift import Refreshed
     from callsheet.tasks.campaign.run import Run
 
@@ -122,7 +122,7 @@ def _show_table(plan: Plan, touched: Sequence[PlanLine], console: Console, most:
 
 
 def _without_labels(columns: Mapping[str, Sequence[str]], *, narrow: bool) -> list[str]:
-    """Return the columns for people that have nothing, or no room beside another one."""
+    """Return the columns for people that have nothing, or no room next to another one."""
     filled = [name for name in _LABELS if set(columns[name]) != {"-"}]
     return [name for name in _LABELS if name not in (filled[:1] if narrow else filled)]
 

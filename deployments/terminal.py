@@ -108,7 +108,7 @@ def plain(text: object) -> str:
 
 
 def at_terminal() -> bool:
-    """Return whether somebody sits here who can answer."""
+    """Return whether someone sits here who can answer."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
@@ -124,7 +124,7 @@ def user_name() -> str:
 async def consent(args: Namespace, question: str, *, what: str) -> str:
     """Ask at the terminal, unless `--yes` answered beforehand; return how it was approved.
 
-    Raises SpendRefused for a no, for Ctrl-C, and where nobody can be asked: `what` is then said
+    Raises SpendRefused for a no, for Ctrl-C, and where no one can be asked: `what` is then said
     not to be approved ("15 credits are", "to delete vid_1 is").
     """
     if args.yes:
@@ -167,7 +167,7 @@ async def read_line(terminal: TextIO) -> str:
     return terminal.readline()
 
 
-# Moments for people: in the zone of whoever reads, with UTC behind.
+# Moments for people: in the zone of anyone who reads, with UTC behind.
 
 
 def say_moment(at: float | datetime | None, *, zone: tzinfo | None = None, up: bool = False) -> str:

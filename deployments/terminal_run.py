@@ -47,7 +47,7 @@ from callsheet.tasks.webhooks.listener import check_address
 async def run_here(
     args: Namespace, options: RunOptions, settings: Settings, prefect: PrefectDisplay | None
 ) -> int:
-    """Carry a campaign from its sheet to its report; return the exit status."""
+    """Process a campaign from its sheet to its report; return the exit status."""
     door = _Terminal(args, prefect)
     steps = PLAIN if prefect is None else noted(prefect.taken)
     outcome = await run_sheet(options, settings, door, steps)
@@ -66,7 +66,7 @@ async def run_here(
 
 
 class _Terminal(Door):
-    """Asks whoever typed the command, and shows them the run; Prefect shows it beside."""
+    """Asks the person who typed the command, and shows them the run; Prefect shows it, too."""
 
     def __init__(self, args: Namespace, prefect: PrefectDisplay | None) -> None:
         self._args = args
@@ -92,7 +92,7 @@ class _Terminal(Door):
                         run.listeners += [on_snapshot, view.on_snapshot]
                         run.on_quotes = view.quoting
                         yield
-                    # Before Prefect has shown it all: nobody waits for that to see the videos.
+                    # Before Prefect has shown it all: no one waits for that to see the videos.
                     assert run.outcome is not None
                     await _tell(run, run.outcome, self._console)
 
@@ -224,7 +224,7 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
 
 @asynccontextmanager
 async def _receiver_of_run(run: Run) -> AsyncIterator[None]:
-    """Have webhooks heard while the run lasts, where there is an address for them.
+    """Have webhooks received while the run lasts, where there is an address for them.
 
     With `--wait webhook` raises ConfigurationError where they cannot be; else videos are found by
     looking for them, which is said.
@@ -235,7 +235,7 @@ async def _receiver_of_run(run: Run) -> AsyncIterator[None]:
     if wait == "poll" or not (settings.webhook_url or settings.webhook_secret):
         yield
         return
-    # Only a run that hears pays for the server.
+    # Only a run that receives pays for the server.
     from callsheet.deployments.receiver.endpoint import AlreadyReceiving
     from callsheet.deployments.receiver.server import receiving
 

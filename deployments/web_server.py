@@ -21,7 +21,7 @@ from callsheet.tasks.runtime.errors import CallsheetError
 # uvicorn inside an event loop of ours: ready once it answers, stopped without a signal.
 #
 # By itself it waits for ever for the rest of a head: how long a connection may take is said in the
-# protocol of whoever serves.
+# protocol of the server.
 
 
 def config_for(application: Any, protocol: type[TimedProtocol], **more: Any) -> uvicorn.Config:
@@ -36,7 +36,7 @@ def config_for(application: Any, protocol: type[TimedProtocol], **more: Any) -> 
         log_level="critical",
         access_log=False,
         server_header=False,
-        # What a proxy says is believed by whoever knows that there is one.
+        # What a proxy says is believed if there is known to be one.
         proxy_headers=False,
         **more,
     )
@@ -84,7 +84,7 @@ async def answering(config: uvicorn.Config, listening: socket.socket) -> AsyncIt
 
 
 class _Server(uvicorn.Server):
-    """uvicorn whose signals are somebody else's business."""
+    """uvicorn whose signals are someone else's business."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -103,7 +103,7 @@ class _Server(uvicorn.Server):
 
 
 Message = MutableMapping[str, Any]
-#: Connections at once: whoever scrapes has one.
+#: Connections at once: anyone who scrapes has one.
 MOST = 16
 #: Seconds that a connection may take in all.
 LONGEST = 15.0
@@ -113,7 +113,7 @@ LONGEST = 15.0
 async def telling_metrics(ledger: Ledger, address: str) -> AsyncIterator[str]:
     """Answer Prometheus at `host:port` until left; yield where that is, as a URL.
 
-    Raises ConfigurationError when the address cannot be had. Whoever reaches it may ask.
+    Raises ConfigurationError when the address cannot be had. Anyone who reaches it may ask.
     """
     listening = await listen(address, ledger="", setting="CALLSHEET_METRICS")
     try:
@@ -147,7 +147,8 @@ class _Metrics:
             try:
                 status, body = 200, await self._exposition.text()
             except CallsheetError:
-                # Why is in the log of whoever works with the ledger, and no business of a reader's.
+                # Why is in the log of anyone who works with the ledger, and no business of a
+                # reader's.
                 status, body = 503, b"the ledger cannot be read\n"
         headers = [
             (b"content-type", CONTENT_TYPE.encode()),

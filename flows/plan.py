@@ -95,7 +95,7 @@ async def plan_campaign(
         profile: settings from a TOML profile.
     """
     options = RunOptions.of(locals())
-    # A flow may return a state; whoever calls it gets its data.
+    # A flow may return a state; anyone who calls it gets its data.
     return cast(PlanResult, await ended(_plan(options, profile)))
 
 
@@ -167,7 +167,7 @@ async def approve_campaign(
         profile: settings from a TOML profile.
     """
     approving = _approve(campaign, at_most, budget, note, max_wait=max_wait, profile=profile)
-    # A flow may return a state; whoever calls it gets its data.
+    # A flow may return a state; anyone who calls it gets its data.
     return cast(CampaignResult, await ended(approving))
 
 

@@ -62,7 +62,7 @@ Counts = dict[RowState, int]
 async def produce_rows(
     campaign: str, shard: int, label: str, table: str | None = None
 ) -> State[Counts]:
-    """Carry one shard of the rows until each rests; return a state that says where they do.
+    """Process one shard of the rows until each rests; return a state that says where they do.
 
     Its data is how many rest in each state; its words name the `table`, an address, where several
     rows are found one by one.
@@ -120,17 +120,17 @@ async def report_campaign(campaign: str) -> None:
 
 
 # A step of a run as the Prefect task run at hand, which ends as the run does: not with a crash
-# where somebody cancelled or paused it, and without a traceback where an error says what it is.
+# where someone cancelled or paused it, and without a traceback where an error says what it is.
 
 
 T = TypeVar("T")
 
 
 async def take_step(step: Step[T], *ids: str | int) -> T:
-    """Take a step of the run at hand, or wait for its end where somebody else takes the steps.
+    """Take a step of the run at hand, or wait for its end where someone else takes the steps.
 
     A run that was interrupted leaves it with a state instead, which Prefect takes for the end of
-    the task run, and so does an error of ours: whoever awaits the task gets the error itself.
+    the task run, and so does an error of ours: anyone who awaits the task gets the error itself.
     """
     run = current_run()
     try:

@@ -11,7 +11,7 @@ from callsheet.deployments.parser import add_verb
 
 
 def take_socket(parser: ArgumentParser) -> None:
-    """Have a server take the socket that whoever starts it listens on, as `callsheet up` does."""
+    """Have a server take the socket on which its parent process listens, as `callsheet up` does."""
     parser.add_argument("--fd", type=int, metavar="NUMBER", help=SUPPRESS)
 
 

@@ -1,8 +1,8 @@
-"""Load the automations beside this file into the Prefect server that is configured.
+"""Load the automations next to this file into the Prefect server that is configured.
 
     python -m callsheet.deployments.automations [--notify TYPE/NAME] [NAME ...]
 
-Those that tell somebody need a notification block, which is named as Prefect does, as
+Those that tell someone need a notification block, which is named as Prefect does, as
 `slack-webhook/alerts`. One that already exists is brought up to date. Speaks to the server's own
 interface; imports nothing of Prefect.
 """

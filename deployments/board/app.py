@@ -64,7 +64,7 @@ async def serving(
 ) -> AsyncIterator[Board]:
     """Serve the board that `make` gives for an origin until left.
 
-    `fd` is a socket that whoever started this process listens on. Raises ConfigurationError when
+    `fd` is a socket on which the parent process listens. Raises ConfigurationError when
     the address cannot be had.
     """
     with _listen(host, port) if fd is None else inherited(fd) as listening:

@@ -42,7 +42,7 @@ class Board:
     ledger: Ledger
     #: As a browser reaches it, without a slash at the end: `http://127.0.0.1:8788`.
     origin: str
-    #: Whether somebody said what the origin is (`--url`), and it is no guess by the socket.
+    #: Whether someone said what the origin is (`--url`), and it is no guess by the socket.
     is_named: bool = False
     #: Whether the service is a sandbox, and whether the board brought it along.
     sandbox: bool = False
@@ -56,7 +56,7 @@ class Board:
     #: Starts the process of a run, which reads settings and writes into a file; None: a Python.
     begin: Callable[[str, IO[bytes]], subprocess.Popen[bytes]] | None = None
     clock: Callable[[], float] = time.time
-    #: Makes what nobody can guess: ids, tokens, nonces.
+    #: Makes what no one can guess: ids, tokens, nonces.
     token: Callable[[], str] = lambda: secrets.token_urlsafe(24)
     #: Held while a sheet is stored, so that its size counts before the next one is looked at.
     uploads: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -72,7 +72,7 @@ class Board:
 
     @property
     def folder(self) -> Path:
-        """Where it keeps what is no business of the ledger's: handed-in sheets, logs of runs."""
+        """Where it keeps what is no business of the ledger's: uploaded sheets, logs of runs."""
         return self.settings.home / "board"
 
     async def read(self, query: Change[T]) -> T:
@@ -130,13 +130,13 @@ class Permission:
 
 # Who is asking, and what they may do: a route names the least role that it takes.
 #
-# A person comes with a bearer token (programs) or a session's cookie (browsers). Somebody from
+# A person comes with a bearer token (programs) or a session's cookie (browsers). Someone from
 # outside came by a link (`person.guest`): no role lets them in, only a route that names a right and
 # has the campaign in its path as `{campaign}`.
 
 
 def at_least(role: Role) -> Callable[[Request], Awaitable[Person]]:
-    """Return the dependency of a route that takes somebody of this role or a higher one."""
+    """Return the dependency of a route that takes someone of this role or a higher one."""
 
     async def person(request: Request) -> Person:
         return _checked(request, partial(has_role, role=role))
@@ -158,7 +158,7 @@ def with_right(right: Right, role: Role) -> Callable[[Request], Awaitable[Person
 
 
 def current_person(request: Request) -> Person:
-    """Return who is asking; raise ProblemDetails 401 where nobody is logged in."""
+    """Return who is asking; raise ProblemDetails 401 where no one is logged in."""
     found: Person | None = getattr(request.state, "person", None)
     if found is None:
         raise nobody()
@@ -166,7 +166,7 @@ def current_person(request: Request) -> Person:
 
 
 def nobody() -> ProblemDetails:
-    """Return the refusal of whoever is not logged in."""
+    """Return the refusal of anyone who is not logged in."""
     return ProblemDetails(
         401,
         "you are not logged in",
@@ -242,14 +242,14 @@ async def _of_address(board: TheBoard, campaign: str) -> Campaign:
     return await known_campaign(board, campaign)
 
 
-#: To stand behind the person, so that nobody learns of a campaign who may not see it.
+#: To stand behind the person, so that no one learns of a campaign who may not see it.
 TheCampaign = Annotated[Campaign, Depends(_of_address)]
 
 
 # Names of machines in addresses: which are numbers, and which lead to this machine alone.
 
 
-#: What a person is told who makes an address that nobody else can open.
+#: What a person is told who makes an address that no one else can open.
 HERE_ONLY = "This address opens on this machine only."
 HERE_ONLY_REMEDY = (
     "For other people, put a proxy with https in front of the board and start it with "
@@ -265,7 +265,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_number(name: str) -> bool:
-    """Whether a host is an address as numbers, which is nobody's name."""
+    """Whether a host is an address as numbers, which is no one's name."""
     try:
         ipaddress.ip_address(name.strip("[]"))
     except ValueError:
@@ -273,14 +273,14 @@ def is_number(name: str) -> bool:
     return True
 
 
-# What goes on beside requests, and has to end before the ledger is closed.
+# Background work next to requests; it has to end before the ledger is closed.
 
 
 log = logging.getLogger("callsheet.board")
 
 
 class Beside:
-    """Tasks that nobody waits for; one that fails says so in the log."""
+    """Tasks that no one waits for; one that fails says so in the log."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()

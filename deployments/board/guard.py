@@ -23,7 +23,7 @@ from callsheet.tasks.ledger.people import Person, person_of_token
 from callsheet.tasks.ledger.sessions import find_session, note_visit, person_of_session
 from callsheet.tasks.store.addresses import origin_of_store
 
-#: No script, style, picture or video from anywhere else, nothing inline, and nobody frames it.
+#: No script, style, picture or video from anywhere else, nothing inline, and no one frames it.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -53,11 +53,11 @@ def headers_for(board: Board) -> dict[str, str]:
 PROBE = "/live"
 #: What machines ask at whatever name they know: its answer is for a token, or for anybody.
 SCRAPED = "/metrics"
-#: What somebody may post who is not logged in.
+#: What someone may post who is not logged in.
 OPEN = ("/login", "/logout")
-#: How often it is looked whether somebody to whom events are streamed may still have them.
+#: How often it is looked whether someone to whom events are streamed may still have them.
 LOOK_AGAIN = 30.0
-#: How often it is noted that somebody is still there, in seconds.
+#: How often it is noted that someone is still there, in seconds.
 SEEN = 300.0
 
 
@@ -159,7 +159,7 @@ class Guard:
         return partial(person_of_session, digest=digest, clock=self._board.clock)
 
     async def _still(self, visit: Visit) -> None:
-        """Raise ProblemDetails once whoever has an answer that goes on and on is out by now."""
+        """Raise ProblemDetails once anyone who has an answer that goes on and on is out by now."""
         if await self._who(visit) is None:
             raise nobody()
 
@@ -186,7 +186,7 @@ class Guard:
         if found is None:
             return None
         if now - found.seen_at > SEEN:
-            # Beside the request: a look at a page must not wait for its turn to write.
+            # Next to the request: a look at a page must not wait for its turn to write.
             note = partial(note_visit, digest=digest, at=now)
             self._beside.start(self._board.write(note))
         return found.person

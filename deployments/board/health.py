@@ -1,6 +1,6 @@
 """Whether what the board stands on is well: each part with the moment at which that was checked.
 
-A look never waits for a check: it shows the last one and has the next one made beside it.
+A look never waits for a check: it shows the last one and starts the next one in the background.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.values.amounts import count
 
 Wellness = Literal["ok", "trouble", "off", "unknown"]
-#: A check older than this is made anew when somebody looks, in seconds.
+#: A check older than this is made again when someone looks, in seconds.
 FRESH = 30.0
 #: A part that does not answer within this is in trouble.
 LONGEST = 10.0
@@ -59,7 +59,7 @@ class Health:
         self._checking: dict[str, asyncio.Task[None]] = {}
 
     async def parts(self) -> list[HealthPart]:
-        """Return what is known of every part; what is old is looked at anew."""
+        """Return what is known of every part; what is old is looked at again."""
         now = self._board.clock()
         for name, part in self._found.items():
             at = part.checked_at

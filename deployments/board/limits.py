@@ -35,7 +35,7 @@ LARGEST = 1024 * 1024
 LARGEST_SHEET = 24 * 1024 * 1024
 #: Seconds for all of it.
 TIMEOUT, SHEET_TIMEOUT = 20.0, 120.0
-#: Where sheets are handed in.
+#: Where sheets are uploaded.
 SHEETS = ("/api/v1/sheets", "/new")
 
 
@@ -60,7 +60,7 @@ class BoundedBody:
     async def receive(self) -> Message:
         """Receive the next piece; raise ProblemDetails 413 or 408 when it may not come any more."""
         if self._is_whole:
-            # Whoever asks now waits for the other end to leave.
+            # The caller now waits for the other end to leave.
             return await self._receive()
         try:
             async with asyncio.timeout_at(self._until):
@@ -81,11 +81,11 @@ class BoundedBody:
         return ProblemDetails(413, words, headers=_LAST)
 
 
-# How often somebody may be wrong: tries to get in, by the address they come from.
+# How often someone may be wrong: tries to get in, by the address they come from.
 
 
 #: So many wrong tries an address has in so many seconds: at the page, where people type; and with
-#: bearer tokens, which nobody can guess and a program with an old one sends again and again.
+#: bearer tokens, which no one can guess and a program with an old one sends again and again.
 LOGINS, TOKENS = 10, 3000
 WINDOW = 60.0
 #: Addresses and tokens that are remembered; the oldest are forgotten first.
@@ -205,8 +205,8 @@ OneDownload = Annotated[None, Depends(_download)]
 
 # Calls that are sent again under the same `Idempotency-Key`: done once, answered the same.
 #
-# Holds for every POST of the interface for programs. Who asked is part of the key: nobody gets an
-# answer that was somebody else's.
+# Holds for every POST of the interface for programs. Who asked is part of the key: no one gets an
+# answer that was someone else's.
 
 
 _KEY = re.compile(r"[!-~]{1,255}")
@@ -273,7 +273,7 @@ def _is_call(scope: Scope, visit: Visit) -> bool:
 
 
 class _Kept:
-    """An answer on its way: held back until it is kept, so that nobody has one that is not."""
+    """An answer on its way: held back until it is kept, so that no one has one that is not."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -22,7 +22,7 @@ from callsheet.tasks.runtime.errors import CallsheetError, SheetError, did_you_m
 from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import redact
 
-# How a refusal reaches whoever asked: problem details for programs, a page for people.
+# How a refusal reaches the caller: problem details for programs, a page for people.
 
 
 log = logging.getLogger("callsheet.board")
@@ -43,7 +43,7 @@ def add_refusals(app: FastAPI) -> None:
 
 
 def answer(request: Request, problem: ProblemDetails) -> Response:
-    """Return a refusal; whoever is not logged in is led to the page where that is done."""
+    """Return a refusal; anyone who is not logged in is led to the page where that is done."""
     visit = request.state.visit
     if not visit.wants_page:
         return JSONResponse(problem.as_json(), problem.status, problem.headers, media_type=PROBLEM)

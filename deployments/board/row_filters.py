@@ -92,7 +92,7 @@ def pairs_of(which: RowFilter) -> list[tuple[str, str]]:
     for name in TRUTHS:
         value = getattr(which, name)
         found.append((name, None if value is None else "yes" if value else "no"))
-    # Every bit counts: it says which videos somebody has seen.
+    # Every bit counts: it says which videos someone has seen.
     found += [(name, getattr(which, name)) for name in MOMENTS]
     found += [("row", row) for row in which.rows]
     return [(name, f"{value}") for name, value in found if value is not None]
@@ -149,7 +149,7 @@ def _no_sense(name: str, word: str, known: Iterable[str]) -> ProblemDetails:
 # What an address asks for is read by `asked`. Knows neither SQL nor HTTP.
 
 
-#: The states that wait for somebody, as an address has them together.
+#: The states that wait for a person, as an address has them together.
 FOR_A_PERSON = ",".join(state for state in STATES if state in NEEDS_PERSON)
 _VERDICTS = {"keep": "kept", "reject": "rejected on review", "none": "undecided"}
 

@@ -49,7 +49,7 @@ log = logging.getLogger("callsheet.board")
 
 #: How often is looked whether there is anything to do, in seconds; acts of this board are at once.
 TICK = 1.0
-#: Plans that are priced at once, and runs that are carried at once, at most.
+#: Plans that are priced at once, and runs that are processed at once, at most.
 PLANS, RUNS = 2, 8
 #: A run whose process dies so often before its end is left to a person.
 DEATHS = 5

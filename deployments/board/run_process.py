@@ -3,7 +3,7 @@
     python -m callsheet.deployments.board.run_process RUN
 
 The board starts it in a session of its own, so that it outlives the board, and hands it the very
-settings that the board has on its standard input, which nobody else can read.
+settings that the board has on its standard input, which no one else can read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PACE = 10.0
 
 
 def main(run_id: str) -> int:
-    """Carry the run; its end is in the ledger, and its exit status is how that was."""
+    """Process the run; its end is in the ledger, and its exit status is how that was."""
     log_for_people(layout=DATED)
     raise_file_limit()
     settings = pickle.load(sys.stdin.buffer)

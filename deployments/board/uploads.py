@@ -93,7 +93,7 @@ def _bounded(request: Request) -> Request:
         nonlocal read
         message = await request.receive()
         read += len(message.get("body", b""))
-        # Whoever sends a little too much hears why: an answer is read once all is sent.
+        # Anyone who sends a little too much is told why: an answer is read once all is sent.
         while limit < read < DRAINED and message.get("more_body", False):
             message = await request.receive()
             read += len(message.get("body", b""))
@@ -112,9 +112,9 @@ def _too_large() -> ProblemDetails:
     )
 
 
-# Where the board reads sheets that nobody hands in: published addresses, and its inbox.
+# Where the board reads sheets that no one uploads: published addresses, and its inbox.
 #
-# An address comes from somebody on the other end of a network: unless the settings allow it,
+# An address comes from someone on the other end of a network: unless the settings allow it,
 # nothing of this machine or a private network is asked for.
 
 
@@ -140,7 +140,7 @@ def list_inbox(settings: Settings) -> list[InboxFile]:
     found = []
     with suppress(OSError):
         for path in folder.iterdir():
-            # A link may lead to what is nobody's sheet.
+            # A link may lead to what is no one's sheet.
             hidden = path.name.startswith(".") or path.is_symlink()
             if hidden or not path.is_file() or path.suffix.lower() not in SUFFIXES:
                 continue
@@ -163,7 +163,7 @@ async def fetch_address(board: Board, address: str) -> Fetched:
 
 
 async def fetch_again(board: Board, kept: KeptSheet) -> Fetched | None:
-    """Return the sheet as it is at its place now, where that is no longer what was handed in."""
+    """Return the sheet as it is at its place now, where that is no longer what was uploaded."""
     path = folder_at(kept.place)
     if path is not None and path.is_relative_to(board.settings.uploads.resolve()):
         return None

@@ -132,7 +132,7 @@ class Gallery:
             "may_decide": self.person.may("reviewer"),
             "may_retake": self.person.may("approver"),
             "may_download": self.person.may_download,
-            # Somebody who came by a link sees videos, and no other page.
+            # Someone who came by a link sees videos, and no other page.
             "guest": self.person.guest is not None,
             "refused": None,
         }

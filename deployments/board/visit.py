@@ -1,4 +1,4 @@
-"""Where a request comes from, and the tokens it may carry."""
+"""Where a request comes from, and the tokens it may have."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def visit_of(scope: Scope, board: Board) -> Visit:
 def is_own_host(host: str, board: Board) -> bool:
     """Whether the Host of a request is a name of ours.
 
-    A page elsewhere may have its own name lead to this machine (DNS rebinding): a name that nobody
+    A page elsewhere may have its own name lead to this machine (DNS rebinding): a name that no one
     gave us is refused. An address as numbers cannot be anybody's name.
     """
     if not _is_host(host):
@@ -142,7 +142,7 @@ def is_own_host(host: str, board: Board) -> bool:
 
 
 def origin_of_site(address: str) -> str:
-    """Return the origin that somebody says the board has; raise BadInput for no such thing."""
+    """Return the origin that someone says the board has; raise BadInput for no such thing."""
     said = urlsplit(address)
     if said.scheme not in ("http", "https") or not said.netloc or "@" in said.netloc:
         raise BadInput(f'--url "{address}" is not an address; write it like https://board.example')
@@ -171,16 +171,16 @@ def _last(headers: Headers, name: str) -> str | None:
 # Secrets that the board makes: what they look like, and what is kept of them.
 #
 # All begin `csb_`, by which `tasks.runtime.redact` knows them. They are long and random, so a plain
-# sha256 is as good as a slow one: nobody can guess what to hash.
+# sha256 is as good as a slow one: no one can guess what to hash.
 
 
 PREFIX = "csb_"
-#: Longer is nobody's: it is not even hashed.
+#: Longer is no one's: it is not even hashed.
 LONGEST = 200
 
 
 def make_token(random: Callable[[], str]) -> str:
-    """Return a secret that nobody can guess."""
+    """Return a secret that no one can guess."""
     return PREFIX + random()
 
 

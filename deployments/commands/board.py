@@ -145,16 +145,16 @@ async def open_browser(login: str) -> None:
         say(f"no browser opens here; log in at {login}")
 
 
-# `callsheet board invite | people | links`: who may come in, beside a board or without one.
+# `callsheet board invite | people | links`: who may come in, next to a board or without one.
 
 
-#: Who invites on the command line: whoever has the ledger.
+#: Who invites on the command line: anyone who has the ledger.
 BY = "the command line"
 DEFAULT = "http://127.0.0.1:8788"
 
 
 def people(args: Namespace) -> int:
-    """Carry out a verb."""
+    """Execute a verb."""
     verbs: dict[str, Callable[[Namespace, Board], Awaitable[None]]] = {
         "invite": _invite,
         "people": _people,

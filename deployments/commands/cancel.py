@@ -57,7 +57,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
         # A run that is at work may be about to approve what is not in the ledger yet.
         if any(row.state in LIVE for row in before) or (whole and campaign.lease):
             await _ask(args, campaign, before, whole=whole)
-            # What somebody else did while the question stood is seen by asking the ledger.
+            # What someone else did while the question stood is seen by asking the ledger.
             only = None if whole else {row.row for row in before}
             change = partial(ask_to_cancel, campaign=campaign, only=only, at=time.time())
             before = await ledger.write(change)

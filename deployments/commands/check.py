@@ -1,4 +1,4 @@
-"""`callsheet check`: every problem of a sheet at once. Contacts nobody."""
+"""`callsheet check`: every problem of a sheet at once. Makes no requests."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ from callsheet.tasks.webhooks.listener import check_address
 
 
 def main(args: Namespace) -> int:
-    """Show what is found; return 0, or 2 where something has to be mended."""
+    """Show what is found; return 0, or 2 where something has to be fixed."""
     console = console_for(args)
     found = run_command(diagnose(args.profile, Path.cwd()))
     code = 2 if any(one.verdict == "wrong" for one in found) else 0
@@ -261,7 +261,7 @@ def _recorder(at_once: int | None) -> Iterator[PlaceFinding]:
 
 
 def _carriers(at: PrefectAddress, wanted: PrefectStarts) -> Iterator[PlaceFinding]:
-    """Say whether the server has what is to start workers and nights, and a worker to carry it."""
+    """Say whether the server has what starts workers and nights, and a Prefect worker for it."""
     flows = [flow for flow, is_so in ((WORKER, wanted.workers), (NIGHTLY, wanted.nights)) if is_so]
     try:
         pools: set[str] = set()

@@ -98,7 +98,7 @@ def _when(row: CampaignRow) -> str:
 
 
 def _limits(row: CampaignRow) -> str:
-    """Return what the sheet says beside the brief."""
+    """Return what the sheet says besides the brief."""
     parts = [
         "enabled" if row.enabled else "switched off",
         f"captions {', '.join(row.captions) or 'none'}",

@@ -122,7 +122,7 @@ async def _write_zip(args: Namespace) -> VideosZip:
         return made
 
 
-# `callsheet contact-sheet`: a campaign's videos on one sheet, to be sent to somebody.
+# `callsheet contact-sheet`: a campaign's videos on one sheet, to be sent to someone.
 
 
 #: The letters that the sandbox's videos are written in: a system may have none.

@@ -30,7 +30,7 @@ Document = dict[str, object]
 
 
 def main(args: Namespace) -> int:
-    """Carry out one verb; `check` returns 1 for a ledger that is not sound."""
+    """Execute one verb; `check` returns 1 for a ledger that is not sound."""
     return VERBS[args.verb](args, settings_of(args))
 
 

@@ -74,7 +74,7 @@ class LoginResult:
 
 
 def main(args: Namespace) -> int:
-    """Log in; return 0. Raises LoginError, ConfigurationError or Parked when nobody was."""
+    """Log in; return 0. Raises LoginError, ConfigurationError or Parked when no one was."""
     console_for(args)
     settings = load_settings(profile=args.profile, logging_in=True)
     order = _order(args, settings)
@@ -258,7 +258,7 @@ def _what_lacks(missing: Iterable[str]) -> list[str]:
 # `callsheet logout`: revoke the key that `login` got, forget it, and make sure that it is dead.
 #
 # A key that came from the environment or a profile is not touched, and neither is one that was
-# handed in with `login --with-token`, unless --revoke says so: others may be using it.
+# passed in with `login --with-token`, unless --revoke says so: others may be using it.
 
 
 def logout(args: Namespace) -> int:
@@ -401,7 +401,7 @@ def _origin(settings: Settings) -> tuple[str, str]:
 
 
 def _scopes(settings: Settings, status: KeyStatus, owner: Owner) -> tuple[list[str], list[str]]:
-    """Return the scopes that the key is known to hold, and those nobody told us about."""
+    """Return the scopes that the key is known to hold, and those no one told us about."""
     login = None if settings.key_source else settings.login
     told = owner.scopes
     if told is None and login:

@@ -220,7 +220,7 @@ VERBS = {
 
 
 def nights(args: Namespace) -> int:
-    """Carry out a verb."""
+    """Execute a verb."""
     file, name = VERBS[args.verb]
     verb = getattr(importlib.import_module(f"callsheet.deployments.nights.{file}"), name)
     status: int = run_command(verb(args))

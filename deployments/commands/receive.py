@@ -1,4 +1,4 @@
-"""`callsheet receive`: hear webhooks for every run on the ledger, until it is stopped."""
+"""`callsheet receive`: receive webhooks for every run on the ledger, until it is stopped."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def receiver_of(
 ) -> AsyncIterator[Receiver]:
     """Receive, and answer Prometheus where `metrics` says; Prefect is told where that is set.
 
-    `fd` is a socket that whoever started this process listens on.
+    `fd` is a socket on which the parent process listens.
     """
     async with AsyncExitStack() as stack:
         receiver = await stack.enter_async_context(_receiver_at(ledger, settings, fd))

@@ -1,4 +1,4 @@
-"""`callsheet reconcile`: what the service says, beside what the ledger says."""
+"""`callsheet reconcile`: what the service says, next to what the ledger says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`callsheet resolve`: a person settles a paid call whose outcome nobody knows."""
+"""`callsheet resolve`: a person settles a paid call whose outcome no one knows."""
 
 from __future__ import annotations
 

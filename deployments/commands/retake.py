@@ -60,18 +60,18 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Choice:
-    """The rows a person named: to be taken again, to be carried on as they are, or neither."""
+    """The rows a person named: to be taken again, to be resumed as they are, or neither."""
 
     campaign: Campaign
     again: list[CampaignRow] = field(default_factory=list)
     as_is: list[CampaignRow] = field(default_factory=list)
     neither: list[CampaignRow] = field(default_factory=list)
-    #: Of those that are taken neither way, the ones whose video somebody keeps.
+    #: Of those that are taken neither way, the ones whose video someone keeps.
     kept: frozenset[int] = frozenset()
 
 
 def main(args: Namespace) -> int:
-    """Price, ask, approve, and with --run carry; nothing changes before the answer."""
+    """Price, ask, approve, and with --run process; nothing changes before the answer."""
     with sandbox_for(args):
         told = run_command(_main(args))
     if args.json:
@@ -256,7 +256,7 @@ def _document(
     after: Mapping[str, CampaignRow],
     outcome: RunOutcome | None,
 ) -> dict[str, Any]:
-    """Return the one document of `--json`; `after` has the rows that were carried."""
+    """Return the one document of `--json`; `after` has the rows that were processed."""
     lines = []
     for offer in found:
         row, now = offer.row, after.get(offer.row.row)

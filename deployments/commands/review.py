@@ -38,7 +38,7 @@ _DONE = {"keep": "kept", "reject": "rejected"}
 
 @dataclass(frozen=True)
 class ToReview:
-    """The rows that somebody decides on; one that is named, or many."""
+    """The rows that someone decides on; one that is named, or many."""
 
     campaign: Campaign
     rows: Sequence[CampaignRow]
@@ -119,7 +119,7 @@ async def _decide_on_one(
 
 
 async def _verdict_of(args: Namespace, ledger: Ledger, wanted: ToReview) -> Verdict | None:
-    """Return the verdict that stands, which somebody takes back."""
+    """Return the verdict that stands, which someone takes back."""
     find = partial(video_of_take, campaign_id=wanted.campaign.id, row=wanted.rows[0].row)
     take_id = await ledger.read(partial(find, take=args.take))
     stands = await ledger.read(partial(review_of, take_id=take_id)) if take_id else None

@@ -1,7 +1,7 @@
 """`callsheet run`: plan, ask once, produce, report.
 
-Starts the sandbox that a run may need before anything heavy is imported, and ends what stood beside
-the run afterwards, whatever happened.
+Starts the sandbox that a run may need before anything heavy is imported, and ends what stood next
+to the run afterwards, whatever happened.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from callsheet.tasks.values.catalog import PARTS, Catalogue, Tool, ToolField
 # `callsheet tools`: what the service offers, what each tool takes, and a row to begin with.
 
 
-#: The lists beside the tools, and what their entries are likely to say of themselves.
+#: The lists besides the tools, and what their entries are likely to say of themselves.
 LISTS = {
     "characters": ("id", "name", "description"),
     "templates": ("id", "name", "description"),

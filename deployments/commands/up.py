@@ -83,7 +83,7 @@ async def _up(args: Namespace, settings: Settings, console: Console) -> None:
     if sys.platform == "win32":
         raise NotImplementedError
     if (before := last_up(settings.home)) is not None:
-        # It was killed together with whoever ends what it leaves.
+        # It was killed together with the process that ends what it leaves.
         await asyncio.to_thread(end_leftovers, before.mark)
     now = WhatIsUp(pid=os.getpid(), mark=secrets.token_hex(8), folder=str(Path.cwd()))
     watch = Supervisor(settings.home, now, partial(_tell, console))
@@ -157,7 +157,7 @@ def _tell(console: Console, part: str, line: str) -> None:
 
 
 def _again(args: Namespace, settings: Settings, console: Console) -> int:
-    """Say where everything is that somebody keeps up, once all of it is."""
+    """Say where everything is that someone keeps up, once all of it is."""
     until = time.monotonic() + READY_LIMIT
     while (now := what_is_up(settings.home)) is not None and not now.ready:
         if time.monotonic() > until:

@@ -20,7 +20,7 @@ from callsheet.tasks.store import open_store
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.values.amounts import count
 
-#: Files nobody delivered that are named to people; `--json` names them all.
+#: Files no one delivered that are named to people; `--json` names them all.
 SHOWN = 20
 
 

@@ -32,7 +32,7 @@ OWN: Mapping[str, Verb] = {
 
 
 def main(args: Namespace) -> int:
-    """Carry out one verb."""
+    """Execute one verb."""
     operation = args.operation
     if operation is None:
         return execute(args, OWN[args.verb], pays=True)

@@ -4,7 +4,7 @@
 
 The health check of the image: 0 or 1, and a line that says why. Each role is asked for itself at
 its own address, which costs it no look at anything else: that a database is away is nothing that
-starting a container anew would mend. Without a role everything that listens here has to answer; a
+starting a container again would fix. Without a role everything that listens here has to answer; a
 command that serves nothing is alive by being there. Imports nothing but Python's own.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from callsheet.tasks.runtime.redact import say, visible
 
-#: A role's port and the path that it answers at, whoever asks.
+#: A role's port and the path that it answers at.
 ROLES: dict[str, tuple[int, str]] = {
     "board": (8788, "/live"),
     "receiver": (8790, "/health"),

@@ -55,7 +55,7 @@ def wanted(folder: Path, key: str | None) -> dict[str, str]:
 def keep(path: Path, text: str) -> None:
     """Write a file that is not there yet.
 
-    Whoever the process in a container is has to be able to read it; the folder is its owner's.
+    The user of the process in a container has to be able to read it; the folder is its owner's.
     """
     if not path.exists():
         path.write_text(text, "utf-8")

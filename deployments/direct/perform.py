@@ -1,4 +1,4 @@
-"""Carries out one operation: all it does follows from its entry in the table.
+"""Executes one operation: all it does follows from its entry in the table.
 
 A paid operation without a key (specification, section 4) has no quote either: it is asked for, then
 sent once. It is in the ledger before it leaves, and stays there as unsettled until its outcome was
@@ -57,7 +57,7 @@ from callsheet.tasks.values.briefs import Json, canonical_json
 
 
 async def perform(at: Session, operation: Operation[Any]) -> Document:
-    """Carry out an operation: body, question, request, sentence, answer."""
+    """Execute an operation: body, question, request, sentence, answer."""
     named, scene = getattr(at.args, "id", None), getattr(at.args, "number", None)
     target_of(operation, named, scene=scene)
     body = body_from(at.args, operation)
@@ -147,9 +147,9 @@ class UnkeyedCall:
 async def pay_once(at: Session, call: UnkeyedCall) -> Created | Started:
     """Return what the service answers; it is asked once, whatever the outcome.
 
-    When its answer is lost, what shows that it was carried out is looked for. Raises SpendRefused,
+    When its answer is lost, what shows that it was executed is looked for. Raises SpendRefused,
     and sends nothing, while an earlier such call is not settled; Unsettled when it is
-    not known whether this one was carried out; the client's own errors when it was not.
+    not known whether this one was executed; the client's own errors when it was not.
     """
     assert at.ledger is not None, "a verb that pays has a ledger"
     find = await _watch(at, call)

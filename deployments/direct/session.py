@@ -93,7 +93,7 @@ Verb = Callable[[Session], Awaitable[Document]]
 
 
 def execute(args: Namespace, verb: Verb, *, pays: bool) -> int:
-    """Carry out one verb and return its exit status; `pays` makes a ledger if there is none.
+    """Execute one verb and return its exit status; `pays` makes a ledger if there is none.
 
     What the service refuses, or leaves unanswered, is raised as what it means to a person.
     """

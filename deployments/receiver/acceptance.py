@@ -35,7 +35,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 LARGEST = 256 * 1024
 #: Seconds for a whole body to arrive.
 BODY_TIMEOUT = 10.0
-#: An event says one video; whoever names thousands has polls to be saved from.
+#: An event says one video; anyone who names thousands has polls to be saved from.
 MOST_VIDEOS = 100
 #: Deeper than this, nothing is looked for.
 DEEPEST = 32
@@ -52,14 +52,14 @@ _LONGEST_KIND = 60
 
 @dataclass(frozen=True)
 class Reply:
-    """A status and a word for whoever reads logs at the other end."""
+    """A status and a word for anyone who reads logs at the other end."""
 
     status: int
     words: str
     document: bytes | None = None
 
     async def give(self, send: Send) -> None:
-        """Send it. Every connection serves one request: nobody keeps one to sit on."""
+        """Send it. Every connection serves one request: no one keeps one to sit on."""
         body = self.document or f"{self.words}\n".encode()
         kind = b"application/json" if self.document else b"text/plain; charset=utf-8"
         headers = [
@@ -78,7 +78,7 @@ TOO_SLOW = Reply(408, "the body did not arrive in time")
 
 
 class NoDelivery(Exception):
-    """The request has no body that could be one; `reply` says why, None if nobody waits."""
+    """The request has no body that could be one; `reply` says why, None if no one waits."""
 
     def __init__(self, reply: Reply | None) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ def hint_of(body: bytes, headers: Headers, *, nonce: str, vendor: str) -> Hint:
         nonce=nonce,
         videos=_videos_in(document),
         ping=_is_ping(document),
-        # Cut short, the ids of two events could become one, and the second would not be heard.
+        # Cut short, the ids of two events could become one, and the second would not be received.
         event_id=says("Event-Id", _EVENT_ID),
         kind=_ODD.sub("?", says("Event", _ANY) or "")[:_LONGEST_KIND] or None,
         attempt=int(attempt) if attempt else None,
@@ -179,7 +179,7 @@ OnHint = Callable[[Hint], None]
 COMMIT_TIMEOUT = 5.0
 #: Old hints are dropped so often, in seconds.
 SWEEP_INTERVAL = 3600.0
-#: Bodies that are known to be in the inbox: whoever repeats one does not reach the ledger.
+#: Bodies that are known to be in the inbox: anyone who repeats one does not reach the ledger.
 REMEMBERED = 4096
 #: A signature that fits no secret is told a person so often, in seconds.
 WARN_INTERVAL = 600.0
@@ -217,7 +217,7 @@ class Acceptance:
 
     async def accept(self, hint: Hint) -> Reply:
         """Commit a hint and return the reply; a commit may come after its reply of 503."""
-        # The bodies of two pings may be the same, and whoever asked for the second one waits.
+        # The bodies of two pings may be the same, and the second one is waited for.
         if hint.digest in self.known and not hint.ping:
             return self._repeat(hint)
         commit = asyncio.create_task(self._commit(hint))
@@ -311,7 +311,7 @@ class Application:
         try:
             return await self._hear(headers, body)
         except Exception as error:
-            # Above all a file of secrets that cannot be read: it may be mended before the retry.
+            # Above all a file of secrets that cannot be read: it may be fixed before the retry.
             log.warning("a delivery could not be heard: %s", _words_of(error))
             return NOT_NOW
 

@@ -19,7 +19,7 @@ BACKLOG = 1024
 
 
 class AlreadyReceiving(ConfigurationError):
-    """A receiver for the same ledger has the address: it hears for everybody."""
+    """A receiver for the same ledger has the address: it receives for everybody."""
 
 
 def split_address(text: str, setting: str = "CALLSHEET_RECEIVER") -> tuple[str, int]:
@@ -88,7 +88,7 @@ async def _taken(
 
 
 def who_is_there(host: str, port: int) -> str | None:
-    """Return which ledger the Callsheet receiver there hears for; None if it is no such thing."""
+    """Return which ledger the Callsheet receiver there is for; None if it is no such thing."""
     anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}
     name = anywhere.get(host, host)
     where = f"[{name}]" if ":" in name else name

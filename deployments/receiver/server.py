@@ -32,12 +32,12 @@ from callsheet.tasks.runtime.process import raise_file_limit
 
 #: Seconds for the head of a request to arrive.
 HEAD_TIMEOUT = 10.0
-#: Seconds for everything after it: the body, the commit, and somebody to read the answer.
+#: Seconds for everything after it: the body, the commit, and someone to read the answer.
 REST_TIMEOUT = BODY_TIMEOUT + 10.0
 #: Connections that may wait at once, where the system has room for so many.
 MOST_WAITING = 256
 #: Bytes looked at in one go. Bodies may come in chunks of a byte: what is most of the wire then is
-#: framing, which costs the time of everybody else; nobody honest sends so.
+#: framing, which costs the time of everybody else; no one honest sends so.
 PIECE = 2 * 1024
 FRAMING = 4 * 1024
 
@@ -51,9 +51,9 @@ async def receiving(
     clock: Clock = time.time,
     fd: int | None = None,
 ) -> AsyncIterator[Receiver]:
-    """Hear deliveries on `settings.receiver` until left; `on_hint` is told each new one.
+    """Receive deliveries on `settings.receiver` until left; `on_hint` is told each new one.
 
-    `fd` is a socket that whoever started this process listens on, instead of that address.
+    `fd` is a socket on which the parent process listens, instead of that address.
 
     Raises ConfigurationError when the address cannot be had.
     """
@@ -110,7 +110,7 @@ class WaitingConnections:
         self._waiting.pop(one, None)
 
     def close(self) -> None:
-        """Send everybody away, and whoever comes yet."""
+        """Send everybody away, and anyone who comes yet."""
         self._most = 0
         for one in list(self._waiting):
             one.give_up()

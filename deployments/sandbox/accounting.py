@@ -63,7 +63,7 @@ def clip_price(operation: str, duration: int) -> int:
 
 
 def scene_price(seconds: float) -> int:
-    """Say what one scene costs when it is made anew."""
+    """Say what one scene costs when it is made again."""
     return SCENE_PER_SECOND * math.ceil(seconds)
 
 
@@ -130,7 +130,7 @@ RUNNING = "running"
 
 @dataclass(frozen=True, kw_only=True)
 class RenderOrder:
-    """A video that is wanted. `seconds` of it are made anew, which says how long it takes."""
+    """A video that is wanted. `seconds` of it are made again, which says how long it takes."""
 
     kind: Literal["generate", "scene", "voice", "export"]
     plan: VideoPlan

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 # Owns the SQLite file and the one thread that speaks to it.
 #
-# Whatever is waiting is carried out in one transaction and answered after one commit, so that
+# Whatever is waiting is executed in one transaction and answered after one commit, so that
 # every answer is durable and a thousand creates do not cost a thousand flushes of the disk.
 
 
@@ -39,7 +39,7 @@ class Database:
         *said: P.args,
         **named: P.kwargs,
     ) -> Result:
-        """Carry out one act whole or not at all; return when it is on the disk."""
+        """Execute one act whole or not at all; return when it is on the disk."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.put((lambda db: act(db, *said, **named), future))
         result: Result = await future
@@ -77,7 +77,7 @@ class Database:
                 connection.execute("RELEASE act")
             connection.execute("COMMIT")
         except sqlite3.Error as error:
-            # A full disk, say: nothing of this batch happened, and nobody is told that it did.
+            # A full disk, say: nothing of this batch happened, and no one is told that it did.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             return [(future, error) for _, future in acts]
@@ -85,7 +85,7 @@ class Database:
 
 
 def _open(path: Path, credits: int) -> sqlite3.Connection:
-    # Readable by its owner alone, and so are the journals beside it: it holds webhook secrets.
+    # Readable by its owner alone, and so are the journals next to it: it holds webhook secrets.
     path.touch(mode=0o600)
     connection = sqlite3.connect(path, timeout=1, isolation_level=None, check_same_thread=False)
     connection.row_factory = sqlite3.Row

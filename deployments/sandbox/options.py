@@ -27,7 +27,7 @@ class Options:
 
     host: str = "127.0.0.1"
     port: int = 8791
-    #: The file of a socket that whoever starts it listens on already, instead of host and port.
+    #: The file of a socket on which the parent process already listens, instead of host and port.
     fd: int | None = None
     #: How others reach it, where they do: in a network of containers.
     origin: str | None = None

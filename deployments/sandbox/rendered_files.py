@@ -23,7 +23,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
 
-# Owns the files beside the state: the process that makes one video, which is never left behind;
+# Owns the files next to the state: the process that makes one video, which is never left behind;
 # videos after they are made; and pictures that come inside a request, decoded with care.
 
 
@@ -44,7 +44,7 @@ class RenderFailed(Exception):
 async def make_video(plan: VideoPlan, path: Path) -> None:
     """Make a video and put it in its place whole; a cancelled task ends the process at once.
 
-    A picture in the plan is looked for beside the video. Raises RenderFailed with the reason.
+    A picture in the plan is looked for next to the video. Raises RenderFailed with the reason.
     """
     part = path.with_name(f"{path.name}.part")
     process = await asyncio.create_subprocess_exec(

@@ -288,7 +288,7 @@ class ShareLink(Link):
 
 
 class RenderRecord(Record):
-    """One render: the first video, a video with a scene or the voice anew, or another export."""
+    """One render: the first video, a video with a scene or the voice again, or another export."""
 
     number: int
     kind: Literal["generate", "scene", "voice", "export"]

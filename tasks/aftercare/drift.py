@@ -1,7 +1,7 @@
 """What changed outside since delivery: videos at the service, and files in the store.
 
 The checks are those of `reconcile` and `verify`, and so are the repairs. A repair costs nothing; a
-video that is lost at both places takes a retake, which is named with its price and made by nobody
+video that is lost at both places takes a retake, which is named with its price and made by no one
 but a person.
 """
 

@@ -1,7 +1,7 @@
 """What the service offers, asked for when it is due, kept in the ledger, and compared with a sheet.
 
 A service that does not tell it never keeps a row from being made: what it told before holds, and
-what nobody knows is not compared.
+what no one knows is not compared.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ T = TypeVar("T")
 Answer = tuple[Catalogue | None, ServiceError | None]
 #: How long what the service told is taken for the present state, in seconds.
 DAY = 86_400.0
-#: How long asking for it may take, in seconds: nobody waits for a list.
+#: How long asking for it may take, in seconds: no one waits for a list.
 LONGEST = 15.0
 NOTHING_KNOWN = (
     "names tools, and the list of the service's tools is not here yet: `callsheet tools` gets it"
@@ -84,7 +84,7 @@ async def compared_by(
     known: Catalogue | None,
     now: float,
 ) -> tuple[T, Catalogue | None, ServiceError | None]:
-    """Compare with what the service offers: with what it told anew, before something is lacking.
+    """Compare with what the service offers: with what it told again, before something is lacking.
 
     `lacks` says so of a comparison; `tell` asks the service, unless what is `known` is young and
     has all. Returns the comparison, what it was made with, and why the service did not tell.
@@ -138,7 +138,7 @@ async def ask_again(
 ) -> tuple[Catalogue | None, ServiceError | None]:
     """Ask for the catalogue and keep it; return it, and why its tools were not told.
 
-    A part that is not told stays as it was `known`; nobody waits for longer than `longest` seconds.
+    A part that is not told stays as it was `known`; no one waits for longer than `longest` seconds.
     """
     told, error = await _ask(service, longest)
     base_url, _ = settings.service()

@@ -35,7 +35,7 @@ from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.retry import renewing
 from callsheet.tasks.sheet import Sheet
 
-# Hold a campaign for a run: from here to its end nobody else carries it.
+# Hold a campaign for a run: from here to its end no one else processes it.
 #
 # What is set aside from then on is in the name of the run that holds it. What a lease is, and how
 # it is lost, is in `lease`.
@@ -121,10 +121,10 @@ log = logging.getLogger("callsheet.campaign")
 
 #: A lease lapses after this long without a word from its owner, in seconds.
 LAPSE = 60.0
-#: How often somebody who waits looks whether the campaign is free, in seconds.
+#: How often someone who waits looks whether the campaign is free, in seconds.
 PAUSE = 0.5
 
-#: Hears a sentence for people.
+#: Is told a sentence for people.
 Notify = Callable[[str], None]
 
 _count = itertools.count(1)
@@ -266,7 +266,7 @@ async def leased(
 async def is_settled(run: Run, match: Match) -> bool:
     """Whether all is as the last run left and reported it; if so, the run goes by that plan.
 
-    The campaign is left to whoever has it: a run that is at work on it is waited for as ever.
+    The campaign is left to anyone who has it: a run that is at work on it is waited for as ever.
     """
     at, options, sheet = run.at, run.options, run.sheet
     assert sheet is not None, "the sheet is read first"
@@ -289,7 +289,7 @@ async def is_settled(run: Run, match: Match) -> bool:
 
 
 async def _is_known(at: Context, campaign: Campaign, sheet: Sheet) -> bool:
-    """Whether the campaign was last run and reported from this very sheet, and is nobody's now."""
+    """Whether the campaign was last run and reported from this very sheet, and is no one's now."""
     same = (campaign.sheet, campaign.sheet_digest) == (sheet.address, sheet.digest)
     if campaign.lease is not None or not same or campaign.reported is None:
         return False

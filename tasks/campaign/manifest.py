@@ -43,7 +43,7 @@ from callsheet.tasks.values.names import object_name
 # `manifest.json`: what the store knows of a campaign, and its form.
 #
 # Written by every run and read after a lost ledger, possibly one of an earlier release or one that
-# somebody edited: a member that is odd counts as missing and costs nothing of the others, members
+# someone edited: a member that is odd counts as missing and costs nothing of the others, members
 # that are not known are left alone, and what is no manifest at all is None.
 
 

@@ -1,6 +1,6 @@
-"""Which campaign a sheet is: one it was before, a new one, or somebody else's of the same name.
+"""Which campaign a sheet is: one it was before, a new one, or someone else's of the same name.
 
-A file's name alone does not tell: a renamed sheet would be paid for anew, and another client's
+A file's name alone does not tell: a renamed sheet would be paid for again, and another client's
 would remake and retire a campaign's rows. Nothing here writes to the ledger.
 """
 
@@ -48,7 +48,7 @@ TELLING = ("title", "topic", "script", "narration", "image", "clip", "photos")
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """What is known of a sheet beside its campaign's name.
+    """What is known of a sheet besides its campaign's name.
 
     `refusal` stands in the way of spending; `elsewhere` was paid for in other campaigns, which a
     person said are other ones; `moved` says that a person gave the campaign this sheet.
@@ -167,7 +167,7 @@ def are_alike(briefs: Sequence[Brief], rows: Sequence[CampaignRow]) -> bool:
 def _used_elsewhere(settings: Settings, sheet: Sheet) -> LastRun | None:
     """Return with what the sheet was last run, where that is another ledger and still there.
 
-    Whoever names a ledger means it.
+    Anyone who names a ledger means it.
     """
     if settings.ledger_is_named or sheet.origin is None:
         return None

@@ -1,6 +1,6 @@
 """What a run is asked for: one model for commands, flows, the board, nightly runs and stored plans.
 
-Whoever adds an option adds a field here; a door passes on what it was given.
+Anyone who adds an option adds a field here; a door passes on what it was given.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from callsheet.tasks.values.edits import Edits
 if TYPE_CHECKING:
     from callsheet.tasks.runtime.known_settings import Settings
 
-    # Whoever reads rows need not pay for reading sheets.
+    # Anyone who reads rows need not pay for reading sheets.
     from callsheet.tasks.sheet import SheetOptions
 
 
@@ -122,7 +122,7 @@ class RunOptions(BaseModel):
     pay_again: bool = False
     #: What this run alone may set aside.
     run_budget: Credits = None
-    #: By what its own budget is counted, where it may be begun anew and is the same run then.
+    #: By what its own budget is counted, where it may be begun again and is the same run then.
     run_id: str | None = None
     #: None: a plan beyond the campaign's budget is refused whole, before anything is spent.
     at_limit: AtLimit | None = None
@@ -136,15 +136,15 @@ class RunOptions(BaseModel):
     same_campaign: bool = False
     #: A person's word: rows that left the sheet are retired, however many.
     retire: bool = False
-    #: Whether a saved plan is to be carried out: what is retired is approved with it.
+    #: Whether a saved plan is to be executed: what is retired is approved with it.
     saved_plan: bool = False
     #: Whether the service is a sandbox of our own, whose videos and credits are not real.
     sandbox: bool = False
-    #: How many workers carry it; None: it is carried here.
+    #: How many workers process it; None: it is processed here.
     workers: int | None = None
     #: Options that were typed, for the commands that are suggested.
     typed: tuple[str, ...] = ()
-    #: The rows of which another take is made, and why; also of videos that somebody keeps.
+    #: The rows of which another take is made, and why; also of videos that someone keeps.
     rows: tuple[str, ...] | None = None
     because: str | None = None
     even_kept: bool = False

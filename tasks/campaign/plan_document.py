@@ -294,7 +294,7 @@ def moved_since(
 def check_money(planned: bool | None, now: bool, *, look: str) -> None:
     """Raise SpendRefused where a sandbox has priced a plan and a service would be paid, or so.
 
-    None: whoever saved it did not say. `look` is the remedy.
+    None: anyone who saved it did not say. `look` is the remedy.
     """
     if planned is None or planned == now:
         return

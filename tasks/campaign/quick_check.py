@@ -1,6 +1,6 @@
-"""What ledgers in files say at a glance: which campaign a sheet is, and where a campaign is.
+"""A quick check of ledgers in files: which campaign a sheet is, and where a campaign is.
 
-Reads files alone, with nothing of what opens a ledger: `check` contacts nobody and must not pay
+Reads files alone, with nothing of what opens a ledger: `check` makes no requests and must not pay
 for it, and the ledgers that notes name are not ours to upgrade.
 """
 
@@ -45,7 +45,7 @@ async def named_offline(sheet: Sheet, settings: Settings, *, new_campaign: bool)
         async with await open_ledger(settings.ledger, create=False) as ledger:
             return await name_campaign(ledger, sheet, options)
     except LedgerError:
-        # Whoever needs the ledger is told.
+        # Anyone who needs the ledger is told.
         return sheet
 
 

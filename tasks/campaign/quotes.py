@@ -55,7 +55,7 @@ async def quote_rows(
 ) -> dict[str, Price]:
     """Quote rows that have no quote, or one that is too old, and record it; return all of them.
 
-    A row for which the service is in trouble is held. `tell` hears how far it is.
+    A row for which the service is in trouble is held. `tell` is told how far it is.
     """
     known: dict[str, Price] = {row.row: Price(row.quoted) for row in rows if is_priced(row, at)}
 
@@ -200,7 +200,7 @@ def approve_shown(
         if pay_again:
             named = [row.row for row in found]
             allow_to_pay(connection, campaign.id, named, by=plan.by, at=at)
-        # Whoever approved saw that they are paid for elsewhere, and is not asked again.
+        # Anyone who approved saw that they are paid for elsewhere, and is not asked again.
         set_apart(connection, campaign.id, [one.campaign_id for one in plan.elsewhere])
     if also is not None:
         also(connection, found)
@@ -211,7 +211,7 @@ def approve_shown(
 
 
 def check_wanted(connection: Connection, campaign: Campaign) -> None:
-    """Raise SpendRefused when somebody has cancelled the campaign since it was read."""
+    """Raise SpendRefused when someone has cancelled the campaign since it was read."""
     if not end_cancel(connection, campaign):
         raise SpendRefused(f"campaign {campaign.name} was cancelled meanwhile; nothing was spent")
 
@@ -266,7 +266,7 @@ async def ask_prices(
 
 
 class _Asking(Generic[P]):
-    """A fixed number of workers ask; one more keeps what they heard, in groups."""
+    """A fixed number of workers ask; one more keeps what they received, in groups."""
 
     def __init__(
         self, service: VideoService, clock: UnixClock, keep: Keep[P] | None, tell: Tell | None
@@ -302,7 +302,7 @@ class _Asking(Generic[P]):
             # The first is the cause; the others are the same trouble seen by other rows.
             raise several.exceptions[0] from several
         finally:
-            # What was heard is kept, however this ends.
+            # What was received is kept, however this ends.
             self._over = True
             self._there.set()
             await keeping
@@ -336,7 +336,7 @@ class _Asking(Generic[P]):
                 self._there.set()
 
     async def _keep_all(self) -> None:
-        """Keep what is heard; while one group is written, the next one gathers."""
+        """Keep what is received; while one group is written, the next one gathers."""
         while not self._over or self._fresh:
             await self._there.wait()
             self._there.clear()

@@ -33,7 +33,7 @@ from callsheet.tasks.values.amounts import (
 )
 
 if TYPE_CHECKING:
-    # Whoever reads rows need not pay for the service's client.
+    # Anyone who reads rows need not pay for the service's client.
     from callsheet.tasks.campaign.workers import Workers
     from callsheet.tasks.engine.context import Context
     from callsheet.tasks.engine.engine import Engine
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 # What is said at the end of a run: its outcome, and how each row stands.
 #
 # A row is said in three ways: as JSON for programs, as a line of the manifest, and as a line of the
-# status sheet, which is the input with `cs_` columns beside it. How their files come into the store
-# is in `report_files`.
+# status sheet, which is the input with `cs_` columns next to it. How their files come into the
+# store is in `report_files`.
 
 
 log = logging.getLogger("callsheet.campaign")
@@ -178,7 +178,7 @@ def status_sheet(
     lines: Sequence[Mapping[str, Any]],
     cells: Mapping[int, Sequence[tuple[str, str]]],
 ) -> bytes:
-    """Return the input columns with `cs_` columns beside them, as CSV for a spreadsheet."""
+    """Return the input columns with `cs_` columns next to them, as CSV for a spreadsheet."""
     records = [
         status_line(row, line, cells.get(row.id, ())) for row, line in zip(rows, lines, strict=True)
     ]
@@ -224,7 +224,7 @@ def _said_of(copy: Mapping[str, Any]) -> str:
     return f"{copy['uri']} (on hold: {copy['held']})" if copy["held"] else str(copy["uri"])
 
 
-# A plan in words, for whoever is to decide on it, wherever that is. Pure.
+# A plan in words, for the person who is to decide on it, wherever that is. Pure.
 
 
 #: Rows that a warning names at most.

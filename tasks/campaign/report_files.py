@@ -37,17 +37,17 @@ from callsheet.tasks.runtime.spreadsheets import csv_writer, write_csv
 from callsheet.tasks.store.addresses import linking
 
 if TYPE_CHECKING:
-    # Whoever reads rows need not pay for the service's client.
+    # Anyone who reads rows need not pay for the service's client.
     from callsheet.tasks.engine.context import Context
 
 # Manifest and status sheet in the store, where the videos are.
 #
 # The manifest is exact and for machines; the status sheet is for people, safe to open in a
 # spreadsheet. Where few rows have changed since the last report its lines are taken over, of which
-# the store proves that they are what was written; the files are the same as if made anew.
+# the store proves that they are what was written; the files are the same as if made again.
 
 
-#: The form of both files: another one is written anew.
+#: The form of both files: another one is rewritten.
 REPORT = 2
 STATUS = "status.csv"
 #: Makes the link to a file, by its address in the store.
@@ -176,7 +176,7 @@ _KINDS = {".csv": "text/csv", ".json": "application/json", ".mrss": "application
 def _made_of(connection: Connection, at: Context, name: str) -> str:
     """Return a digest of what a report would be made of now.
 
-    Whatever changes a row on its way leaves an event, or an amount; what a sheet changes beside
+    Whatever changes a row on its way leaves an event, or an amount; what a sheet changes next to
     that is noted by `sync_sheet`.
     """
     campaign = find_campaign(connection, name)
@@ -217,7 +217,7 @@ def _amend(
     files: Sequence[Path],
     before: _LastReport,
 ) -> bool:
-    """Write the files by amending the last ones; return False where they have to be made anew."""
+    """Write the files by amending the last ones; return False where they have to be made again."""
     numbers = rows_changed_since(connection, campaign.id, before.reported)
     if numbers is None:
         return False
@@ -365,7 +365,7 @@ def report_lines(
 # Amends the files of a report: lines of rows that have not changed are taken over as they are.
 #
 # Knows what the files look like, and neither the store nor the ledger. Where anything is not as it
-# should be the answer is no, and both files are made anew.
+# should be the answer is no, and both files are made again.
 
 
 #: What stands in a manifest before its first row and after its last one.

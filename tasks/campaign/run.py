@@ -1,7 +1,7 @@
 """One run of a campaign: what its steps share while it lasts, and who is asked about it.
 
-The steps (`steps`) are given it. Prefect's tasks find it by `current_run()`, since Prefect is to
-carry ids and nothing else.
+The steps (`steps`) are given it. Prefect's tasks find it by `current_run()`, since Prefect gets
+ids and nothing else.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Door:
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
-        """Show the run while it lasts, and stop it if somebody asks for that."""
+        """Show the run while it lasts, and stop it if someone asks for that."""
         yield
 
     async def is_named(self, run: Run) -> None:
@@ -96,7 +96,7 @@ class Door:
         return plan
 
     async def approve(self, run: Run, plan: Plan) -> Plan:
-        """Return the plan as somebody approved it: `plan.approved(by)`."""
+        """Return the plan as someone approved it: `plan.approved(by)`."""
         raise NotApproved(f"the plan of {plan.campaign} is not approved; nothing was spent")
 
     async def begin(self, run: Run) -> None:
@@ -120,10 +120,10 @@ class Run:
     on_plan: Callable[[Plan], None] | None = None
     on_wait: Callable[[str], None] | None = None
     on_note: Callable[[str], None] | None = None
-    #: Hears both of them, in a log; `said` has what was said before anybody heard.
+    #: Is called with both of them, for a log; `said` has what was said before there was one.
     on_said: Callable[[str], None] | None = None
     said: list[str] = field(default_factory=list)
-    #: Hears of how many rows the price is known, and how many are asked for.
+    #: Is told of how many rows the price is known, and how many are asked for.
     on_quotes: Callable[[int, int], None] | None = None
     listeners: list[Listener] = field(default_factory=list)
     sheet: Sheet | None = None
@@ -132,16 +132,16 @@ class Run:
     #: What moves its rows: an engine here, or workers elsewhere.
     engine: Engine | Workers | None = None
     starter: WorkerStarter | None = None
-    #: What its workers carry.
+    #: What its workers process.
     production_id: str = ""
-    #: The rows that are carried, in as many parts as Prefect sees.
+    #: The rows that are processed, in as many parts as Prefect sees.
     shards: list[Shard] = field(default_factory=list)
     outcome: RunOutcome | None = None
     #: The run that this one shows, where another process takes the steps.
     followed: Followed | None = None
     #: The rows that it leaves out; where it has a sheet, that one says so.
     left_out: frozenset[str] = frozenset()
-    #: The rows that it carries; None for all that `--select` chooses.
+    #: The rows that it processes; None for all that `--select` chooses.
     only: frozenset[str] | None = None
     #: The rows that `--select` chose for the plan, by id; None for all.
     picked: frozenset[str] | None = None
@@ -198,7 +198,7 @@ class Run:
             self.picked = frozenset(line.row for line in lines)
 
     def show(self, plan: Plan) -> None:
-        """Show a plan to whoever wants to see it: once."""
+        """Show a plan to anyone who wants to see it: once."""
         self.plan = plan
         if self.on_plan is not None:
             self.on_plan(plan)
@@ -316,7 +316,7 @@ def current_run() -> Run:
 
 
 async def take_or_follow(run: Run, step: Step[T], *ids: str | int) -> T:
-    """Take a step of the run at hand; wait for its end where somebody else takes the steps."""
+    """Take a step of the run at hand; wait for its end where someone else takes the steps."""
     if run.followed is None:
         return await step(run, *ids)
     return await run.followed.end_of(step, *ids)
@@ -366,7 +366,7 @@ async def open_run(options: RunOptions, settings: Settings, door: Door) -> Async
 
 
 async def _publish(at: Context) -> None:
-    """Hand the ledger's metrics on, where somebody wants them at the end of a run."""
+    """Hand the ledger's metrics on, where someone wants them at the end of a run."""
     settings = at.settings
     if settings.metrics_file or settings.metrics_push:
         from callsheet.tasks.metrics import publish

@@ -92,7 +92,7 @@ async def plan_step(run: Run, campaign: str) -> None:
     wait = 0.0 if run.options.if_running == "leave" else run.time_left
     await lease_campaign(run, run.campaign, wait=wait)
     at = run.at
-    # Whoever gave it another sheet was told what that retires; a saved plan says it by itself.
+    # Anyone who gave it another sheet was told what that retires; a saved plan says it by itself.
     told = match.moved and not run.options.saved_plan
     options = run.options.but(retire=run.options.retire or told)
     plan = await plan_sheet(at.ledger, sheet, options)
@@ -228,7 +228,7 @@ async def approve_step(run: Run) -> int:
 
 
 async def _show_plan(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
-    """Show the plan to whoever asked to see it, with what limits it: once a run."""
+    """Show the plan if the door wants to see it, with what limits it: once a run."""
     if run.on_plan is None:
         return
     balance = await ask_balance(run.at.service) if plan.spending else None
@@ -330,7 +330,7 @@ TICK = 0.5
 
 @asynccontextmanager
 async def production(run: Run) -> AsyncIterator[list[Shard]]:
-    """Start the engine; yield the shards it is to carry, as many as Prefect is to see."""
+    """Start the engine; yield the shards it is to process, as many as Prefect is to see."""
     assert run.campaign is not None, "the rows are planned first"
     if run.sheet is not None:
         # The ledger has the rows, and they are read from it as their turn comes.
@@ -370,7 +370,7 @@ async def production(run: Run) -> AsyncIterator[list[Shard]]:
 
 
 async def _work_of(run: Run) -> Work:
-    """Return what a run carries, in the order in which it goes."""
+    """Return what a run processes, in the order in which it goes."""
     assert run.campaign is not None, "the rows are planned first"
     campaign_id = run.campaign.id
 
@@ -394,7 +394,7 @@ def _workers(run: Run, campaign: Campaign, work: Work, starter: WorkerStarter) -
 
 
 async def _shards(run: Run, work: Work) -> list[Shard]:
-    """Part what is carried; the rows that a shard is named after are not known yet where many."""
+    """Part what is processed; the rows that a shard is named after are not known yet where many."""
     if len(work) <= NAMED:
         return work.shards()
     return work.shards(await run.at.ledger.read(partial(names_of_rows, numbers=work.ends())))
@@ -418,6 +418,6 @@ async def _tell(run: Run, engine: Engine | Workers) -> None:
 
 
 async def produce_step(run: Run, campaign: str, shard: int, label: str) -> dict[State, int]:
-    """Carry one shard of the rows until each rests; return how many rest in each state."""
+    """Process one shard of the rows until each rests; return how many rest in each state."""
     assert run.engine is not None, "production is started first"
     return dict(await run.engine.process_shard(run.shards[shard]))

@@ -40,7 +40,7 @@ from callsheet.tasks.values.briefs import CREATE
 
 
 def run_document(found: PricedPlan) -> dict[str, Any]:
-    """Return what a plan of a sheet says: as `plan --json`, and what the page shows beside it."""
+    """Return what a plan of a sheet says: as `plan --json`, and what the page shows next to it."""
     refusal = found.match.refusal
     return {
         **plan_document(found.plan),
@@ -142,7 +142,7 @@ async def plan_with_prices(
     clock: UnixClock = time.time,
     tell: Tell | None = None,
 ) -> PricedPlan:
-    """Return the plan, all that it spends at the service's prices of now; `tell` hears how far.
+    """Return the plan, all that it spends at the service's prices of now; `tell` is told how far.
 
     Raises SheetError for a row that names what the service does not offer, ConfigurationError or
     Parked when the service cannot be asked.
@@ -181,7 +181,7 @@ def ask_plan(
     at: float,
     sheet_id: str | None = None,
 ) -> None:
-    """Begin a plan that somebody asked for, and note that they did."""
+    """Begin a plan that someone asked for, and note that they did."""
     begin_plan(
         connection,
         plan_id,

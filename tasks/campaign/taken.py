@@ -33,7 +33,7 @@ class StepEnd:
 
 
 class Taken:
-    """The steps that a run has taken; `on_end` hears of each from then on."""
+    """The steps that a run has taken; `on_end` is told of each from then on."""
 
     def __init__(self) -> None:
         self.ends: list[StepEnd] = []
@@ -109,7 +109,7 @@ class Followed:
 
 def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
     future.set_exception(error)
-    # Retrieved: nobody need follow.
+    # Retrieved: no one need follow.
     future.exception()
 
 

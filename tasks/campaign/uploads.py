@@ -1,4 +1,4 @@
-"""Sheets that were handed in on the board: their bytes as they came, kept beside the ledger.
+"""Sheets that were uploaded on the board: their bytes as they came, kept next to the ledger.
 
 A run of such a sheet reads what was looked at and approved, whatever becomes of the place it came
 from. The same bytes under the same name are one file.
@@ -43,7 +43,7 @@ def keep_bytes(settings: Settings, name: str, content: bytes) -> tuple[Path, str
 
 
 def fit_name(name: str) -> str:
-    """Return what a handed-in sheet is called: a file's name that fits everywhere, no path."""
+    """Return what an uploaded sheet is called: a file's name that fits everywhere, no path."""
     last = PurePosixPath(unicodedata.normalize("NFC", name).replace("\\", "/")).name
     plain = _UNFIT.sub(" ", last).strip(" .")
     stem, dot, suffix = plain.rpartition(".")
@@ -53,7 +53,7 @@ def fit_name(name: str) -> str:
 
 
 def read_kept(settings: Settings, kept: KeptSheet) -> bytes:
-    """Return the bytes that were handed in; raise BadInput where they are gone or others."""
+    """Return the bytes that were uploaded; raise BadInput where they are gone or others."""
     file = _file(settings, kept.name, kept.digest)
     try:
         content = file.read_bytes()
@@ -69,7 +69,7 @@ def read_kept(settings: Settings, kept: KeptSheet) -> bytes:
 
 
 def size_of(settings: Settings, kept: KeptSheet) -> int:
-    """Return how many bytes a handed-in sheet has; 0 where they are gone."""
+    """Return how many bytes an uploaded sheet has; 0 where they are gone."""
     with suppress(OSError):
         return _file(settings, kept.name, kept.digest).stat().st_size
     return 0
@@ -92,7 +92,7 @@ def forget(settings: Settings, sheets: Iterable[KeptSheet]) -> None:
 
 
 def find_in_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> FoundSheet:
-    """Return what is in a handed-in sheet; raise BadInput where its bytes are gone or others."""
+    """Return what is in an uploaded sheet; raise BadInput where its bytes are gone or others."""
     content = read_kept(settings, kept)
     with no_search():
         return find_sheet_in(
@@ -105,7 +105,7 @@ def find_in_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> 
 
 
 def parse_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> Sheet:
-    """Return the sheet that was handed in; raise SheetError with every problem it has."""
+    """Return the sheet that was uploaded; raise SheetError with every problem it has."""
     return find_in_kept(settings, kept, options).good()
 
 

@@ -224,7 +224,7 @@ class Plan:
 
     @property
     def unpriced(self) -> int:
-        """How many lines spend at a price nobody could read."""
+        """How many lines spend at a price no one could read."""
         return sum(line.priced is None for line in self.spending)
 
     @property

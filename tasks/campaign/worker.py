@@ -43,9 +43,9 @@ from callsheet.tasks.runtime.retry import RetryPolicy, renewing
 from callsheet.tasks.webhooks import Subscriber
 from callsheet.tasks.webhooks.listener import hearing_hints
 
-# One worker: claims batches of a production and carries their rows, until nobody has any left.
+# One worker: claims batches of a production and processes their rows, until no one has any left.
 #
-# Several of them carry one campaign, each on a machine of its own, and know of each other by the
+# Several of them process one campaign, each on a machine of its own, and know of each other by the
 # ledger alone. Whatever ends one, its batches lapse or are let go of, and another takes them up. It
 # pays for nothing that it has not claimed (`tasks.ledger.distributed_runs`).
 
@@ -89,14 +89,14 @@ class Worker:
         self._engine: Engine | None = None
 
     def leave(self, because: str) -> None:
-        """Begin nothing more and let go of what is claimed: others carry it."""
+        """Begin nothing more and let go of what is claimed: others process it."""
         if self.report.left_because is None:
             self.report.left_because = because
             if self._engine is not None:
                 self._engine.stop(because)
 
     async def process(self) -> WorkerReport:
-        """Carry batches until none is left, or the production or this worker is stopped.
+        """Process batches until none is left, or the production or this worker is stopped.
 
         A ledger that is away for a while is waited for. Raises BadInput for a production that the
         ledger does not know, ConfigurationError where it is for another service or store than
@@ -122,7 +122,7 @@ class Worker:
                 await self._sleep(pause)
 
     async def _process(self) -> bool:
-        """Carry what can be claimed; return False where what was claimed was lost on the way."""
+        """Process what can be claimed; return False where what was claimed was lost on the way."""
         production = await self._production()
         if production.ended_at is not None or production.stopped or self.report.left_because:
             return True
@@ -173,7 +173,7 @@ class Worker:
     async def _process_all(self, engine: Engine, production: Production, claims: Claims) -> None:
         """Claim batches whenever there is room, until there is nothing left for anybody."""
         active: set[asyncio.Task[None]] = set()
-        # As many as the last batch had: near the end nobody keeps more than others have left.
+        # As many as the last batch had: near the end no one keeps more than others have left.
         size = production.batch_size
         try:
             while engine.parked_because is None:
@@ -221,7 +221,7 @@ class Worker:
             self.report.rows += states
 
     async def _obey(self, engine: Engine, production: Production) -> None:
-        """Obey whoever stops the production; a ledger that is away is asked again."""
+        """Stop when the production is stopped; a ledger that is away is asked again."""
         while True:
             try:
                 now = await self._production()
@@ -290,11 +290,11 @@ def _text(amount: Decimal | None) -> str | None:
 # it.
 #
 # The lease is renewed in a task of its own, however busy the worker is. A worker that has lost a
-# batch begins nothing more of any: its rows are somebody else's, and so may be its campaign.
+# batch begins nothing more of any: its rows are someone else's, and so may be its campaign.
 
 
 class Claims:
-    """The batches of one worker; `on_lost` hears once why it has lost some of them.
+    """The batches of one worker; `on_lost` is told once why it has lost some of them.
 
     `holder` is an id of this start of the worker: one that is started again has claimed nothing.
     """
@@ -312,7 +312,7 @@ class Claims:
         #: What an intent has to name one of (`Terms.batches`).
         self.batches: set[int] = set()
         self.lost: str | None = None
-        #: Whether it is the campaign that somebody else has: there is nothing left to claim.
+        #: Whether it is the campaign that someone else has: there is nothing left to claim.
         self.is_taken_over = False
         self._ledger = ledger
         self._production = production

@@ -1,7 +1,7 @@
 """The workers of one run: it has them started, watches over them in the ledger, and sends nothing.
 
-Stands where the engine stands in a run that carries its rows itself. How workers are started is for
-whoever has machines: here they are numbers, and what has become of them is asked for.
+Stands where the engine stands in a run that processes its rows itself. How workers are started is
+for anyone who has machines: here they are numbers, and what has become of them is asked for.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ BATCH, BATCHES = 200, 4
 LOOK = 1.0
 #: To count rows takes the longer, the more there are: it has so much of the time at most.
 COUNTING = 1 / 20
-#: How often whoever starts workers is asked what has become of them, in seconds.
+#: How often the starter of workers is asked what has become of them, in seconds.
 ASK = 10.0
 #: How long workers may take to let go once they are told to, in seconds.
 LET_GO = 30.0
 #: Workers that are said to run and claim nothing for so long are gone, in seconds.
 GONE = 60.0
-#: How often in a row workers are started anew that did nothing.
+#: How often in a row workers are started again that did nothing.
 RESTARTS = 3
 NO_WORKERS = "the workers stopped with unfinished rows: see their flow runs"
 
 
 def check_workers(count: int, settings: Settings) -> None:
-    """Raise ConfigurationError where a campaign cannot be carried by so many workers."""
+    """Raise ConfigurationError where a campaign cannot be processed by so many workers."""
     if not 1 <= count <= MOST:
         raise ConfigurationError(
             f"--workers takes a number from 1 to {MOST}, not {count}; nothing was spent"
@@ -91,14 +91,15 @@ class WorkerStarter(Protocol):
         """Start a worker; asked again for the same one, it is not started twice."""
 
     async def at_work(self) -> WorkersAtWork | None:
-        """Return how many workers there are; None where nobody can tell now."""
+        """Return how many workers there are; None where no one can tell now."""
 
     async def end(self) -> None:
         """End what has not begun; what runs ends by itself."""
 
 
 class Workers:
-    """The workers that carry one campaign: `async with`, `start`, then wait for each by its shard.
+    """The workers that process one campaign: `async with`, `start`, then wait for each by its
+    shard.
 
     Between the two nothing is paid: whatever may keep a run from beginning is found out there.
     """
@@ -128,7 +129,7 @@ class Workers:
         self._count = count
         self._starter = starter
         self._work = work
-        #: Whether it is about all rows of the campaign that can be carried.
+        #: Whether it is about all rows of the campaign that can be processed.
         self._whole = whole
         self._max_wait = max_wait
         self._production: Production | None = None
@@ -183,7 +184,7 @@ class Workers:
         if self._production is None:
             return
         if self._is_started and not self._over.is_set():
-            # Whoever leaves in the middle takes the workers along.
+            # Anyone who leaves in the middle takes the workers along.
             self.stop("their run has ended")
             try:
                 async with asyncio.timeout(LET_GO):
@@ -213,7 +214,7 @@ class Workers:
         self._stop(because, self._at.clock())
 
     def notify(self, videos: Collection[str]) -> None:
-        """Workers hear of videos by themselves: what comes in is in the ledger."""
+        """Workers are told of videos by themselves: what comes in is in the ledger."""
 
     def sweep(self) -> None:
         """Workers poll what webhooks have missed by themselves."""
@@ -284,7 +285,7 @@ class Workers:
         try:
             now, self._headway, counted = await self._at.ledger.read(read)
         except LedgerError as error:
-            # Once is enough for whoever reads it: it is asked again every second.
+            # Once is enough for anyone who reads it: it is asked again every second.
             level = logging.DEBUG if self._ledger_away else logging.WARNING
             log.log(level, "the ledger does not say how far the workers are: %s", error)
             self._ledger_away = True
@@ -306,7 +307,7 @@ class Workers:
         return sum(found[state] for found in self._states.values() for state in states)
 
     async def _restart(self) -> None:
-        """Start workers anew where rows are left and nobody has any: all of them have ended."""
+        """Start workers again where rows are left and no one has any: all of them have ended."""
         now, done = asyncio.get_running_loop().time(), self.progress.done
         if self._headway.held or self.parked_because is not None:
             self._idle_since, self._asked = now, now

@@ -23,7 +23,7 @@ from callsheet.tasks.runtime.redact import register_secret
 # The register of a profile's logins: a small file that also says whether the keyring has a key.
 #
 # Reading it costs one look for a file. It never fails: what is wrong with the file is told to
-# whoever needs a key from it, and to nobody else.
+# anyone who needs a key from it, and to no one else.
 
 
 VERSION = 1
@@ -37,8 +37,8 @@ KeptIn = Literal["keyring", "file"]
 class Login:
     """A key of one organisation at one service, under a profile's name.
 
-    `scopes` is None where nobody said what the key may do; `key` is None where the keyring has it.
-    `given` is True for a key that somebody made elsewhere and handed in, and may use elsewhere.
+    `scopes` is None where no one said what the key may do; `key` is None where the keyring has it.
+    `given` is True for a key that someone made elsewhere and passed in, and may use elsewhere.
     """
 
     profile: str
@@ -166,7 +166,7 @@ def _parse(path: Path, profile: str, text: str) -> Register:
         ) from None
 
 
-# A claim that nobody has approved yet: kept so that a second `login --email` goes on with it.
+# A claim that no one has approved yet: kept so that a second `login --email` goes on with it.
 #
 # One a profile, in a file that only its owner may read: the claim token is a secret, and is shown
 # by the service once (specification, section 5, path 3).

@@ -93,7 +93,7 @@ def read_webhook_secrets(folder: Path) -> list[WebhookSecret]:
 
 
 class LiveSecrets:
-    """The secrets that a receiver takes, read anew whenever the folder has changed.
+    """The secrets that a receiver takes, read again whenever the folder has changed.
 
     Called, it returns pairs of nonce and secret; those given in the settings come first.
     """

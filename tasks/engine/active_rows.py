@@ -28,7 +28,7 @@ from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number
 from callsheet.tasks.runtime.telemetry import POLLS
 from callsheet.tasks.values.edits import is_keyed
 
-# A row as a run carries it, and what it asks of the world when its turn comes.
+# A row as a run processes it, and what it asks of the world when its turn comes.
 
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class ActiveRow:
 def compact(row: CampaignRow) -> CampaignRow:
     """Return a row that is under way as it waits, without what only its create is made of.
 
-    That is in the ledger, where whoever sends or searches reads it. Others are returned as they
+    That is in the ledger, where anyone who sends or searches reads it. Others are returned as they
     are: what has yet to begin is whole.
     """
     take = row.take
@@ -200,8 +200,9 @@ class ActiveRows:
 
 # The rows of shards, read from the ledger as their turn comes, whenever there is room for them.
 #
-# Knows how many are in memory by the active rows, and how many videos wait by the scheduler. What is to
-# be read next is for `pages` to say, and what is done with a row that was read for the engine.
+# Knows how many are in memory by the active rows, and how many videos wait by the scheduler. What
+# is to be read next is for `pages` to say, and what is done with a row that was read for the
+# engine.
 
 
 class Intake:
@@ -233,7 +234,7 @@ class Intake:
         self._room.set()
 
     def has_room(self, rows: int) -> bool:
-        """Whether so many more may be taken up: few have yet to begin, or to come home."""
+        """Whether so many more may be taken up: few have yet to begin, or to be delivered."""
         return self._active.unbegun.total() + self._videos() < rows
 
     def note_room(self) -> None:
@@ -269,11 +270,11 @@ class Intake:
 
 
 LANES: tuple[Lane, ...] = ("submit", "submit_unkeyed", "search", "poll", "cancel", "deliver")
-#: Lanes in which what is more important goes first; in the others nobody waits for ever.
+#: Lanes in which what is more important goes first; in the others no one waits for ever.
 BY_ORDER: frozenset[Lane] = frozenset({"submit", "submit_unkeyed", "deliver"})
 
 
-#: Places that may be left behind before the schedule is swept, beside as many as are taken.
+#: Places that may be left behind before the schedule is swept, besides as many as are taken.
 LEFT_BEHIND = 1000
 
 
@@ -322,7 +323,7 @@ class Scheduler(Generic[Ordered]):
         return True
 
     def backlog(self, lane: Lane) -> int:
-        """Return how many are due in `lane` and wait for somebody who is free."""
+        """Return how many are due in `lane` and wait for a task that is free."""
         return self._queues[lane].qsize()
 
     async def next(self, lane: Lane) -> Ordered:

@@ -50,8 +50,8 @@ log = logging.getLogger("callsheet.engine")
 
 #: Requests that may be under way at once, however few the lanes are.
 LEAST_AT_ONCE = 64
-#: Files that a run has open beside those of its lanes: ledger, store, receiver, its own output. A
-#: delivery has three beside its request: the video's connection, the part, and its target.
+#: Files that a run has open besides those of its lanes: ledger, store, receiver, its own output. A
+#: delivery has three besides its request: the video's connection, the part, and its target.
 OTHER_FILES = 96
 
 
@@ -186,7 +186,7 @@ def lanes_of(settings: Settings) -> Mapping[Lane, int]:
     """Return how many workers each lane has."""
     return {
         "submit": settings.at_once,
-        # A call without a key goes alone, or nobody could tell what a lost answer left behind.
+        # A call without a key goes alone, or no one could tell what a lost answer left behind.
         "submit_unkeyed": 1,
         "search": 1,
         "poll": settings.polls_at_once,

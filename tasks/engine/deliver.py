@@ -1,4 +1,4 @@
-"""The deliver lane: download, verify, store, and the captions beside it.
+"""The deliver lane: download, verify, store, and the captions next to it.
 
 Everything here is free to do again: the video is already paid for.
 """
@@ -95,7 +95,7 @@ async def deliver(
 
 
 async def _together(*work: Awaitable[Fetched]) -> list[Fetched | CallsheetError]:
-    """Do everything at once and to its end: what one finds wrong is returned beside the rest.
+    """Do everything at once and to its end: what one finds wrong is returned next to the rest.
 
     Only what is none of our errors ends the others, which have ended when it is raised.
     """
@@ -129,14 +129,14 @@ async def _video(
     assert row.take is not None
     name = f"{row.campaign_id}-{row.id}-{row.take.number}"
     fetched = await at.fetcher.fetch(name, _addresses(row, address, at))
-    # What is verified is in the store by then; what is not is downloaded anew.
+    # What is verified is in the store by then; what is not is downloaded again.
     spooled.callback(fetched.path.unlink, missing_ok=True)
     if edit_of(row.operation) not in (None, "title") and await _is_old(row, fetched.sha256, at):
         raise StoreError("the service still gives the video from before the edit")
     try:
         seen = await inspect_closely_apart(fetched.path, at.settings.pictures, at.second)
     except FileNotFoundError:
-        # Somebody who was thought to be gone has delivered it meanwhile, out of the same spool.
+        # Someone who was thought to be gone has delivered it meanwhile, out of the same spool.
         raise StoreError("another process has taken the download away; it is made again") from None
     crashpoint("delivery: the video is verified")
     return _Found(await _file(row, "mp4", fetched.path, fetched.sha256, at), seen)
@@ -219,7 +219,7 @@ async def _store(row: CampaignRow, found: Sequence[_Found], at: Context) -> list
 async def _keep_pictures(
     row: CampaignRow, found: Sequence[_Found], at: Context
 ) -> dict[PictureKind, StoredPicture]:
-    """Put a video's pictures beside it, as far as that can be done: no delivery depends on them."""
+    """Put a video's pictures next to it, if that can be done: no delivery depends on them."""
     videos = [one for one in found if one.inspection is not None]
     if not videos or videos[0].inspection is None:
         return {}

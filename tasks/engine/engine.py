@@ -62,7 +62,7 @@ TAKEN_UP = 50
 
 
 class Engine:
-    """Carries rows of one campaign: `async with`, then `process` any number of times.
+    """Processes rows of one campaign: `async with`, then `process` any number of times.
 
     Of a shard, `page` rows are read at once and at most twice as many wait in memory to begin.
     """
@@ -80,7 +80,7 @@ class Engine:
     ) -> None:
         self.campaign = campaign
         self.at = at
-        #: Whether it has let go of everything: another engine may carry its rows.
+        #: Whether it has let go of everything: another engine may process its rows.
         self.at_rest = False
         self._spread = spread
         self._rules = Rules.of(at.settings)
@@ -152,7 +152,7 @@ class Engine:
             self.at_rest = True
 
     async def process(self, rows: Iterable[CampaignRow]) -> Counter[State]:
-        """Carry rows until each is settled, or the run is stopped; return how many are where.
+        """Process rows until each is settled, or the run is stopped; return how many are where.
 
         Raises what broke the engine itself: a ledger that cannot be written, for one.
         """
@@ -162,7 +162,7 @@ class Engine:
         return await self._end(batch)
 
     async def process_shard(self, shard: Shard) -> Counter[State]:
-        """Carry rows as `process` does, read from the ledger as their turn comes."""
+        """Process rows as `process` does, read from the ledger as their turn comes."""
         states = Counter(map(shard.work.state, shard.places))
         batch = self._begin(Batch(len(shard), states))
         self._intake.add(shard, batch)
@@ -196,7 +196,7 @@ class Engine:
         rows = list[tuple[CampaignRow, Batch]]()
         for row, wanted in await self._intake.read_page():
             if row.state != wanted.state:
-                # It was moved by somebody else since the order was made.
+                # It was moved by someone else since the order was made.
                 self.progress.moved(replace(row, state=wanted.state), row)
                 wanted.batch.moved(wanted.state, row.state)
             rows.append((row, wanted.batch))
@@ -214,7 +214,7 @@ class Engine:
                 await asyncio.sleep(0)
 
     def has_room(self, rows: int) -> bool:
-        """Whether so many more may be taken up: few have yet to begin, or to come home."""
+        """Whether so many more may be taken up: few have yet to begin, or to be delivered."""
         return self._intake.has_room(rows)
 
     def snapshot(self) -> Snapshot:
@@ -242,7 +242,7 @@ class Engine:
     def rely_on_hints(self, rely: bool) -> None:
         """Have polls be a safety net for webhooks, or the only way to find videos.
 
-        What was finished before there was a webhook, nobody will tell of: a last poll shows it.
+        What was finished before there was a webhook, no one will tell of: a last poll shows it.
         """
         if rely == self._rules.hinted:
             return
@@ -256,7 +256,7 @@ class Engine:
         while True:
             active = await self._scheduler.next(lane)
             try:
-                # Whoever waits for a turn is not under way: nothing of it has to be let finish.
+                # Anyone who waits for a turn is not under way: nothing of it has to be let finish.
                 async with self.at.service.pace if lane in PAID else nullcontext():
                     if not self._stopping:
                         with (
@@ -267,7 +267,7 @@ class Engine:
                             await self._visit(lane, active)
             except Exception as error:
                 # Of the turn, too, which may be in the ledger: a worker that ended would leave its
-                # row waited for and never carried.
+                # row waited for and never processed.
                 self._break_off(error)
 
     def _break_off(self, error: Exception) -> None:
@@ -376,13 +376,13 @@ class Engine:
             await self.observe(active, Resumed())
 
     async def _leave(self, active: ActiveRow) -> None:
-        """Cancel a create that made nothing; rest one of which nobody knows: the next run asks."""
+        """Cancel a create that made nothing; rest one of which no one knows: the next run asks."""
         change = leave if active.memory.doubt else drop
         await self.at.ledger.write(partial(change, row=active.row, at=self.at.clock()))
         await self._reload(active)
 
     async def _reload(self, active: ActiveRow) -> None:
-        """Somebody else moved the row, or the budget held it: take the ledger's word."""
+        """Someone else moved the row, or the budget held it: take the ledger's word."""
         query = partial(rows_by_number, numbers=[active.row.id])
         for row in await self.at.ledger.read(query):
             self._replace(active, row)

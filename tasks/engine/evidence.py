@@ -45,7 +45,7 @@ from callsheet.tasks.service import Video, VideoService
 from callsheet.tasks.values.amounts import parse_credits
 from callsheet.tasks.values.briefs import Json, canonical_json
 
-# What shows that a paid call whose answer was lost was carried out. Reads only.
+# What shows that a paid call whose answer was lost was executed. Reads only.
 #
 # A call that makes a video is known by a single new one that shows our own words: what is in the
 # service's list before it has to be told from what is new after it, and since the organisation is
@@ -224,7 +224,7 @@ def shows(raw: Json, asked: Mapping[str, Json]) -> bool:
 # The ledger's record of a paid call without a key that a person sends by hand.
 #
 # The intent is committed before the call leaves and closed with what became of it, so that what
-# was paid for is in the ledger, and nobody sends a second one while the first is not settled.
+# was paid for is in the ledger, and no one sends a second one while the first is not settled.
 
 
 @dataclass

@@ -245,7 +245,7 @@ def _charged(video: Video) -> Decimal | None:
     return None if video.status in RUNNING else video.charged
 
 
-# The cancel lane: ask the service to stop a render that somebody no longer wants.
+# The cancel lane: ask the service to stop a render that someone no longer wants.
 #
 # It costs nothing and may be asked again: the second answer is 409.
 

@@ -3,7 +3,7 @@
 An owner is `host:pid:started:place:count`. The place is the boot of the kernel and the namespace
 of process ids: containers that share a host name have the same numbers for other processes. Of an
 owner in another place, or where the kernel does not say, nothing is known: its lease has to lapse.
-Workers that carry a campaign together own it as `workers:production`, and none of them by itself.
+Workers that process a campaign together own it as `workers:production`, and none of them by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import socket
 from functools import cache
 from pathlib import Path
 
-#: Begins the owner of a campaign that is carried by several.
+#: Begins the owner of a campaign that is processed by several.
 _WORKERS = "workers"
 
 
@@ -27,7 +27,7 @@ def this_process() -> str:
 
 
 def its_workers(production: str) -> str:
-    """Return what names a campaign's workers, of which nobody knows where they are."""
+    """Return what names a campaign's workers, of which no one knows where they are."""
     return f"{_WORKERS}:{production}"
 
 

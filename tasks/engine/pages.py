@@ -1,7 +1,7 @@
-"""Rows that are to be carried and are not in memory yet: which, in what order, and who waits.
+"""Rows that are to be processed and are not in memory yet: which, in what order, and who waits.
 
 There may be a hundred thousand of them: two numbers and two bytes is all that is kept of each. What
-is under way is read first and all of it, since nobody knows what has become of it; what is
+is under way is read first and all of it, since no one knows what has become of it; what is
 approved is read a page at a time, as its lane has room. Knows no ledger: it names what to read.
 
 They go in an order of their own, but are waited for in the order of the sheet: a shard is a range
@@ -26,7 +26,7 @@ from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import edit_of
 
 #: Rows in a page: so many more are read once fewer than so many have yet to begin in a lane, or are
-#: videos that wait to be delivered: what is paid for comes home before more is paid for.
+#: videos that wait to be delivered: what is paid for is delivered before more is paid for.
 PAGE = 1000
 #: So many rows are known by name: each is a shard of its own where there are no more.
 NAMED = 200
@@ -39,7 +39,7 @@ QUEUES: tuple[Queue, ...] = ("under way", "submit", "submit_unkeyed")
 
 
 class Work:
-    """What a run is to carry, in the order in which it goes, as it stood when that was asked."""
+    """What a run is to process, in the order in which it goes, as it stood when that was asked."""
 
     def __init__(self, found: Iterable[RowToProcess] = ()) -> None:
         self.numbers = array("q")
@@ -123,7 +123,7 @@ class Shard:
 
 @dataclass(eq=False, slots=True)
 class Batch:
-    """Rows that somebody waits for together, and how many of them are in each state."""
+    """Rows that someone waits for together, and how many of them are in each state."""
 
     left: int = 0
     states: Counter[State] = field(default_factory=Counter)

@@ -55,7 +55,7 @@ class Polls:
         self._scheduler.put("poll", 0.0, active)
 
     def again(self, active: Iterable[ActiveRow], rules: Rules) -> None:
-        """Plan polls anew: what is known of such renders has changed."""
+        """Plan polls again: what is known of such renders has changed."""
         now = self._clock()
         for one in active:
             if not _is_polled(one.row) or one.memory.hint or not self._scheduler.take(one):
@@ -65,7 +65,7 @@ class Polls:
             self._scheduler.put("poll", self._spaced(wait), one)
 
     def all_again(self, rules: Rules) -> None:
-        """Plan every poll anew."""
+        """Plan every poll again."""
         self.again(self._active.renders(), rules)
 
     def like(self, row: CampaignRow) -> list[ActiveRow]:
@@ -114,7 +114,7 @@ class PollPlan:
             del self._named[next(iter(self._named))]
 
     def is_named(self, row: CampaignRow) -> bool:
-        """Whether a webhook named the video of a row, and nobody has polled since."""
+        """Whether a webhook named the video of a row, and no one has polled since."""
         return row.state == "rendering" and _video(row) in self._named
 
     def before_poll(self, row: CampaignRow, memory: Memory) -> Memory:

@@ -143,7 +143,7 @@ class Progress:
         self._charged += after.charged or Decimal(0)
 
     def recount(self, tally: Tally, *, open: int, now: float) -> None:
-        """Take the ledger's word, where others carry the rows: `open` of them are not done yet."""
+        """Take the ledger's word if others process the rows: `open` of them are not done yet."""
         videos = tally.rows.get("delivered", 0) - self._rows["delivered"]
         self._rows, self._total = Counter(tally.rows), tally.total
         self._charged, self._reserved = tally.charged, tally.reserved

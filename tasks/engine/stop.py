@@ -42,7 +42,7 @@ from callsheet.tasks.service import VideoService
 from callsheet.tasks.service.sending import LONGEST
 
 # When a run begins nothing more although rows are left: it is asked to, its time is up, a gate
-# stays closed for long, or the service answers nobody.
+# stays closed for long, or the service answers no one.
 #
 # One video's trouble is no silence: before a run is parked for it, a read of its own is tried.
 
@@ -162,7 +162,7 @@ async def _first_video(service: VideoService) -> object:
         return await anext(videos, None)
 
 
-# What somebody asked to cancel while a run lasts, as the ledger tells it.
+# What someone asked to cancel while a run lasts, as the ledger tells it.
 #
 # Requests come from any process. What was asked for before the run began is known from its rows.
 
@@ -240,7 +240,7 @@ class Cancellations:
         return self.is_over(row) or self.is_given_up(row) or self._is_new(row)
 
     def is_given_up(self, row: CampaignRow) -> bool:
-        """Whether it is not known if a create arrived that nobody wants: not sent again now."""
+        """Whether it is not known if a create arrived that no one wants: not sent again now."""
         keyed = row.take is not None and row.take.keyed
         return row.state == "submitting" and keyed and self._is_asked(row)
 
@@ -283,7 +283,7 @@ class CallsUnderWay:
 
     def __init__(self) -> None:
         self._busy: set[ActiveRow] = set()
-        #: Of those, the rows whose paid call takes no key: cut off, nobody knows what became of it.
+        #: Of those, the rows whose paid call takes no key: cut off, no one knows what became of it.
         self._paying: set[ActiveRow] = set()
         self._ended = asyncio.Event()
 

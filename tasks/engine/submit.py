@@ -90,7 +90,7 @@ async def submit(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observatio
 async def search(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation]:
     """Look for the video of a create whose key may be forgotten; pay nothing.
 
-    Only a record that carries our own key is adopted: titles are not unique, and the
+    Only a record that has our own key is adopted: titles are not unique, and the
     organisation is shared. Absence in a list proves nothing, so nothing found asks a person.
     """
     assert row.take is not None, "a row is searched for by its take"
@@ -132,7 +132,7 @@ def _opened(
 async def reread(row: CampaignRow, at: Context) -> CampaignRow | None:
     """Return a row that is under way whole, as the ledger has it, or None if it has moved on.
 
-    Another process may have heard of its take since: what was refused by then has no money set
+    Another process may have observed its take since: what was refused by then has no money set
     aside any more.
     """
     (found,) = await at.ledger.read(partial(rows_by_number, numbers=[row.id]))
@@ -150,7 +150,7 @@ async def _create(row: CampaignRow, at: Context) -> Observation:
     assert row.take is not None, "a row in submitting has a take"
     assert row.take.body, "what is sent is read whole before"
     if not await at.in_charge():
-        # Whoever has the campaign now sends it, under the same key.
+        # Anyone who has the campaign now sends it, under the same key.
         return NeverSent(LOST)
     try:
         created = await at.service.make(row.operation, row.take.body, key=row.take.key)
@@ -179,7 +179,7 @@ def _of_key(error: Refused) -> bool:
 # sent again by itself: what it made is looked for (`evidence`).
 
 
-#: So many calls whose outcome nobody knows stop all further ones.
+#: So many calls whose outcome no one knows stop all further ones.
 BREAKER = 3
 
 

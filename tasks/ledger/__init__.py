@@ -1,3 +1,3 @@
 """What happened to every row: the names other packages may use.
 
-Each is loaded with its own file when somebody asks for it first."""
+Each is loaded with its own file when someone asks for it first."""

@@ -52,7 +52,7 @@ def set_aside(connection: Connection, key: AccountKey, price: int, *, limit: int
     found = _RESERVE.execute(connection, values).first()
     if found is None:
         new = {"kind": key.kind, "name": key.name, "reserved": 0, "charged": 0, "budget": limit}
-        # Whoever made it a moment ago may have left room: it is asked once more in any case.
+        # Anyone who made it a moment ago may have left room: it is asked once more in any case.
         insert_unless_there(connection, accounts, new)
         found = _RESERVE.execute(connection, values).first()
     if known is not None and found is not None:
@@ -65,7 +65,7 @@ def set_aside_in_campaign(
 ) -> bool:
     """Set a price aside in a campaign that `owner` holds; False if it does not fit, or is lost.
 
-    A price that nobody could read (None) fits where there is no budget.
+    A price that no one could read (None) fits where there is no budget.
     """
     key = AccountKey("campaign", campaign_id)
     sums = gathered(connection, _Sums)
@@ -166,7 +166,7 @@ _CHANGE_CAMPAIGN = Prepared(
     )
     .values(reserved=campaigns.c.reserved + _MORE, charged=campaigns.c.charged + _COST)
 )
-# Nobody is kept from changing what these have read.
+# No one is kept from changing what these have read.
 _READ = Prepared(select((accounts.c.reserved + accounts.c.charged).label("used")).where(*_THIS))
 _READ_CAMPAIGN = Prepared(
     select(
@@ -182,7 +182,7 @@ class _Sum:
     """What one commit has changed in an account and not written yet, in millionths.
 
     Once it is known what is `used` of it, whether more fits needs no statement. In a commit that is
-    certain nobody else can change the account from then on; any other asks again as it writes.
+    certain no one else can change the account from then on; any other asks again as it writes.
     """
 
     key: AccountKey
@@ -230,7 +230,7 @@ class _Sum:
 
     def write(self, connection: Connection) -> None:
         """Write what was changed; raise Overtaken where it does not fit after all."""
-        # Also where it adds up to nothing: whoever set that aside must hold the campaign still.
+        # Also where it adds up to nothing: anyone who set that aside must hold the campaign still.
         if not (self.reserved or self.charged or self.guarded):
             return
         amounts = {"more": self.reserved, "cost": self.charged, "guarded": int(self.guarded)}

@@ -1,4 +1,4 @@
-"""Accounts: what may be set aside, and what was paid, in every sum that somebody limits.
+"""Accounts: what may be set aside, and what was paid, in every sum that someone limits.
 
 A take counts in up to four: its day (UTC, of the intent), its campaign, its cost centre, and the
 run that began it where that has a budget. Owns on what terms credits may be set aside, with the
@@ -31,7 +31,7 @@ from callsheet.tasks.ledger.schema import accounts, campaigns, takes
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
 
-#: In which accounts a take counts beside its campaign's, as its columns say it.
+#: In which accounts a take counts besides its campaign's, as its columns say it.
 MARKS = (takes.c.day, takes.c.cost_center, takes.c.run)
 AtLimit = Literal["stop", "fit"]
 
@@ -72,9 +72,9 @@ class Chargeable(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """On what terms a run may set credits aside, beside its campaign's budget.
+    """On what terms a run may set credits aside, besides its campaign's budget.
 
-    `owner` must hold the campaign's lease (None: nobody is asked). With `at_limit` "stop" nothing
+    `owner` must hold the campaign's lease (None: no one is asked). With `at_limit` "stop" nothing
     more is begun on an account once a row did not fit it; with "fit" rows that fit still go on.
     """
 
@@ -84,13 +84,13 @@ class Terms:
     run: str | None = None
     run_budget: Decimal | None = None
     at_limit: AtLimit = "stop"
-    #: The batches that a worker has: of other rows it begins none. None: nobody is asked.
+    #: The batches that a worker has: of other rows it begins none. None: no one is asked.
     batches: Collection[int] | None = None
     #: Which row did not fit which account: changed by the ledger's one writer alone.
     full: dict[tuple[AccountKind, str], str] = field(default_factory=dict)
 
     def accounts(self, row: Chargeable, *, at: float) -> list[Account]:
-        """Return where a row that is begun at `at` counts beside its campaign, with limits."""
+        """Return where a row that is begun at `at` counts besides its campaign, with limits."""
         found = [Account(kind="day", name=day_of(at), budget=self.day_budget)]
         if row.cost_center:
             limit = self.cost_center_budgets.get(row.cost_center)
@@ -106,7 +106,7 @@ def day_of(at: float) -> str:
 
 
 def unreadable(account: Account) -> str:
-    """Say why a price that nobody could read does not fit."""
+    """Say why a price that no one could read does not fit."""
     return f"its price could not be read, and {account} counts for it: give it `max_credits`"
 
 
@@ -147,7 +147,7 @@ def reserve(
 ) -> NotReserved | None:
     """Set a row's price aside in all its accounts, or in none and say why.
 
-    A price that nobody could read fits no account that has a limit.
+    A price that no one could read fits no account that has a limit.
     """
     price = to_micro(row.quoted)
     day, *others = terms.accounts(row, at=at)

@@ -1,4 +1,4 @@
-"""What people did: every change that somebody asked for, in the order in which they did it."""
+"""What people did: every change that someone asked for, in the order in which they did it."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def note_act(
     rows: int | None = None,
     words: str | None = None,
 ) -> int:
-    """Write down that somebody did something (`approve`, `invite`); return its number."""
+    """Write down that someone did something (`approve`, `invite`); return its number."""
     said = redact(words) if words else None
     made = acts.insert().values(at=at, by=by, act=act, campaign=campaign, rows=rows, words=said)
     return int(connection.execute(made.returning(acts.c.id)).scalar_one())
 
 
 def has_acted(connection: Connection, *, act: str, by: str, campaign: str) -> bool:
-    """Whether somebody has done something in a campaign."""
+    """Whether someone has done something in a campaign."""
     one = select(acts.c.id).where(acts.c.campaign == campaign, acts.c.act == act, acts.c.by == by)
     return connection.execute(one.limit(1)).first() is not None
 

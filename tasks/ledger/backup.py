@@ -1,7 +1,7 @@
 """A ledger's backup: one SQLite file that is a ledger itself, whichever database it was made of.
 
 A backup is made while runs are at work, and is of one moment. What is restored takes the place of
-a ledger that nobody has open; that one is kept beside it. Moments are Unix seconds.
+a ledger that no one has open; that one is kept next to it. Moments are Unix seconds.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _room_at(folder: Path) -> Iterator[None]:
 def _copy_at_rest(file: Path, path: Path) -> int:
     """Copy an SQLite ledger on a read-only mount, with its log; return how many lines it has.
 
-    SQLite itself does not open one there: it would make files beside it.
+    SQLite itself does not open one there: it would make files next to it.
     """
     with temporary(path) as copy:
         _copy_unchanged(file, copy)
@@ -172,9 +172,9 @@ def _states(*files: Path) -> list[tuple[int, int, int] | None]:
 def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) -> Restored:
     """Make the ledger at `address` what a backup says; `instead` of what is there, if anything is.
 
-    What was there is kept in a file beside it, whole. Raises BadInput where there is something and
+    What was there is kept in a file next to it, whole. Raises BadInput where there is something and
     not `instead`, LedgerError for a backup that is none or is damaged, and for a ledger that
-    somebody has open.
+    someone has open.
     """
     if not backup.is_file():
         raise BadInput(f"there is no file {backup}; the ledger is as it was")
@@ -208,7 +208,7 @@ def _put(copy: Path, file: Path, before: Path, *, instead: bool) -> Path | None:
 
 
 def copy_aside(address: str, *, at: float) -> tuple[SchemaVersion, Path | None]:
-    """Copy an SQLite ledger of an older schema beside itself, as it is; return its schema, too."""
+    """Copy an SQLite ledger of an older schema next to itself, as it is; return its schema, too."""
     old, file = schema_of(address), ledger_file(ledger_url(address))
     if file is None or not old.is_older:
         return old, None
@@ -291,7 +291,7 @@ def _prove(copy: Path, *, upgrades: bool = True) -> int:
         lines = count_lines(reading)
     connection = sqlite3.connect(copy, isolation_level=None)
     with contextlib.closing(connection):
-        # A backup is one file: nothing of it may be in a log beside it.
+        # A backup is one file: nothing of it may be in a log next to it.
         connection.execute("PRAGMA journal_mode=DELETE")
     sync_file(copy)
     return lines
@@ -328,7 +328,7 @@ def _copy_backup(backup: Path, copy: Path) -> None:
 
 
 def _count(copy: Path, *, by: str, at: float, backup: Path) -> int:
-    """Note in a copy that it was restored, with nobody at work on it; return the backup's lines."""
+    """Note in a copy that it was restored, with no one at work on it; return the backup's lines."""
     with opened(f"sqlite:///{copy}") as engine, engine.begin() as connection:
         lines = count_lines(connection)
         _note(connection, by=by, at=at, backup=backup)
@@ -387,7 +387,7 @@ def _restore_server(
             _lock(writing)
             _check_free(writing, shown, instead=instead)
             if count_lines(writing) > 0:
-                # Nobody writes any more: nothing is removed that is not in it.
+                # No one writes any more: nothing is removed that is not in it.
                 before = backup.absolute().with_name(f"ledger.before-{_moment(at)}.db")
                 with _room_at(before.parent), temporary(before) as kept:
                     _copy_server(writing, kept)
@@ -417,7 +417,7 @@ def _check_known(connection: Connection, what: str) -> None:
 
 
 def _lock(connection: Connection) -> None:
-    # Whoever writes meanwhile waits, and then works with what was restored.
+    # Anyone who writes meanwhile waits, and then works with what was restored.
     quoted = map(connection.dialect.identifier_preparer.quote, campaigns.metadata.tables)
     connection.execute(text(f"LOCK TABLE {', '.join(quoted)} IN ACCESS EXCLUSIVE MODE"))
 

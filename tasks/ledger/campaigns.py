@@ -53,7 +53,7 @@ class Campaign:
     charged: Decimal
     created_at: float
     cancel_requested_at: float | None
-    #: Whether it was paid for with the credits of a sandbox of our own; None: nobody knows.
+    #: Whether it was paid for with the credits of a sandbox of our own; None: no one knows.
     sandbox: bool | None = None
     #: How long the service keeps a delivered video, in seconds; None: the sheet does not say.
     keep_at_service: float | None = None
@@ -367,7 +367,7 @@ def paid_elsewhere(
 
 
 def set_apart(connection: Connection, campaign_id: int, others: Collection[int]) -> None:
-    """Remember that a person wants this campaign beside the others, though rows are the same."""
+    """Remember that a person wants this campaign next to the others, though rows are the same."""
     pairs = [sorted((campaign_id, other)) for other in others]
     insert_missing(connection, separations, [dict(zip(_PAIR, pair, strict=True)) for pair in pairs])
 

@@ -1,7 +1,7 @@
 """Requests to cancel: what has not begun is cancelled here, what is under way is marked.
 
-The ledger carries a request from whoever makes it to whichever process carries the row. A mark
-belongs to one take: another take of the row is nobody's to cancel by it.
+The ledger passes a request from the process that makes it to the process that has the row. A mark
+belongs to one take: it never cancels another take of the row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MARK = (
 
 @dataclass(frozen=True, slots=True)
 class CancelRequests:
-    """What a process that carries rows has to heed: takes to cancel by row, and rows that are."""
+    """What a process that has rows must heed: takes to cancel by row, and rows that are."""
 
     takes: Mapping[int, int]
     cancelled: frozenset[int]
@@ -117,7 +117,7 @@ def wake_stalled(connection: Connection, found: Collection[CampaignRow], *, at: 
 def end_cancel(connection: Connection, campaign: Campaign) -> bool:
     """Let an approval end a request to cancel the campaign, if it is none newer than `campaign`.
 
-    Returns False for a newer one: whoever approves began before it and must not go on.
+    Returns False for a newer one: anyone who approves began before it and must not go on.
     """
     changed = connection.execute(
         update(campaigns)

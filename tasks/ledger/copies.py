@@ -66,7 +66,7 @@ def empty_tables(connection: Connection) -> None:
         connection.execute(table.delete())
 
 
-# Is a ledger whole, and does it add up? What is wrong is said, and nothing is mended.
+# Is a ledger whole, and does it add up? What is wrong is said, and nothing is fixed.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,12 +117,12 @@ def _sums(connection: Connection) -> Iterator[str]:
 # Owns how that is done on file systems of every kind. Knows no table.
 
 
-#: What SQLite keeps beside a database, under its name with this behind it.
+#: What SQLite keeps next to a database, under its name with this behind it.
 LOGS = ("-wal", "-shm", "-journal")
 
 #: How a file is called before it has its name.
 _PART = re.compile(r"\..+\.[0-9a-f]{8}\.part")
-#: What is written to is younger, in seconds: whoever began a part that is older is gone.
+#: What is written to is younger, in seconds: anyone who began a part that is older is gone.
 _LEFT = 86_400.0
 _HEAD = b"SQLite format 3\0"
 
@@ -149,8 +149,8 @@ def temporary(path: Path) -> Iterator[Path]:
 def remove_left(folder: Path, *, at: float) -> int:
     """Remove what writers left in a folder who were killed; return how many files that were.
 
-    Only a ledger, or nothing, under a name of ours, that nobody has written to for a day before
-    `at` (Unix seconds) and that nobody has locked. What cannot be removed stays.
+    Only a ledger, or nothing, under a name of ours, that no one has written to for a day before
+    `at` (Unix seconds) and that no one has locked. What cannot be removed stays.
     """
     removed = 0
     with suppress(OSError):
@@ -174,7 +174,7 @@ def _is_left(part: Path, *, at: float) -> bool:
         with closing(sqlite3.connect(part, isolation_level=None, timeout=0)) as connection:
             connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.Error as error:
-        # What is cut short is damaged, and nobody's.
+        # What is cut short is damaged, and no one's.
         return "locked" not in str(error)
     return True
 
@@ -205,14 +205,14 @@ def sync_file(path: Path) -> None:
 
 # Has an SQLite ledger make way for another: kept beside it, whole, and used by nobody meanwhile.
 #
-# SQLite takes a log for that of whatever file has its name. So nobody may open the ledger between
+# SQLite takes a log for that of whatever file has its name. So no one may open the ledger between
 # the last look and the replacement, and no log of the old one may stay: its lines would become the
 # new one's.
 
 
 @contextmanager
 def made_way(file: Path, before: Path) -> Iterator[None]:
-    """Keep what is at `file`, and its logs, as `before`; nobody gets at it until the end.
+    """Keep what is at `file`, and its logs, as `before`; no one gets at it until the end.
 
     Raises LedgerError where another program has it open, BadInput where `before` is there.
     """
@@ -242,18 +242,18 @@ def _alone_with(file: Path) -> Iterator[sqlite3.Connection | None]:
     connection = sqlite3.connect(file, isolation_level=None, timeout=1.0)
     with contextlib.closing(connection):
         try:
-            # It leaves the mode only for somebody who is alone, and takes the log in before.
+            # It leaves the mode only for someone who is alone, and takes the log in before.
             (mode,) = connection.execute("PRAGMA journal_mode=DELETE").fetchone()
             alone = mode != "wal"
             if alone:
-                # Whoever opens it from now on waits, and finds that the file was replaced. The lock
-                # outlasts the transaction, within which it could not be copied.
+                # Anyone who opens it from now on waits, and finds that the file was replaced. The
+                # lock outlasts the transaction, within which it could not be copied.
                 connection.execute("PRAGMA locking_mode=EXCLUSIVE")
                 connection.execute("BEGIN EXCLUSIVE")
                 connection.execute("COMMIT")
         except sqlite3.DatabaseError as error:
             if "locked" not in str(error):
-                # Nobody can work with it: whoever has it open keeps its log.
+                # No one can work with it: anyone who has it open keeps its log.
                 yield None
                 return
             alone = False

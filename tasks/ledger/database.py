@@ -168,7 +168,7 @@ def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[
 
 def insert_of_missing(table: Table) -> postgresql.Insert:
     """Return the statement that inserts a row unless one like it is there."""
-    # Whoever only reads need not pay for it. SQLite has taken it over, word for word.
+    # Anyone who only reads need not pay for it. SQLite has taken it over, word for word.
     from sqlalchemy.dialects import postgresql
 
     return postgresql.insert(table).on_conflict_do_nothing()
@@ -210,9 +210,9 @@ def _use_wal(cursor: Any, *, until: float) -> None:
 
 # Which schema a ledger has, and the oldest whose programs work on it.
 #
-# A migration says the latter (`works_with`), and whoever migrates writes it beside the number, with
-# the schema that it was said of: a number that came there by other means has no such word, and is
-# for its own program alone.
+# A migration says the latter (`works_with`), and anyone who migrates writes it next to the number,
+# with the schema that it was said of: a number that came there by other means has no such word, and
+# is for its own program alone.
 
 
 _VERSION = table(VERSION_TABLE, column("version_num"), column("works_with"), column("said_by"))
@@ -276,12 +276,12 @@ def version_of(connection: Connection) -> SchemaVersion | None:
 
 
 def note_version(connection: Connection, works_with: str) -> None:
-    """Write beside a ledger's number, just brought to REVISION, with which schema it works."""
+    """Write next to a ledger's number, just brought to REVISION, with which schema it works."""
     connection.execute(update(_VERSION).values(works_with=works_with, said_by=REVISION))
 
 
 def check_still_works(connection: Connection) -> None:
-    """Raise LedgerNewer where somebody has brought the ledger past this program since it opened."""
+    """Raise LedgerNewer where someone has brought the ledger past this program since it opened."""
     query = select(_VERSION).where(_VERSION.c.version_num != REVISION)
     if (found := connection.execute(query).first()) is not None:
         number, told, said_by = found

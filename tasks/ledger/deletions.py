@@ -171,7 +171,7 @@ def record_deleted_files(
 ) -> None:
     """Record that the store has files of a take no more; `words`, for its history, name them.
 
-    Without its video the take is given up: should the row come back to the sheet, it is made anew.
+    Without its video the take is given up: should the row come back to the sheet, it is made again.
     """
     mine = _of_video(old.row.id, str(old.take.video_id)).order_by(None)
     of_video = and_(deliveries.c.take_id.in_(mine), deliveries.c.kind.in_(kinds))

@@ -101,7 +101,7 @@ def findings_in(checks: str | None, pictures: str | None) -> VideoFindings:
     )
 
 
-# Deliveries: the verified files of a take. Each of a kind is recorded once, whoever records it.
+# Deliveries: the verified files of a take. Each of a kind is recorded once, by whichever process.
 
 
 _DELIVERED = Prepared(

@@ -18,14 +18,14 @@ from callsheet.tasks.ledger.database import ledger_file
 
 #: Any number, the same in every process: who holds it may change the schema (PostgreSQL).
 _ADVISORY_LOCK = 0x63616C6C
-#: How long an upgrade waits for a table (PostgreSQL): whoever asks for it later waits behind it.
+#: How long an upgrade waits for a table (PostgreSQL): later queries wait behind it.
 _TABLE_WAIT = "500ms"
 
 
 class Dialect(Protocol):
     """One kind of database."""
 
-    #: Whether one transaction writes at a time, so that nobody changes what it has read.
+    #: Whether one transaction writes at a time, so that no one changes what it has read.
     one_writer: bool
     #: Whether who waits for a change is told of it, instead of asking now and then.
     notifies: bool
@@ -34,7 +34,7 @@ class Dialect(Protocol):
         """Have the schema to this transaction alone, or fail instead of making others wait."""
 
     def hold_table(self, connection: Connection, name: str) -> None:
-        """Let nobody else write to a table until this transaction has ended."""
+        """Let no one else write to a table until this transaction has ended."""
 
     def notify(self, connection: Connection, channel: str) -> None:
         """Tell who waits for it of a change, once this transaction is committed."""
@@ -57,13 +57,13 @@ class _Sqlite:
     notifies = False
 
     def hold_schema(self, connection: Connection) -> None:
-        """Whoever writes has the whole file."""
+        """Anyone who writes has the whole file."""
 
     def hold_table(self, connection: Connection, name: str) -> None:
-        """Whoever writes has the whole file."""
+        """Anyone who writes has the whole file."""
 
     def notify(self, connection: Connection, channel: str) -> None:
-        """Nobody can wait for it: whoever wants to know asks."""
+        """No one can wait for it: anyone who wants to know asks."""
 
     def number_on(self, connection: Connection, tables: list[Table]) -> None:
         """It numbers after the highest that is there."""

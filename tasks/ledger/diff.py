@@ -1,7 +1,7 @@
 """What a sheet means for a row, before anything is written.
 
 A row of the ledger and a brief of the sheet in, an action in plain words out. A plan shows it and
-`sync` carries it out, so that what was shown is what happens.
+`sync` executes it, so that what was shown is what happens.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class RowDiff(NamedTuple):
 
     @property
     def reason(self) -> str | None:
-        """What stands beside the row once the sheet is taken in."""
+        """What stands next to the row once the sheet is taken in."""
         row, diff = self.row, self.diff
         return row.reason if row and diff.state == row.state != "planned" else diff.why
 
@@ -298,7 +298,7 @@ def _stays(row: CampaignRow, brief: Brief) -> bool:
     """
     if row.state == "held":
         return row.max_credits == brief.max_credits
-    # A limit that is below the quote now has the row judged anew.
+    # A limit that is below the quote now has the row judged again.
     return row.state in ("quoted", "approved") and not is_above(row.quoted, brief.max_credits)
 
 

@@ -1,6 +1,6 @@
-"""Who has which rows of a campaign that several machines carry: productions, batches, fencing.
+"""Who has which rows of a campaign that several machines process: productions, batches, fencing.
 
-A run has its rows carried by workers: it names them as one production, and a worker claims them a
+A run has its rows processed by workers: it names them as one production, and a worker claims them a
 batch at a time. A worker has one lease for all its batches (`leases`, worker:HOLDER). A batch's
 number is written into each of its rows and is their fencing token. A worker that claims rows of a
 lease that has lapsed writes a new number into them, and an intent that names an old one is refused
@@ -40,19 +40,19 @@ from callsheet.tasks.ledger.schema_runs import batches, productions
 from callsheet.tasks.ledger.values import UNDER_WAY, State
 from callsheet.tasks.runtime.errors import Parked
 
-#: What is claimed of a production, in this order: what is under way first, since nobody else knows
+#: What is claimed of a production, in this order: what is under way first, since no one else knows
 #: what has become of it.
 _CLAIMED: tuple[Collection[State], ...] = (UNDER_WAY, frozenset[State]({"approved"}))
 _OPEN: tuple[State, ...] = ("approved", *sorted(UNDER_WAY))
 #: What is left is claimed in so many shares a worker, and so many rows are a share at least.
 SHARES, SMALLEST = 2, 20
-#: The worker that rows are put down to which nobody has claimed yet.
+#: The worker that rows are put down to which no one has claimed yet.
 NOBODY = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Production:
-    """What one run has workers carry; `terms` are those of `Terms`, as JSON."""
+    """What one run has workers process; `terms` are those of `Terms`, as JSON."""
 
     id: str
     campaign_id: int
@@ -93,7 +93,7 @@ class Headway:
 def begin_production(
     connection: Connection, production: Production, numbers: Iterable[int] | None = None
 ) -> int:
-    """Have workers carry a campaign's rows that are approved or under way; return how many.
+    """Have workers process a campaign's rows that are approved or under way; return how many.
 
     With `numbers` only those. Workers that had them until now have lost them. Raises Parked where
     the production's owner no longer has the campaign's lease.
@@ -148,7 +148,7 @@ def claim_batch(
     Of a production that is stopped nothing is claimed. Batches whose lease has lapsed are freed
     first: their rows are among what may be claimed.
     """
-    # Whoever stops it waits for claims under way, so that none follows.
+    # Anyone who stops it waits for claims under way, so that none follows.
     going = connection.execute(
         select(productions.c.id)
         .where(
@@ -178,7 +178,7 @@ def renew_batches(
 ) -> frozenset[int] | None:
     """Renew what a worker has, and its campaign's lease; return the batches that it still has.
 
-    None where somebody else has the campaign: nothing more may be begun in it.
+    None where someone else has the campaign: nothing more may be begun in it.
     """
     campaign = campaign_lease(production.campaign_id)
     if not renew(connection, campaign, owner=production.owner, seconds=seconds):
@@ -223,7 +223,7 @@ def rely_on_hints(connection: Connection, production_id: str, *, rely: bool) -> 
 
 
 def end_production(connection: Connection, production_id: str) -> None:
-    """Note that nobody carries a production any more."""
+    """Note that no one processes a production any more."""
     connection.execute(
         update(productions)
         .where(productions.c.id == production_id, productions.c.ended_at.is_(None))
@@ -240,7 +240,7 @@ def headway_of(connection: Connection, production: Production) -> Headway:
     count, workers = connection.execute(
         select(func.count(), func.count(batches.c.worker.distinct())).where(*held)
     ).one()
-    # What has lapsed is free, whether somebody has said so or not.
+    # What has lapsed is free, whether someone has said so or not.
     free = select(batches.c.id).where(
         mine,
         batches.c.ended_at.is_(None),
@@ -288,9 +288,9 @@ def states_by_worker(connection: Connection, production: Production) -> dict[int
 
 
 def _claimable(connection: Connection, production: Production) -> list[int]:
-    """Lock the rows to claim next, those that nobody else is about to claim; return their numbers.
+    """Lock the rows to claim next, those that no one else is about to claim; return their numbers.
 
-    What somebody has let go of goes before what nobody has claimed yet. One batch and one state at
+    What someone has let go of goes before what no one has claimed yet. One batch and one state at
     a time, so that an index has the order: rows that wait for later are not read.
     """
     for states in _CLAIMED:
@@ -318,8 +318,8 @@ def _share(
 ) -> int:
     """Return how many rows of a freed batch to claim: the fewer are left, the fewer.
 
-    Were batches as large to the end, one worker would still have all of its last one to carry when
-    the others have nothing left.
+    Were batches as large to the end, one worker would still have all of its last one to process
+    when the others have nothing left.
     """
     shares = SHARES * production.workers
     # What is more than full batches for everybody need not be counted.

@@ -41,9 +41,9 @@ from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.telemetry import Counts
 from callsheet.tasks.values.amounts import from_micro
 
-# What a ledger tells whoever watches it, at little cost: campaigns, accounts, nights, itself.
+# What a ledger tells anyone who watches it, at little cost: campaigns, accounts, nights, itself.
 #
-# It is asked every few seconds for years. So a campaign is counted anew only when something has
+# It is asked every few seconds for years. So a campaign is counted again only when something has
 # happened in it, from indexes alone, and counting takes at most a twentieth of the time: a ledger
 # of a million rows is not read for every look at it. Reads only.
 
@@ -243,7 +243,8 @@ def _engine(connection: Connection) -> Engine:
     return connection.engine
 
 
-# What was counted on every machine, summed up in the ledger: it outlives whoever counted.
+# What was counted on every machine, summed up in the ledger: it outlives the processes that
+# counted.
 #
 # A run, or a receiver, adds what it has counted now and then and at its end; nothing is written by
 # one that has counted nothing.
@@ -277,7 +278,7 @@ def counts_kept(connection: Connection) -> Counts:
 async def keeping_counts(ledger: Ledger, *, every: float = EVERY) -> AsyncIterator[None]:
     """Keep what is counted meanwhile, now and then and at the end.
 
-    A ledger that cannot be written fails nobody for it: the counts wait, and are lost at the end.
+    A ledger that cannot be written fails no one for it: the counts wait, and are lost at the end.
     """
     task = asyncio.create_task(_keep_on(ledger, every), name="counts")
     try:

@@ -116,7 +116,7 @@ def renew(
 ) -> bool:
     """Renew a lease; False where another owner has it, or had it since (`token`).
 
-    A lease that has lapsed is renewed as long as nobody took it. Raises LedgerNewer as `acquire`.
+    A lease that has lapsed is renewed as long as no one took it. Raises LedgerNewer as `acquire`.
     """
     this = _owned(name, owner, token)
     until = DatabaseMoment() + seconds
@@ -143,7 +143,7 @@ def owns(connection: Connection, campaign_id: int, owner: str) -> bool:
 
 
 def find(connection: Connection, name: str) -> Lease | None:
-    """Return a lease as it is, lapsed or not; None where nobody ever had it."""
+    """Return a lease as it is, lapsed or not; None where no one ever had it."""
     found = connection.execute(_FIND.where(leases.c.name == name)).first()
     return None if found is None else _lease(found)
 

@@ -1,4 +1,4 @@
-"""The open ledger: one writer that commits in groups, and readers beside it.
+"""The open ledger: one writer that commits in groups, and readers next to it.
 
 Owns when something becomes durable. A change is a plain function of a connection; it is given to
 `write`, which returns once the change is committed. Changes that arrive while a commit is under
@@ -48,11 +48,11 @@ log = logging.getLogger("callsheet.ledger")
 T = TypeVar("T")
 Change = Callable[[Connection], T]
 
-#: Changes in one commit at most: a group is short enough that nobody waits long for it.
+#: Changes in one commit at most: a group is short enough that no one waits long for it.
 GROUP = 256
 #: How often a group is tried that PostgreSQL takes back because of a deadlock.
 DEADLOCKS = 5
-#: Under which name a connection carries what is undone should its transaction be taken back.
+#: Under which name a connection keeps what is undone should its transaction be taken back.
 _UNDO = "callsheet: undo"
 
 
@@ -72,7 +72,7 @@ class Ledger:
         self.address = address
         self._writer = writer
         self.reader = reader
-        #: What is counted by whoever works with it, and not kept yet.
+        #: What is counted by anyone who works with it, and not kept yet.
         self.measures = Measures()
         #: Commits, and changes in them, since it was opened.
         self.commits = self.changes = 0
@@ -93,10 +93,10 @@ class Ledger:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         with self._closing:
-            # Nobody would answer it: the writer ends with what was pending at `aclose`.
+            # No one would answer it: the writer ends with what was pending at `aclose`.
             self._refuse_closed()
             self._pending.put(_Pending(change, loop, future))
-        # Somebody who is cancelled while waiting takes nothing back: the change is on its way.
+        # Someone who is cancelled while waiting takes nothing back: the change is on its way.
         return await future
 
     @property
@@ -187,7 +187,7 @@ class Ledger:
                     for pending in group:
                         self._commit([pending])
                     return
-                # Without a transaction it is nobody's fault, and no better one at a time.
+                # Without a transaction it is no one's fault, and no better one at a time.
                 fault = trouble(error, self.address) if isinstance(error, DBAPIError) else error
                 results = [fault] * len(group)
             _answer(group, results)
@@ -224,7 +224,7 @@ def _answer(group: list[_Pending], results: list[Any]) -> None:
     for pending, result in zip(group, results, strict=True):
         answers.setdefault(pending.loop, []).append((pending, result))
     for loop, answered in answers.items():
-        # A loop that is already closed has nobody left who waits.
+        # A loop that is already closed has no one left who waits.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(wake, answered)
 

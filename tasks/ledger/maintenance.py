@@ -32,7 +32,7 @@ from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.ledger.webhook_events import drop_old_hints
 from callsheet.tasks.runtime.errors import LedgerError
 
-# What whoever keeps a ledger asks for: is it sound, bring it up to date, make it small again.
+# What anyone who keeps a ledger asks for: is it sound, bring it up to date, make it small again.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,10 +127,10 @@ def upgrade_ledger(
 def vacuum_ledger(
     address: str, *, at: float, keep_events: float | None, anyway: bool = False
 ) -> tuple[int, int, int]:
-    """Remove what nobody needs; return how many lines, and the bytes before and after.
+    """Remove what no one needs; return how many lines, and the bytes before and after.
 
     `keep_events` is for how many seconds the history of rows that rest is kept; None: for good.
-    Nobody can write to an SQLite ledger until it is done: while a run is at work that raises
+    No one can write to an SQLite ledger until it is done: while a run is at work that raises
     LedgerError, unless `anyway`. On PostgreSQL runs go on meanwhile.
     """
     with opened(address) as engine:
@@ -165,7 +165,7 @@ def _check_idle(engine: Engine) -> None:
 
 
 def forget(connection: Connection, *, at: float, events_before: float | None) -> int:
-    """Remove what serves nobody any more; return how many lines that were.
+    """Remove what serves no one any more; return how many lines that were.
 
     Hints that the service cannot repeat, logins and sessions that are over, plans that expired a
     month ago; where it is asked for, the history before a moment of rows that rest. What was paid
@@ -189,7 +189,7 @@ def forget(connection: Connection, *, at: float, events_before: float | None) ->
 
 
 def give_back(engine: Engine) -> None:
-    """Give the room that lines took back to the disk; on SQLite nobody writes meanwhile."""
+    """Give the room that lines took back to the disk; on SQLite no one writes meanwhile."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         dialect_of(connection).give_back(connection)
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # Bring a ledger to this program's schema: made when new, upgraded when older, else refused.
 #
 # A newer one is worked with as it is where its schema says that it works with this program's. So
-# programs of two releases can be at work on one ledger, and an upgrade is done beside them; but
+# programs of two releases can be at work on one ledger, and an upgrade is done next to them; but
 # where it takes from older programs what they need, only while no run is at work.
 
 
@@ -123,7 +123,7 @@ def _tell_newer(number: str) -> None:
 def _upgrade_once(writer: Engine, *, anyway: bool) -> None:
     with writer.begin() as connection:
         dialect_of(connection).hold_schema(connection)
-        # Somebody else may have done it while this process waited for the lock.
+        # Someone else may have done it while this process waited for the lock.
         found = version_of(connection)
         if found is not None and found.is_newer:
             _work_with(found)
@@ -142,7 +142,7 @@ def _check_free(connection: Connection) -> None:
 
     there = set(inspect(connection).get_table_names())
     taken = sorted(there & set(metadata.tables))
-    # Somebody else may have made the ledger by now.
+    # Someone else may have made the ledger by now.
     if VERSION_TABLE in there or not (taken or "alembic_version" in there):
         return
     whose = "Prefect's own" if "flow_run" in there else "another application's"
@@ -193,7 +193,7 @@ def _works_with(config: Config) -> str:
 
 def _check_idle(connection: Connection) -> None:
     """Raise LedgerError while a run is at work; none begins until this transaction has ended."""
-    # It costs more than all else here, and nearly nobody needs it.
+    # It costs more than all else here, and nearly no one needs it.
     from callsheet.tasks.ledger.campaigns import campaign_at_work
 
     dialect_of(connection).hold_table(connection, "leases")
@@ -274,7 +274,7 @@ def check_writable(address: str) -> None:
 
 
 def check_file_system(address: str) -> None:
-    """Raise LedgerError where the file of a ledger is where nobody can write."""
+    """Raise LedgerError where the file of a ledger is where no one can write."""
     file = ledger_file(ledger_url(address))
     if file is not None and is_read_only(file):
         raise LedgerError(

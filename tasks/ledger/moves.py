@@ -1,8 +1,8 @@
-"""The one guarded move, and the events beside it.
+"""The one guarded move, and the events next to it.
 
 Every change of a row's state is one `move`: `UPDATE ... WHERE id = :row AND state = :old`, of its
 present take where it is about one, with its event in the same transaction. No row changed means
-that somebody else was first, which is answered with False and is not an error.
+that someone else was first, which is answered with False and is not an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOVED = _THIS.values(
     state=bindparam("new"), since=bindparam("the_moment"), reason=bindparam("the_reason")
 )
 _MOVE = Prepared(_MOVED)
-# What is heard of a take says nothing of the one that came after it.
+# What is observed of a take says nothing of the one that came after it.
 _MOVE_OF_TAKE = Prepared(_MOVED.where(rows.c.take_id == bindparam("the_take")))
 _BEGIN = Prepared(_MOVED.values(take_id=bindparam("take")))
 _REMARK = _THIS.values(reason=bindparam("the_reason"))
@@ -58,7 +58,7 @@ def move(
 ) -> bool:
     """Move a row, as it was read, to `new` and write the event; return False if it has moved on.
 
-    A `reason` stays beside the row for people, `words` stand in the event alone. With a `take` it
+    A `reason` stays next to the row for people, `words` stand in the event alone. With a `take` it
     is a move for what became of that take: a row that has another one by now has moved on.
 
     Raises UnknownMove for a pair that `TRANSITIONS` does not list.
@@ -132,7 +132,7 @@ def begin(connection: Connection, row: CampaignRow, take: Take, *, at: float) ->
 
 @gathers
 def remark(connection: Connection, row: CampaignRow, words: str, *, at: float) -> bool:
-    """Put a reason beside a row that stays where it is; return False if it has moved on."""
+    """Put a reason next to a row that stays where it is; return False if it has moved on."""
     values = {"the_row": row.id, "old": row.state, "the_reason": storable(words)}
     if connection.execute(_REMARK, values).rowcount != 1:
         return False

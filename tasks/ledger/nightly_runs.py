@@ -60,7 +60,7 @@ class KeptNight:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pause:
-    """Nights of an inbox (`*`: of all) that are not wanted until a moment (None: nobody said)."""
+    """Nights of an inbox (`*`: of all) that are not wanted until a moment (None: no one said)."""
 
     inbox: str
     until: float | None

@@ -1,8 +1,8 @@
 """Notices to people as the ledger keeps them, and what it knows that they tell. No address in it.
 
-A notice is written down before it is sent, one for each address. Whoever is about to send it takes
-it first, so that two processes never send the same one at once; a process that dies over it leaves
-it to the next one after a while.
+A notice is written down before it is sent, one for each address. Anyone who is about to send it
+takes it first, so that two processes never send the same one at once; a process that dies over it
+leaves it to the next one after a while.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from callsheet.tasks.ledger.schema_runs import links, nights, notices, plans
 from callsheet.tasks.ledger.values import NOT_BEGUN
 from callsheet.tasks.values.amounts import from_micro
 
-#: For so long, in seconds, a notice that somebody has taken is theirs.
+#: For so long, in seconds, a notice belongs to the process that took it.
 TAKEN = 600.0
 #: Nights that are looked back on at most.
 NIGHTS = 60

@@ -33,7 +33,7 @@ InvitedRole = Literal["viewer", "reviewer", "approver", "admin"]
 #: How the name of every agent begins, and the name of no person.
 AGENT = "agent:"
 Right = Literal["see", "decide", "download"]
-#: What a link may allow whoever has it.
+#: What a link may allow anyone who has it.
 RIGHTS: tuple[Right, ...] = get_args(Right)
 
 
@@ -48,9 +48,9 @@ class Guest:
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """Somebody who uses the board; `allowance` in credits a day, None for no limit.
+    """Someone who uses the board; `allowance` in credits a day, None for no limit.
 
-    Whoever came by a link has a `guest` and the id 0.
+    Anyone who came by a link has a `guest` and the id 0.
     """
 
     id: int
@@ -60,7 +60,7 @@ class Person:
     guest: Guest | None = None
 
     def may(self, role: Role) -> bool:
-        """Whether the person may do what somebody of this role may."""
+        """Whether the person may do what someone of this role may."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
     @property
@@ -107,7 +107,7 @@ def invite_person(
     allowance: Decimal | None = None,
     again: bool = False,
 ) -> Person:
-    """Let somebody in, by the digests of a token and of a one-time login that holds until then.
+    """Let a person in, by the digests of a token and of a one-time login that holds until then.
 
     `again` renews one whose name is known: what they had before opens nothing any more. Raises
     BadInput where the name is taken and `again` was not said.
@@ -177,7 +177,7 @@ def allow_agent(
 
 
 def find_person(connection: Connection, name: str, *, locked: bool = False) -> Person | None:
-    """Return whoever has this name and was not revoked; `locked` as in `person_of`."""
+    """Return the person who has this name and was not revoked; `locked` as in `person_of`."""
     return _person(connection, people.c.name == name, locked=locked)
 
 
@@ -221,7 +221,7 @@ def renew_token(connection: Connection, person: int, *, token: str) -> None:
 
 
 def revoke_person(connection: Connection, name: str, *, by: str, at: float) -> bool:
-    """Let somebody in no more, wherever they are logged in; False if that was so already."""
+    """Revoke a person, wherever they are logged in; False if that was so already."""
     this = (people.c.name == name) & people.c.revoked_at.is_(None)
     found = connection.scalar(select(people.c.id).where(this))
     if found is None:

@@ -1,4 +1,4 @@
-"""Sheets that were handed in on the board, and plans that wait for somebody's word or had it.
+"""Sheets that were uploaded on the board, and plans that wait for approval or had it.
 
 A plan's state moves one way: `quoting -> ready -> approved`, or to `void` with words that say why.
 Each move names the state it comes from, so that of two who approve one is first. Amounts in
@@ -28,7 +28,7 @@ KEPT = 30 * 86400.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptSheet:
-    """A sheet that was handed in: `place` is where it comes from, `digest` the sha256 of its bytes.
+    """A sheet that was uploaded: `place` is where it comes from, `digest` the sha256 of its bytes.
 
     `name` is what it was called.
     """
@@ -77,13 +77,13 @@ class KeptPlan:
 
 
 def keep_sheet(connection: Connection, sheet: KeptSheet) -> None:
-    """Keep what was handed in."""
+    """Keep what was uploaded."""
     names = KeptSheet.__dataclass_fields__
     connection.execute(sheets.insert().values({name: getattr(sheet, name) for name in names}))
 
 
 def find_sheet(connection: Connection, sheet_id: str) -> KeptSheet | None:
-    """Return a sheet that was handed in."""
+    """Return a sheet that was uploaded."""
     found = connection.execute(select(sheets).where(sheets.c.id == sheet_id)).first()
     return None if found is None else KeptSheet(**found._asdict())
 

@@ -12,7 +12,7 @@ from callsheet.tasks.ledger.takes import next_attempt, renew
 from callsheet.tasks.ledger.values import CampaignRow, rows_by_number
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
 
-# What all takes of a row have cost or set aside; whether somebody cancels it, or another ledger may
+# What all takes of a row have cost or set aside; whether someone cancels it, or another ledger may
 # have paid for one; what its campaign may still spend, and what approved rows will need of that.
 _WAITING = (
     select(func.coalesce(func.sum(rows.c.quoted), 0))
@@ -47,7 +47,7 @@ _BEFORE_RETRY = (
 def retake_failed(connection: Connection, row: CampaignRow, *, at: float) -> CampaignRow | None:
     """Approve another take of a row whose render has just failed, out of its `retries`.
 
-    Returns the row as it then is, or None where it stays as it is: somebody cancels it, another
+    Returns the row as it then is, or None where it stays as it is: someone cancels it, another
     ledger may have paid for it, or a limit has no room. Call it in the transaction that settles
     the failed take, with a row that has a price.
     """

@@ -19,7 +19,7 @@ from callsheet.tasks.ledger.values import CampaignRow, rows_by_number
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.runtime.redact import control_fault
 
-# What people say of videos: one verdict a take, which stands until somebody who knew it changes
+# What people say of videos: one verdict a take, which stands until someone who knew it changes
 # it.
 #
 # Each function is one change for `Ledger.write`, with its event in the same transaction. The first
@@ -47,7 +47,7 @@ BY = 200
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Review:
-    """What somebody said of the video of a take; `at` in Unix seconds."""
+    """What someone said of the video of a take; `at` in Unix seconds."""
 
     verdict: Verdict
     reason: str | None
@@ -68,7 +68,7 @@ class Review:
 
 
 class ReviewStands(CallsheetError):
-    """Somebody else has decided on this video already; it stays so unless that is named."""
+    """Someone else has decided on this video already; it stays so unless that is named."""
 
     exit_status = 4
 
@@ -107,7 +107,7 @@ def review(
         _tell(connection, [(video, None)], said, by=by, at=at)
         _deliver(connection, [take_id], said, at)
         return said
-    # Whoever has its row taken again waits for this, or this for them.
+    # Anyone who has its row taken again waits for this, or this for them.
     connection.execute(_ROW.where(rows.c.id == video.row_id))
     before = review_of(connection, take_id, locked=True)
     if before is None and verdict is None:
@@ -132,7 +132,7 @@ def review(
 def _deliver(
     connection: Connection, take_ids: Sequence[int], said: Review | None, at: float
 ) -> None:
-    """What a check held back is delivered once somebody keeps it."""
+    """What a check held back is delivered once someone keeps it."""
     if said is not None and said.verdict == "keep":
         deliver_kept(connection, take_ids, at=at)
 
@@ -142,7 +142,7 @@ def _is_first(connection: Connection, video: _VideoFile, said: Review) -> bool:
 
 
 def _amended(before: Review, reason: str | None, note: str | None, *, may: bool) -> Review:
-    """Return a verdict with other words beside it: those that are given, where that may be."""
+    """Return a verdict with other words next to it: those that are given, where that may be."""
     given = {"reason": reason, "note": note}
     words = {name: text for name, text in given.items() if text is not None}
     words = {name: text for name, text in words.items() if may or not getattr(before, name)}
@@ -170,7 +170,7 @@ def review_all(
     by: str,
     at: float,
 ) -> Reviewed:
-    """Decide on the videos of many takes; what somebody has decided on already stays as it is."""
+    """Decide on the videos of many takes; what someone has decided on already stays as it is."""
     said = _said(verdict, reason, note, by=by, at=at)
     made = same = stood = 0
     for page in pages_of(take_ids):
@@ -178,7 +178,7 @@ def review_all(
         before = _verdicts(connection, page)
         new = [video for video in videos if video.id not in before]
         insert_missing(connection, reviews, [{**f.keys(), **_values(said)} for f in new])
-        # Somebody who decided in between was first: what stands now is theirs.
+        # Someone who decided in between was first: what stands now is theirs.
         mine = _mine(connection, [video.id for video in new], said)
         _tell(connection, [(f, None) for f in new if f.id in mine], said, by=by, at=at)
         _deliver(connection, sorted(mine), said, at)
@@ -200,14 +200,14 @@ def restore_review(
 
 
 def review_of(connection: Connection, take_id: int, *, locked: bool = False) -> Review | None:
-    """Return what was said of a take; `locked`: nobody else changes it before the commit."""
+    """Return what was said of a take; `locked`: no one else changes it before the commit."""
     query = select(reviews).where(reviews.c.take_id == take_id)
     found = connection.execute(query.with_for_update() if locked else query).first()
     return None if found is None else review_in(found._asdict())
 
 
 def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
-    """Return the rows, by their numbers in the ledger, whose present take somebody keeps."""
+    """Return the rows, by their numbers in the ledger, whose present take someone keeps."""
     query = (
         select(rows.c.id)
         .join(reviews, reviews.c.row_id == rows.c.id)
@@ -221,7 +221,7 @@ def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
 
 
 def is_kept(connection: Connection, take_id: int) -> bool:
-    """Whether somebody keeps a take."""
+    """Whether someone keeps a take."""
     found = review_of(connection, take_id)
     return found is not None and found.verdict == "keep"
 
@@ -351,7 +351,7 @@ def _tell(
     connection.execute(insert(events), lines)
 
 
-# Videos that a check held back, and that somebody keeps as they are: then they are delivered.
+# Videos that a check held back, and that someone keeps as they are: then they are delivered.
 
 
 def deliver_kept(connection: Connection, take_ids: Sequence[int], *, at: float) -> None:

@@ -154,8 +154,8 @@ def _events(
 # How far a campaign's events may be told, so that none is ever left out.
 #
 # A number is given to an event before it is committed, and PostgreSQL's writers commit in any
-# order: behind event 105 there may be a 103 still to come, and whoever goes on from 105 would never
-# see it. SQLite has one writer at a time, whose numbers come in order. Reads only.
+# order: behind event 105 there may be a 103 still to come, and anyone who goes on from 105 would
+# never see it. SQLite has one writer at a time, whose numbers come in order. Reads only.
 
 
 # Who is adding events has this lock from before the first number is given until the commit.

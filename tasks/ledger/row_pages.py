@@ -40,7 +40,7 @@ from callsheet.tasks.values.briefs import VARIANT_OF, variant_of
 #: come first, then the order of the sheet.
 Sort = Literal["sheet", "since", "worst"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
-#: Rows of one page, unless somebody asks for fewer; more are not given.
+#: Rows of one page, unless someone asks for fewer; more are not given.
 PAGE = 100
 MOST = 500
 
@@ -377,7 +377,7 @@ def _shown(
     )
 
 
-# How many rows of a campaign there are of a kind, for whoever chooses among them. Reads only.
+# How many rows of a campaign there are of a kind, for anyone who chooses among them. Reads only.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -78,13 +78,13 @@ class RowFilter:
         return self == RowFilter()
 
 
-#: The video of a row, beside it (`with_video`).
+#: The video of a row, next to it (`with_video`).
 video = takes.alias("video")
 verdicts = reviews.alias("verdicts")
 
 
 def with_video(query: Select[Any]) -> Select[Any]:
-    """Put the take of each row's video, and what people said of it, beside the row."""
+    """Put the take of each row's video, and what people said of it, next to the row."""
     # By row and campaign as well: PostgreSQL would else read the takes of all campaigns for a page.
     mine = and_(
         video.c.campaign_id == rows.c.campaign_id,
@@ -202,7 +202,7 @@ def _holds(text: ColumnElement[Any], words: str) -> ColumnElement[bool]:
     return Within(Folded(text), Folded(words))
 
 
-# What a run may carry of a campaign: which rows, and in which order they go.
+# What a run may process of a campaign: which rows, and in which order they go.
 #
 # A hundred thousand of them are named here, so that nothing is read which the order does not need;
 # whole rows are read by their numbers when their turn comes (`values.rows_by_number`).
@@ -213,7 +213,7 @@ FETCHED = 1000
 
 
 class RowToProcess(NamedTuple):
-    """A row that waits to be carried; `number` is `CampaignRow.id`, `position` its place in the
+    """A row that waits to be processed; `number` is `CampaignRow.id`, `position` its place in the
     sheet."""
 
     number: int
@@ -267,7 +267,7 @@ def urgent_rows(
     limit: int,
     wanted: Callable[[str], bool] | None = None,
 ) -> list[CampaignRow]:
-    """Return at most so many rows: those that need somebody, then what is not done, then videos.
+    """Return at most so many rows: those that need attention, then what is not done, then videos.
 
     With `wanted` only of the rows that it chooses by their ids. Of the videos there are the newest;
     each kind of row is in sheet order. No more is read than is returned, as far as that goes.
@@ -288,7 +288,7 @@ def rows_for_a_person(
     limit: int,
     wanted: Callable[[str], bool] | None = None,
 ) -> list[CampaignRow]:
-    """Return at most so many rows that need somebody, in sheet order; with `wanted` of those."""
+    """Return at most so many rows that need attention, in sheet order; with `wanted` of those."""
     found = _first(_in_states(connection, campaign_id, NEEDS_PERSON), wanted, limit)
     return rows_by_number(connection, [*found])
 
@@ -314,7 +314,7 @@ def _in_states(
 
 
 def _newest(connection: Connection, campaign_id: int) -> Iterator[_Named]:
-    """Yield each delivered or retired row once, the one that was heard of last first."""
+    """Yield each delivered or retired row once, the one that was observed last first."""
     query = (
         _MINE.select_from(events)
         .join(rows, rows.c.id == events.c.row_id)

@@ -59,7 +59,7 @@ class BoardRun:
 def ask_run(
     connection: Connection, run_id: str, *, plan_id: str, campaign: str, by: str, at: float
 ) -> None:
-    """Have an approved plan carried out; whoever looks after runs starts it."""
+    """Have an approved plan executed; the run monitor starts it."""
     values = {"id": run_id, "plan_id": plan_id, "campaign": campaign}
     connection.execute(runs.insert().values(**values, started_by=by, asked_at=at))
 
@@ -145,7 +145,7 @@ def end_run(
 ) -> bool:
     """Note how a run ended at `place`, and release its lease; False where another place has it.
 
-    `place` is None for a run that nobody is at work on: then its lease must be free.
+    `place` is None for a run that no one is at work on: then its lease must be free.
     """
     name, owner = run_lease(run_id), place or f"ends:{run_id}"
     if place is None:

@@ -131,7 +131,7 @@ rows = Table(
     Column("wishes", String(32)),
     Column("quoted", BigInteger),
     Column("quoted_at", Float),
-    # The price that somebody agreed to: a newer quote above it is agreed to anew.
+    # The price that someone agreed to: a newer quote above it is agreed to again.
     Column("approved", BigInteger),
     # How many more takes were approved with it, for renders that fail at the service.
     Column("retries", Integer),
@@ -162,8 +162,8 @@ MADE_FIRST = (
     rows.c.position,
     rows.c.id,
 )
-#: Rows that workers carry, or have carried, in the order in which they are claimed: none where a
-#: campaign is carried by one process.
+#: Rows that workers process, or have processed, in the order in which they are claimed: none where
+#: a campaign is processed by one process.
 Index(
     "ix_rows_claims",
     *(rows.c.batch_id, rows.c.state, *MADE_FIRST),
@@ -197,20 +197,20 @@ takes = Table(
     Column("delivered_at", Float),
     # A person gave it up without knowing whether it was made: it is never taken up again.
     Column("abandoned_at", Float),
-    # Somebody wants it cancelled; obeyed by whoever carries its row.
+    # Someone wants it cancelled; obeyed by the process that processes its row.
     Column("cancel_requested_at", Float),
-    # The accounts it counts in, beside its campaign's: the same until it is settled.
+    # The accounts it counts in, besides its campaign's: the same until it is settled.
     Column("day", String(10)),
     Column("cost_center", Text),
     Column("run", String(40)),
-    # Its row's, kept beside it so that a campaign's takes are found without its rows. Null for
-    # none, though SQLite adds no column that may not be without writing the table anew.
+    # Its row's, kept next to it so that a campaign's takes are found without its rows. Null for
+    # none, though SQLite adds no column that may not be without writing the table again.
     Column("campaign_id", Id),
     # What was found when its video was looked at, as JSON: name to "ok" or what is wrong; and how
-    # many were wrong, so that the worst videos are found first. Null: nobody looked.
+    # many were wrong, so that the worst videos are found first. Null: no one looked.
     Column("checks", Text),
     Column("flagged", Integer),
-    # Poster and scrub strip beside its video, as JSON. Null: there are none.
+    # Poster and scrub strip next to its video, as JSON. Null: there are none.
     Column("pictures", Text),
     # Since when it is known here, where another ledger paid for it.
     Column("found_at", Float),
@@ -441,7 +441,7 @@ catalogues = Table(
 )
 
 # What a person says of the video of a take: one verdict a take, which stands until it is changed by
-# somebody who knew it. What it was before is in the events.
+# someone who knew it. What it was before is in the events.
 reviews = Table(
     "reviews",
     metadata,

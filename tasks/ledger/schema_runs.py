@@ -82,13 +82,13 @@ sessions = Table(
     Column("expires_at", Float, nullable=False),
 )
 
-# Sheets that were handed in: where each is now, and what it was called.
+# Sheets that were uploaded: where each is now, and what it was called.
 sheets = Table(
     "sheets",
     metadata,
     Column("id", String(40), primary_key=True),
     Column("name", Text, nullable=False),
-    # A path, an https:// or an s3:// address; what was handed in is kept as a file.
+    # A path, an https:// or an s3:// address; what was uploaded is kept as a file.
     Column("place", Text, nullable=False),
     Column("digest", String(64), nullable=False),
     Column("added_by", String(200), nullable=False),
@@ -106,7 +106,7 @@ header_columns = Table(
     Column("at", Float, nullable=False),
 )
 
-# Plans that wait for somebody's word, or had it. What is in one never changes once it is ready.
+# Plans that wait for approval, or had it. What is in one never changes once it is ready.
 plans = Table(
     "plans",
     metadata,
@@ -154,7 +154,7 @@ runs = Table(
     Index(None, "campaign", "asked_at"),
 )
 
-# What people did, newest last: every change that somebody asked for, and from where.
+# What people did, newest last: every change that someone asked for, and from where.
 acts = Table(
     "acts",
     metadata,
@@ -259,7 +259,7 @@ pauses = Table(
     "pauses",
     metadata,
     Column("inbox", String(200), primary_key=True),
-    # Null: until somebody says so.
+    # Null: until someone says so.
     Column("until", Float),
     Column("by", String(200), nullable=False),
     Column("at", Float, nullable=False),
@@ -292,12 +292,12 @@ notices = Table(
 )
 
 
-# The ledger's tables of workers: what several machines carry together, and who has which rows.
+# The ledger's tables of workers: what several machines process together, and who has which rows.
 #
 # The same database as `schema`. Moments are Unix seconds (UTC) by the database's own clock.
 
 
-# What one run has workers carry: its rows as they stood when it began to produce.
+# What one run has workers process: its rows as they stood when it began to produce.
 productions = Table(
     "productions",
     metadata,
@@ -329,7 +329,7 @@ batches = Table(
     metadata,
     Column("id", Id, primary_key=True),
     Column("production_id", String(32), ForeignKey("productions.id"), nullable=False),
-    # Which of the workers, from 1; 0 for rows that nobody has claimed yet.
+    # Which of the workers, from 1; 0 for rows that no one has claimed yet.
     Column("worker", Integer, nullable=False),
     # The process, by an id of its own for each start; its lease (`worker:ID`) is for all it has.
     Column("holder", String(200), nullable=False),

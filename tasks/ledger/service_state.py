@@ -44,7 +44,7 @@ class PaidCall:
     """One paid call without a key, as it was sent; moments in Unix seconds.
 
     `target` is the video it changes. Campaign, row and take say whose it is; a call typed by hand
-    is nobody's. Open until `closed_at`; with the outcome `unknown` until `resolved_at`.
+    is no one's. Open until `closed_at`; with the outcome `unknown` until `resolved_at`.
     """
 
     id: int
@@ -157,7 +157,7 @@ def resolve_call(
 
 
 def unsettled_calls(connection: Connection, organisation: str | None = None) -> list[PaidCall]:
-    """Return the calls that are open, or whose outcome nobody knows, oldest first."""
+    """Return the calls that are open, or whose outcome no one knows, oldest first."""
     which = calls.c.resolved_at.is_(None) & _unsettled()
     if organisation is not None:
         which &= calls.c.organisation == organisation
@@ -244,7 +244,7 @@ COUNTED = 1000
 class KeptPace:
     """A gate and a pace: `rate` creates a second were refused, since `rate_since` it grows again.
 
-    The next create that nobody has a turn for may leave at `next_at`.
+    The next create that no one has a turn for may leave at `next_at`.
     """
 
     closed_until: float = 0.0
@@ -318,7 +318,7 @@ def accepted_of_late(connection: Connection) -> list[float]:
 # What services told of what they offer, so that a sheet can be compared with it offline.
 
 
-#: How long the catalogue of an address that nobody asks any more is kept, in seconds.
+#: How long the catalogue of an address that no one asks any more is kept, in seconds.
 KEPT = 30 * 86_400.0
 
 

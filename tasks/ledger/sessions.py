@@ -30,7 +30,7 @@ from callsheet.tasks.runtime.errors import BadInput
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """An address for somebody from outside: no account, one campaign, some rights, for a while."""
+    """An address for a guest: no account, one campaign, some rights, for a while."""
 
     id: int
     campaign: str
@@ -47,7 +47,7 @@ class Link:
 
     @property
     def guest(self) -> Person:
-        """Whoever comes by it."""
+        """Anyone who comes by it."""
         return Person(
             id=0,
             name=f"{self.name} (link {self.id})",
@@ -196,7 +196,7 @@ def all_links(connection: Connection, campaign: str | None = None) -> list[Link]
 
 
 def revoke_link(connection: Connection, link: int, *, by: str, at: float) -> bool:
-    """End a link and whoever is in by it; False if there is none, or it was ended before."""
+    """End a link and anyone who is in by it; False if there is none, or it was ended before."""
     this = (links.c.id == link) & links.c.revoked_at.is_(None)
     if connection.execute(update(links).where(this).values(revoked_at=at)).rowcount == 0:
         return False
@@ -223,13 +223,13 @@ def _link(connection: Connection, which: Any, *, locked: bool = False) -> Link |
 
 # What was answered to a call that came with an Idempotency-Key, so that it may be sent again.
 #
-# The first to come claims the key; whoever comes after it gets the same answer. Moments are Unix
+# The first to come claims the key; anyone who comes after it gets the same answer. Moments are Unix
 # seconds.
 
 
 #: How long an answer is kept, in seconds.
 KEPT = 2 * 86400.0
-#: After so many seconds without an answer whoever claimed the key is taken for dead.
+#: After so many seconds without an answer anyone who claimed the key is taken for dead.
 ABANDONED = 120.0
 
 

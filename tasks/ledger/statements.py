@@ -77,7 +77,7 @@ class _Text:
 
 # What the changes of one commit leave to its end: written there once, by one statement for all.
 #
-# A change that is marked (`gathers`) says `later` what nobody needs to know before the commit:
+# A change that is marked (`gathers`) says `later` what no one needs to know before the commit:
 # events, files, moments, sums of accounts. A change that is not marked finds everything written
 # that came before it. Knows no table.
 
@@ -85,12 +85,12 @@ class _Text:
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Under which name a connection carries what is gathered.
+#: Under which name a connection keeps what is gathered.
 _GATHERING = "callsheet: gathering"
 
 
 class Overtaken(CallsheetError):
-    """What a commit took to be so is so no more, or was not: it is carried out with certainty."""
+    """What a commit took to be so is so no more, or was not: it is executed with certainty."""
 
 
 class Gatherable(Protocol):
@@ -115,7 +115,7 @@ def execute(
     *,
     certain: bool = True,
 ) -> list[Any]:
-    """Carry changes out in one transaction, one after the other; return what each returned.
+    """Execute changes in one transaction, one after the other; return what each returned.
 
     With the last, everything is written. What one raises is not caught: the transaction is over.
     Unless it is to be `certain`, what others may change meanwhile is read without keeping them from

@@ -112,7 +112,7 @@ class _Changes:
         self._waiting: dict[Insert | Update, list[dict[str, Any]]] = {}
 
     def add(self, statement: Insert | Update, values: dict[str, Any]) -> None:
-        """Have a statement carried out with these values."""
+        """Have a statement executed with these values."""
         self.any = True
         if statement is _INSERT:
             self.reorder = True
@@ -124,7 +124,7 @@ class _Changes:
             self.write()
 
     def write(self) -> None:
-        """Carry out what waits."""
+        """Execute what waits."""
         for statement, values in self._waiting.items():
             self._connection.execute(statement, values)
         self._waiting.clear()
@@ -237,10 +237,10 @@ def _rest(connection: Connection, row: CampaignRow, diff: Diff, at: float) -> No
 # What is known of a campaign's report in the store, and which rows have changed since.
 #
 # Owns the column `reported`. Whatever changes a row on its way leaves an event; what a sheet
-# changes beside that is noted here by `sync_sheet`, by the numbers of the rows.
+# changes besides that is noted here by `sync_sheet`, by the numbers of the rows.
 
 
-#: Rows that are remembered to have changed, at most; beyond it a report is made anew.
+#: Rows that are remembered to have changed, at most; beyond it a report is made again.
 FEW = 2000
 #: Events of before the mark that count as later ones, where several may write at once: numbers are
 #: given before they are committed, and another process may have been about to.

@@ -213,7 +213,7 @@ def correct_charge(
 ) -> bool:
     """Book what the service says a settled take has cost; return False if it was changed meanwhile.
 
-    A take that is under way is settled by the run that carries it.
+    A take that is under way is settled by the run that processes it.
     """
     if take.charged is None:
         return False
@@ -418,7 +418,7 @@ def approve_retakes(
 ) -> list[CampaignRow]:
     """Approve another take of each row; return those that had moved on, which stay as they are.
 
-    So does, without `even_kept`, a row whose present take somebody keeps.
+    So does, without `even_kept`, a row whose present take someone keeps.
     """
     late = []
     for one in wanted:
@@ -456,7 +456,7 @@ def _unmoved(connection: Connection, row: CampaignRow) -> bool:
 
 
 def _is_kept(connection: Connection, row: CampaignRow) -> bool:
-    # Asked once the row is locked: whoever keeps it now waits until this is over.
+    # Asked once the row is locked: anyone who keeps it now waits until this is over.
     return row.take is not None and is_kept(connection, row.take.id)
 
 

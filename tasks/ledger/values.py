@@ -31,7 +31,7 @@ LENGTHS = 500
 AT_ONCE = 500
 #: Where a body says how long the video is to be; in a text, its quotes would be escaped.
 _LENGTH = re.compile(rb'"duration_seconds": ?([0-9]+)')
-#: What a take's body holds beside the brief.
+#: What a take's body holds besides the brief.
 OURS = ("start_generation", "idempotency_key")
 
 
@@ -364,7 +364,7 @@ def pace_of(connection: Connection, campaign_id: int) -> Pace | None:
 #
 #     planned -> quoted -> approved -> submitting -> rendering -> ready -> delivered
 #
-# Beside it stand the states that wait for somebody. This dict is the only list of moves;
+# Next to it stand the states that wait for a person. This dict is the only list of moves;
 # the ledger refuses any other.
 
 
@@ -386,7 +386,7 @@ State = Literal[
 ]
 STATES: tuple[State, ...] = get_args(State)
 
-#: A paid request may be under way: the row is carried on by any run, whatever the sheet says now.
+#: A paid request may be under way: the row is resumed by any run, whatever the sheet says now.
 UNDER_WAY: frozenset[State] = frozenset({"submitting", "rendering", "ready"})
 #: Not begun: nothing has been asked of the service under the present brief.
 NOT_BEGUN: frozenset[State] = frozenset({"planned", "quoted", "approved"})
@@ -399,7 +399,7 @@ TRANSITIONS: dict[State, frozenset[State]] = {
                           "submitting", "rendering", "delivered"}),
     "quoted": frozenset({"planned", "approved", "held", "rejected", "cancelled", "retired"}),
     "approved": frozenset({"planned", "submitting", "held", "cancelled", "retired"}),
-    # Back to approved, or cancelled: proved not to have been carried out.
+    # Back to approved, or cancelled: proved not to have been executed.
     "submitting": frozenset({"rendering", "approved", "held", "rejected", "uncertain",
                              "cancelled"}),
     "rendering": frozenset({"ready", "failed", "stalled", "cancelled"}),

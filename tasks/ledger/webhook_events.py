@@ -32,7 +32,7 @@ from callsheet.tasks.ledger.schema import (
 from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.runtime.errors import LedgerError
 
-# Hints: deliveries of webhooks as they were heard, each once, and whose the videos in them are.
+# Hints: deliveries of webhooks as they were received, each once, and whose the videos in them are.
 #
 # A hint says where to look and is never believed. Of what it says of itself only the body is
 # signed; event id, kind, attempt and moment are kept for people to read.
@@ -85,7 +85,7 @@ class TrackedVideo:
     row: str
     sheet: str | None
     owner: str | None
-    #: Whether a run would carry the row on: this take of it was asked for, and is not delivered.
+    #: Whether a run would process the row: this take of it was asked for, and is not delivered.
     under_way: bool
 
 
@@ -93,7 +93,7 @@ def keep_hint(connection: Connection, hint: Hint, *, at: float) -> bool:
     """Keep a hint; return False if its body already exists.
 
     The event id is unique as well, yet not signed: another body under an id that is taken is kept
-    without it, so that nobody can silence a delivery by lending its id to another.
+    without it, so that no one can silence a delivery by lending its id to another.
     """
     own = {name: value for name, value in vars(hint).items() if name != "videos"}
     values = {**own, "heard_at": at}
@@ -121,7 +121,7 @@ def drop_old_hints(connection: Connection, *, at: float) -> int:
 
 
 def hints_heard(connection: Connection, *, after: int, since: float) -> list[Heard]:
-    """Return the hints with a later id than `after`, or heard since `since`, in order.
+    """Return the hints with a later id than `after`, or received since `since`, in order.
 
     Two processes commit in any order, so that an id alone would step over the slower one.
     """
@@ -143,7 +143,7 @@ def latest_hint(connection: Connection) -> int:
 
 
 def latest_heard(connection: Connection) -> float | None:
-    """Return when anything was heard last, of any webhook."""
+    """Return when anything was received last, of any webhook."""
     found: float | None = connection.scalar(select(func.max(hints.c.heard_at)))
     return found
 
@@ -163,13 +163,13 @@ def hinted_at(connection: Connection, videos: Collection[str]) -> dict[str, floa
 
 
 def last_heard(connection: Connection, nonce: str) -> float | None:
-    """Return when a delivery that this subscription signed was last heard, in Unix seconds."""
+    """Return when a delivery that this subscription signed was last received, in Unix seconds."""
     query = select(func.max(hints.c.heard_at)).where(hints.c.nonce == nonce)
     return connection.execute(query).scalar()
 
 
 def count_hints(connection: Connection, nonce: str, *, since: float) -> int:
-    """Return how many hints of a subscription, pings aside, were heard since a moment."""
+    """Return how many hints of a subscription, pings aside, were received since a moment."""
     query = select(func.count()).where(
         hints.c.nonce == nonce, hints.c.heard_at >= since, hints.c.ping.is_(False)
     )
@@ -232,7 +232,7 @@ def _portions(ids: Iterable[T]) -> Iterator[list[T]]:
         yield wanted[start : start + AT_ONCE]
 
 
-# Wait for hints, whichever process heard them.
+# Wait for hints, whichever process received them.
 #
 # PostgreSQL tells of it (LISTEN and NOTIFY); a SQLite file is asked, several times a second, for
 # the newest id, which is the cheapest question there is.
@@ -315,7 +315,7 @@ class _Ear:
 
 # The webhooks that were made for this ledger, so that every process knows of them.
 #
-# Their secrets are kept beside the receiver, never here.
+# Their secrets are kept next to the receiver, never here.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,7 +356,7 @@ def all_subscriptions(
 ) -> list[Subscription]:
     """Return every webhook of an organisation that was made for this ledger, newest first.
 
-    With those of `nonces`, whoever made them: a new key gives an organisation another
+    With those of `nonces`, whatever key made them: a new key gives an organisation another
     fingerprint, and its webhooks stay where they are.
     """
     this = or_(subscriptions.c.organisation == organisation, subscriptions.c.nonce.in_(nonces))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #
 # Where to, and how often, is said by OpenTelemetry's own variables (OTEL_...), which its SDK reads;
 # it is an extra: `pip install 'callsheet[otel]'`. A collector that is away fails nothing and is
-# waited for shortly. A tracer that a process has already is somebody else's, and is left alone.
+# waited for shortly. A tracer that a process has already is someone else's, and is left alone.
 
 
 log = logging.getLogger("callsheet.telemetry")
@@ -172,7 +172,7 @@ def _send(registry: Any, file: str | None, push: str | None) -> None:
     from prometheus_client import push_to_gateway, write_to_textfile
 
     if file:
-        # Beside it first, then in its place: a collector never reads half of it.
+        # Next to it first, then in its place: a collector never reads half of it.
         write_to_textfile(file, registry)
     if push:
         address, handler = _gateway(push)

@@ -27,7 +27,7 @@ from callsheet.tasks.runtime.telemetry import (
 )
 
 if TYPE_CHECKING:
-    # Only whoever is asked for metrics pays for it.
+    # Only anyone who is asked for metrics pays for it.
     from prometheus_client import CollectorRegistry
     from prometheus_client import Metric as Family
 

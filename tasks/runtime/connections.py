@@ -60,7 +60,7 @@ class Answer:
     async def read(self) -> bytes:
         """Return the whole body; whether it can or not, the connection is let go."""
         if self.status == 101:
-            # Nobody asked for another protocol; what follows is nothing that could be read.
+            # No one asked for another protocol; what follows is nothing that could be read.
             self._response.close()
             return b""
         return await self._response.read()
@@ -111,7 +111,7 @@ class Connections:
         """Send one request and return its answer once its head is there; never sends it twice.
 
         `read` is how many seconds may pass without a byte; `decompress` undoes what the server
-        compressed although nobody asked for it. Raises one of `ERRORS`.
+        compressed although no one asked for it. Raises one of `ERRORS`.
         """
         response = await self._session.request(
             method,

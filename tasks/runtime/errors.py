@@ -11,9 +11,9 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 │   │   └── LedgerNewer                 a later Callsheet has worked with it
 │   └── StoreUnusable                   the store cannot be written to
 ├── SpendRefused               exit 4   budget or approval stands in the way
-│   ├── NotApproved                     nobody has approved the plan
+│   ├── NotApproved                     no one has approved the plan
 │   ├── MovedOn                         not what was planned any more: a new plan is needed
-│   └── AllowanceSpent                  more than somebody may approve in a day
+│   └── AllowanceSpent                  more than someone may approve in a day
 ├── NeedsPerson                exit 3   finished, but some rows need attention
 ├── Parked                     exit 5   nothing to be done before a later moment
 ├── RunStopped                 exit 1   an error stopped a run after it began to pay
@@ -24,7 +24,7 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
     ├── OutcomeUnknown                  the request may have been processed
     ├── ShapeError                      a success whose one needed member is missing
     ├── ServerTrouble                   5xx on a read
-    └── Refused                         a definite answer: it was not carried out
+    └── Refused                         a definite answer: it was not executed
         ├── BadRequest (400)  Unauthenticated (401)  InsufficientCredits (402)
         ├── Forbidden (403)   NotFound (404)         Conflict (409)
         └── RateLimited (429) OtherRefusal (any other 3xx or 4xx)
@@ -61,7 +61,7 @@ class CallsheetError(Exception):
     def __init__(self, message: str | None = None, *, remedy: str | None = None) -> None:
         super().__init__(message or self.__doc__ or "")
         self.remedy = remedy
-        #: What `--json` shows of the command beside the error.
+        #: What `--json` shows of the command besides the error.
         self.document: Mapping[str, object] = {}
 
 

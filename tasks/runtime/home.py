@@ -1,4 +1,4 @@
-"""Where Callsheet keeps its files: `.callsheet/` beside the sheets, and profiles in TOML."""
+"""Where Callsheet keeps its files: `.callsheet/` next to the sheets, and profiles in TOML."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from callsheet.tasks.runtime.suggest import suggest
 
 # Where everything that a run keeps is: `.callsheet/`, found as git finds its own.
 #
-# Whoever runs a sheet from another folder is led back to the ledger that has paid for it: each user
-# has a folder of notes, one for every sheet, that say which ledger that was.
+# Anyone who runs a sheet from another folder is led back to the ledger that has paid for it: each
+# user has a folder of notes, one for every sheet, that say which ledger that was.
 
 
 HOME = ".callsheet"
@@ -129,7 +129,7 @@ def _note(notes: Path, sheet: str) -> Path:
 # Profiles: settings in a TOML file, and secrets in files of their own.
 
 
-#: Names the profile where nobody says `--profile`.
+#: Names the profile where no one says `--profile`.
 PROFILE = "CALLSHEET_PROFILE"
 
 
@@ -209,7 +209,7 @@ def read_secret(name: str, path: Path) -> str:
 def remark_on(found: Found) -> str | None:
     """Return what is to be said of a secret's file that everybody on this machine can read.
 
-    What an orchestrator puts into a container is readable there, and nobody else is.
+    What an orchestrator puts into a container is readable there, and no one else is.
     """
     if found.file is None or os.name == "nt":
         return None

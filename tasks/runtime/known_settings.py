@@ -28,7 +28,7 @@ from callsheet.tasks.values.locations import Links, parse_links
 if TYPE_CHECKING:
     from callsheet.tasks.credentials import Login, Register
 else:
-    # Nothing of a login is loaded where nobody ever logged in.
+    # Nothing of a login is loaded where no one ever logged in.
     Login = Register = Any
 
 T = TypeVar("T")
@@ -324,7 +324,7 @@ class Settings(BaseModel):
     login: Login | None = None
     #: Where `api_key` came from: CALLSHEET_API_KEY, CALLSHEET_API_KEY_FILE or a profile's name.
     key_source: str | None = None
-    #: Whether somebody named the ledger; else it is where the home is.
+    #: Whether someone named the ledger; else it is where the home is.
     ledger_is_named: bool = False
     #: What is not wrong, and still not as it should be: sentences for people.
     remarks: tuple[str, ...] = ()
@@ -349,7 +349,7 @@ class Settings(BaseModel):
 
     @property
     def uploads(self) -> Path:
-        """The folder where sheets are kept that were handed in on the board."""
+        """The folder where sheets are kept that were uploaded on the board."""
         return self.home / "board" / "sheets"
 
     def service(self) -> tuple[str, str]:

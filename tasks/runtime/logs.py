@@ -2,7 +2,7 @@
 
 The one place where logging is set up. What lines are about (campaign, row, take, night) is said by
 `about` for all that is logged within. With JSON what is printed for people on stderr is a part of
-the log, too: whoever reads it finds no line that is none. Knows no settings but these two.
+the log, too: anyone who reads it finds no line that is none. Knows no settings but these two.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _plain(said: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 class _Narration(io.TextIOBase):
     """In the place of stderr: what is printed there for people becomes lines of the log.
 
-    One `print` is one line, however many it would have been. It is no terminal: nobody is asked
+    One `print` is one line, however many it would have been. It is no terminal: no one is asked
     anything where a program reads.
     """
 

@@ -52,7 +52,7 @@ def utc_now() -> datetime:
 #
 # It walks through all that there is again and again while that grows: a third of the time in which
 # a large sheet is read, and a quarter of a second, in which nothing else happens, every few seconds
-# while its rows are carried. What nobody has any more is freed at once as ever.
+# while its rows are processed. What no one has any more is freed at once as ever.
 
 
 _lock = Lock()
@@ -147,11 +147,11 @@ def _is_there(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ValueError:
-        # Somebody else has said that it must not be imported.
+        # Someone else has said that it must not be imported.
         return False
 
 
-# The public names of a room, each loaded with its own file once somebody asks for it.
+# The public names of a room, each loaded with its own file once someone asks for it.
 #
 # A command that reads two figures in the ledger need not load what keeps nights, reviews and plans.
 
@@ -162,7 +162,7 @@ _LISTED = re.compile(r"from (\S+) import (?:\(([^)]*)\)|(.*))")
 def load_on_demand(room: str, file: str) -> Callable[[str], object]:
     """Return what a room (`tasks.ledger`) has for its `__getattr__`.
 
-    Its first `file` lists the names as imports, which nothing but type checkers carries out.
+    Its first `file` lists the names as imports, which nothing but type checkers executes.
     """
     homes = {
         name: home

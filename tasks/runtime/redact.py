@@ -159,7 +159,7 @@ def visible_json(document: str) -> str:
 
 
 def say(words: str) -> None:
-    """Say something to whoever sits here, whoever reads stdout."""
+    """Say something to the person at the terminal, whatever reads stdout."""
     print(visible(words), file=sys.stderr, flush=True)
 
 

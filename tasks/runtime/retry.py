@@ -32,7 +32,7 @@ from callsheet.tasks.runtime.process import Random, Sleep
 
 T = TypeVar("T")
 
-#: Added to a pause that somebody asked for, so that not all who were told wake together.
+#: Added to a pause that someone asked for, so that not all who were told wake together.
 SPREAD = 0.1
 
 
@@ -177,9 +177,10 @@ def _date(text: str | None) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-# Renew a lease beside the work that it is for: of a campaign, batches of rows, a night, a run.
+# Renew a lease in the background of the work that it is for: of a campaign, batches of rows, a
+# night, a run.
 #
-# What a renewal asks, and what it means to have lost the lease, is for whoever holds it.
+# What a renewal asks, and what it means to have lost the lease, is for its holder.
 
 
 @asynccontextmanager
@@ -193,7 +194,7 @@ async def renewing(
     """Renew a lease of `lapse` seconds while this lasts, however busy the work is, or until it is
     lost.
 
-    `on_trouble` hears why the ledger could not be asked. What else a renewal raises is raised at
+    `on_trouble` is told why the ledger could not be asked. What else a renewal raises is raised at
     the end.
     """
     beat = asyncio.create_task(_beat(renew, lapse, is_lost, on_trouble), name="lease")

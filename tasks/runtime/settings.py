@@ -189,7 +189,7 @@ def _is_wanted(environ: Mapping[str, str], kind: str) -> bool:
 def _meant(name: str) -> str | None:
     """Return the setting that a name which is none was most likely meant to be, if there is one.
 
-    What resembles none is somebody else's: an orchestrator names a service's address so.
+    What resembles none is someone else's: an orchestrator names a service's address so.
     """
     if name.removesuffix("_file") in KNOWN:
         return name.removesuffix("_file")
@@ -204,7 +204,7 @@ _ORCHESTRATORS = re.compile(
 
 
 def _unknown(environ: Mapping[str, str]) -> list[str]:
-    """Return the variables of ours by their name that are nobody's setting."""
+    """Return the variables of ours by their name that are no one's setting."""
     names = {*KNOWN, *(f"{secret}_file" for secret in SECRETS)}
     return [
         variable
@@ -228,7 +228,7 @@ def _kept(register: Register | None, base_url: str | None) -> dict[str, Any]:
 
 
 def credentials_folder(environ: Mapping[str, str] | None = None) -> Path | None:
-    """Return the folder where logins are kept; None where nobody is at home."""
+    """Return the folder where logins are kept; None where no one is at home."""
     environ = os.environ if environ is None else environ
     home = environ.get("HOME") or environ.get("USERPROFILE")
     config = environ.get("XDG_CONFIG_HOME") or (home and f"{home}/.config")
@@ -236,7 +236,7 @@ def credentials_folder(environ: Mapping[str, str] | None = None) -> Path | None:
 
 
 def notes_folder(environ: Mapping[str, str]) -> Path | None:
-    """Return the folder where this user's runs are noted; None where nobody is at home."""
+    """Return the folder where this user's runs are noted; None where no one is at home."""
     home = environ.get("HOME") or environ.get("USERPROFILE")
     state = environ.get("XDG_STATE_HOME") or environ.get("LOCALAPPDATA")
     state = state or (home and f"{home}/.local/state")
@@ -245,7 +245,7 @@ def notes_folder(environ: Mapping[str, str]) -> Path | None:
 
 def _register(profile: str | None, folder: Path | None) -> Register | None:
     if folder is None or not folder.is_dir():
-        # Nobody ever logged in: nothing is loaded to find that out.
+        # No one ever logged in: nothing is loaded to find that out.
         return None
     from callsheet.tasks.credentials import profile_name, read_register
 

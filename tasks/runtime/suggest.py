@@ -1,4 +1,4 @@
-"""Commands as somebody can paste them: whatever is suggested with a value in it is made here.
+"""Commands as someone can paste them: whatever is suggested with a value in it is made here.
 
 `tests/test_suggestions.py` parses every call with the command line's own parser.
 """

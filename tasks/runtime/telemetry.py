@@ -17,7 +17,7 @@ from callsheet.tasks.runtime.redact import redact
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
-# Spans: what a run did and how long it took, for whoever collects traces with OpenTelemetry.
+# Spans: what a run did and how long it took, for anyone who collects traces with OpenTelemetry.
 #
 # Nothing of OpenTelemetry is loaded, and next to nothing is done, before `begin_tracing`. A run has
 # few spans whatever its size: one for itself, one for each step, one for each of some rows and the
@@ -191,7 +191,7 @@ REQUESTS, RETRIES = "requests", "retries"
 POLLS, HINTS = "polls", "hints"
 #: Videos by how long they took from the intent of their take, and all of their seconds.
 DELIVERIES, DELIVERY_SECONDS = "deliveries", "delivery_seconds"
-#: The bounds of `DELIVERIES`, in seconds: its labels, beside `+Inf`.
+#: The bounds of `DELIVERIES`, in seconds: its labels, next to `+Inf`.
 BOUNDS = (15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 43_200, 86_400)
 _LABELS = (*map(str, BOUNDS), "+Inf")
 
@@ -218,7 +218,7 @@ class Measures:
         self._counts[DELIVERY_SECONDS, ""] += max(0.0, seconds)
 
     def take(self) -> Counts:
-        """Return what was counted, and begin anew."""
+        """Return what was counted, and begin again."""
         found, self._counts = self._counts, defaultdict(float)
         return found
 

@@ -135,7 +135,7 @@ class VideoPage:
 
 @dataclass(frozen=True, kw_only=True)
 class ShareLink:
-    """A public link to a video: whoever has it can see the video until it expires."""
+    """A public link to a video: anyone who has it can see the video until it expires."""
 
     url: str = field(repr=False)
     raw: Json = field(default=None, repr=False)
@@ -149,7 +149,7 @@ class ShareLink:
 
 @dataclass(frozen=True, kw_only=True)
 class SignedUrl:
-    """An address that gives the video to whoever holds it, for 15 minutes: a secret."""
+    """An address that gives the video to its holder, for 15 minutes: a secret."""
 
     url: str = field(repr=False)
 
@@ -192,7 +192,7 @@ class Webhook:
         webhook_id = shapes.webhook_id(data)
         if webhook_id is None or not isinstance(data, dict):
             raise Shapeless
-        # The secret may stand in the record, or beside it.
+        # The secret may stand in the record, or next to it.
         secret = _text(data.get("secret")) or _text(outer.get("secret"))
         if secret:
             register_secret(secret)

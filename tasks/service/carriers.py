@@ -1,4 +1,4 @@
-"""What carries a request to the service and its answer back, and the one over a lent transport.
+"""What sends a request to the service and returns its answer; also over a given transport.
 
 The other, over connections of our own, is the one that is used: `direct.py`. Both send what they
 are given once, and let what goes wrong through as it is.
@@ -47,7 +47,7 @@ class Carrier(Protocol):
 
 
 class GivenTransport:
-    """Over an httpx transport that somebody brings: tests, mostly.
+    """Over an httpx transport that someone brings: tests, mostly.
 
     The transport itself and no `httpx.AsyncClient`: that one would keep cookies, merge addresses
     and headers for every call, and log whole addresses.

@@ -1,8 +1,8 @@
-"""The video service, typed: `ask` carries out any operation of the table.
+"""The video service, typed: `ask` executes any operation of the table.
 
-Every method ends in its value or a ServiceError. It knows no ledger: whoever spends commits body
+Every method ends in its value or a ServiceError. It knows no ledger: anyone who spends commits body
 and key first. A paid call that is cancelled (asyncio.CancelledError) while under way may have
-been carried out: treat it as OutcomeUnknown.
+been executed: treat it as OutcomeUnknown.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NOT_ESTIMATED = ("idempotency_key", "start_generation")
 class VideoService:
     """One service, one key. Use it as `async with`; share `gate` with all clients of the key.
 
-    Whoever makes many videos takes turns with `async with service.pace`, each around its create.
+    Anyone who makes many videos takes turns with `async with service.pace`, each around its create.
 
     `on_request` is called after every request and must not raise; `measures` counts them. One
     request may take `longest` seconds, however it trickles. At most `concurrency` requests are
@@ -99,7 +99,7 @@ class VideoService:
         query: str = "",
         key: str | None = None,
     ) -> T:
-        """Carry out any operation, on the thing `named` by its id, as its entry says."""
+        """Execute any operation, on the thing `named` by its id, as its entry says."""
         request = Request(
             operation=operation,
             target=target_of(operation, named, scene=scene) + query,
@@ -123,7 +123,7 @@ class VideoService:
         return await self.make(ops.CREATE.name, body, key=key)
 
     async def make(self, operation: str, body: bytes, *, key: str | None) -> Created:
-        """Carry out an operation that makes a video: one of `MAKING`, by its name.
+        """Execute an operation that makes a video: one of `MAKING`, by its name.
 
         With a `key`, which `body` must hold, the same bytes may be sent again. Without one the
         body is sent once, on a connection of its own; `create` is never sent without. Raises

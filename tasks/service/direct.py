@@ -1,4 +1,4 @@
-"""Carries requests over connections of our own."""
+"""Sends requests over connections of our own."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def from_response(
         retry_at=retry_at,
         remedy=remedy,
     )
-    # `retryable: false` can only make us ask less often; 4xx carry it as a matter of course.
+    # `retryable: false` can only make us ask less often; 4xx have it as a matter of course.
     final = outcome is Outcome.TROUBLE and response.retryable is False
     return Failure(outcome=outcome, error=error, money=money, final=final, not_before=not_before)
 
@@ -214,7 +214,7 @@ class Verdict(Enum):
 
     AGAIN = "again"  # the same bytes and, where there is one, the same key
     STOP = "stop"  # a definite answer: tell it
-    ASK = "ask"  # it may have been processed: whoever asked must find out
+    ASK = "ask"  # it may have been processed: the caller must find out
 
 
 A, S, Q = Verdict.AGAIN, Verdict.STOP, Verdict.ASK
@@ -263,7 +263,7 @@ def of_exception(error: Exception) -> Outcome | None:
 
 def _of_httpx(error: Exception) -> Outcome | None:
     if "httpx" not in sys.modules:
-        return None  # nobody can have raised an error of it
+        return None  # no one can have raised an error of it
     import httpx
 
     kind = type(error)
@@ -279,7 +279,7 @@ def _of_aiohttp(error: BaseException | None) -> Outcome | None:
     # sending as ConnectTimeout. Only the error underneath tells sent from not sent.
     if error is None or not type(error).__module__.startswith("aiohttp."):
         return None
-    import aiohttp  # already loaded, by whoever raised
+    import aiohttp  # already loaded, by anyone who raised
 
     never = (
         aiohttp.ClientConnectorError,

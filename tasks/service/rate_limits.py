@@ -157,7 +157,7 @@ class Shared(Protocol):
     """What all processes of an organisation's key know of its pace."""
 
     async def take_turns(self, count: int) -> Turns:
-        """Take turns for so many creates: nobody else gets the same."""
+        """Take turns for so many creates: no one else gets the same."""
 
     async def slow_down(self, sent: float, until: float) -> Rate | None:
         """Keep that a create which left at `sent` was refused until a moment."""

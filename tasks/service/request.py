@@ -67,7 +67,7 @@ class Wire:
             GivenTransport(self._base, self._headers, transport) if transport is not None else None
         )
         # What is sent once goes over a connection of its own: one that was idle may be closed by
-        # the service just as it is used, and nobody could tell whether the request arrived.
+        # the service just as it is used, and no one could tell whether the request arrived.
         self._kept: Carrier | None = given
         self._fresh: Carrier | None = given
 

@@ -34,8 +34,8 @@ from callsheet.tasks.service.response import Response, Shapeless, Unparsable
 
 # Sends one request in up to three attempts: the gate before each, and the one error in the end.
 #
-# A cancelled request is not answered for here: CancelledError passes through, and whoever cancels
-# a paid call under way must treat its outcome as unknown.
+# A cancelled request is not answered for here: CancelledError passes through, and anyone who
+# cancels a paid call under way must treat its outcome as unknown.
 
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ T = TypeVar("T")
 LIMITED_TIMES = 5
 #: One call waits at the gate for so long, all in all.
 WAITING = timedelta(seconds=300)
-#: One request may take so long, in seconds. The transport's own limits start anew with every byte,
+#: One request may take so long, in seconds. The transport's own limits start again with every byte,
 #: so an answer that drips would hold a call for ever; cut off here, its outcome is unknown.
 LONGEST = 300.0
 #: What a limit of the service is about, by the specification; all else costs it little.
@@ -136,7 +136,7 @@ class Sender:
         return result
 
     async def _pass_gate(self, request: Request, effort: _Effort) -> None:
-        """Return when the request may leave; whoever sends it has taken its first turn before."""
+        """Return when the request may leave; its sender has taken its first turn before."""
         late = effort.attempts > 1 or effort.limited > 0
         while True:
             if not self._gate.is_open:
@@ -279,7 +279,7 @@ def log_request(
     started: float,
     on_request: OnRequest | None,
 ) -> None:
-    """Log one request that began at `started` (perf_counter); make nothing if nobody listens."""
+    """Log one request that began at `started` (perf_counter); make nothing if no one listens."""
     level = logging.DEBUG if _is_fine(operation, failure) else logging.INFO
     if on_request is None and not log.isEnabledFor(level):
         return

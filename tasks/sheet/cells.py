@@ -31,7 +31,7 @@ CAPTIONS: Mapping[str, tuple[CaptionFormat, ...]] = {
     "both": ("srt", "vtt"),
     "none": (),
 }
-#: Marks of a column in which rows are ticked; beside them an empty cell means no.
+#: Marks of a column in which rows are ticked; next to them an empty cell means no.
 TICKS = ("x", "✓", "✔", "☑", "✅")
 TRUTH = dict.fromkeys(
     ("true", "yes", "y", "1", "on", "ja", "j", "wahr", "oui", "vrai", "sí", "si", "verdadero",
@@ -296,7 +296,7 @@ def truth(value: Json) -> bool:
 
 
 def is_tick(value: Json) -> bool:
-    """Say whether a truth is a mark, beside which an empty cell means no."""
+    """Say whether a truth is a mark, next to which an empty cell means no."""
     return plain(text(value)).casefold() in TICKS
 
 
@@ -326,7 +326,7 @@ def _texts(values: list[Json]) -> list[str]:
 
 # Numbers and lengths of time as people write them: every way in which a text can be read.
 #
-# `1,200` is 1200 to some and 1.2 to others. Whoever asks knows what can be meant, and refuses what
+# `1,200` is 1200 to some and 1.2 to others. The caller knows what can be meant, and refuses what
 # stays open.
 
 
@@ -399,7 +399,7 @@ def say(number: Decimal) -> str:
 
 
 def unmistakable(number: Decimal) -> str:
-    """Return a number as nobody reads it otherwise: 1.125 with a fourth decimal."""
+    """Return a number as no one reads it otherwise: 1.125 with a fourth decimal."""
     said = say(number)
     return f"{said}0" if len(said.partition(".")[2]) == 3 else said
 

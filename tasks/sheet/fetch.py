@@ -43,7 +43,7 @@ async def _read_input(source: BinaryIO) -> bytes:
         try:
             await _there(source)
         except (NotImplementedError, OSError, ValueError):
-            # The event loop of Windows; or a file, which nobody waits for.
+            # The event loop of Windows; or a file, which no one waits for.
             return await asyncio.to_thread(_read, source, "stdin")
         part = os.read(source.fileno(), PIECE)
         if not part:

@@ -68,7 +68,7 @@ class Grid:
         self.exact = exact
         self.locate = locate
         self.hidden_columns = hidden_columns
-        #: Reads hidden lines where they are left out: what is wrong with them matters to nobody.
+        #: Reads hidden lines where they are left out: what is wrong with them matters to no one.
         self.unseen = (
             Grid(Findings(findings.file), exact=exact, locate=locate) if skip_hidden else self
         )

@@ -128,7 +128,7 @@ def _is_tick(cell: Cell) -> bool:
         return False
 
 
-# Rows that are alike: most differ in their texts alone, and need not be validated each anew.
+# Rows that are alike: most differ in their texts alone, and need not each be validated again.
 #
 # Owns what is remembered of a row that was validated. A row is like one before when it has the same
 # columns, the same values in those that are read into something else, and no cell with a problem.

@@ -217,7 +217,7 @@ def canonical_header(header: str) -> str:
 
 
 def is_kept_only(column: str) -> bool:
-    """Say whether a column is carried along for people and never read."""
+    """Say whether a column is kept for people and never read."""
     return column.startswith("x_")
 
 

@@ -2,7 +2,7 @@
 
 It knows columns by their own names; the reader also takes `Aspect Ratio`. What no schema can say is
 the reader's alone: an id that is there twice, the same video twice, a file that is missing, text
-that begins like JSON and is none, the size of a picture, characters that nobody sees.
+that begins like JSON and is none, the size of a picture, characters that no one sees.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _rules() -> Iterator[Rule]:
 
 
 def _own_rule(operation: str) -> Form:
-    """Return what one row of an operation may hold beside each other."""
+    """Return what one row of an operation may hold at the same time."""
     taken = REQUESTS[operation].model_fields
     unwanted: Form = {name: _BLANK for name in ASKED if name not in taken}
     both = [{"not": {"allOf": [_has(name) for name in group]}}

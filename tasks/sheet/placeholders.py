@@ -84,7 +84,7 @@ class _Filling:
         try:
             document = parse_json(value)
         except ValueError:
-            # A broken object is refused by whoever reads the column.
+            # A broken object is refused by anyone who reads the column.
             broken = column in _OBJECTS and re.match(r"\s*\{\s*[\"'“]", value)
             return value if broken else self.text(value)
         found = self.tree(document)

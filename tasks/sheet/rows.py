@@ -199,7 +199,7 @@ class _Reading:
         self.name = merged.get("id")
         operation = _operation(merged.get("operation"))
         said = self.validated(ROWS.get(operation or "", ANY_ROW), merged)
-        # What a row of an unknown operation lacks, or has too much, nobody can say.
+        # What a row of an unknown operation lacks, or has too much, no one can say.
         request = {} if operation is None else self._request(row, merged, operation, said)
         if said is not None and None not in (said.deliver_after, said.deliver_by):
             self._check_dates(merged, said)

@@ -50,7 +50,7 @@ def speech_of(request: Mapping[str, Json]) -> Speech | None:
 
 
 def too_long(request: Mapping[str, Json]) -> str | None:
-    """Return advice for a script that nobody can speak in the length that the row asks for."""
+    """Return advice for a script that no one can speak in the length that the row asks for."""
     length = request.get("duration_seconds")
     speech = speech_of(request) if isinstance(length, int) else None
     if speech is None or not isinstance(length, int) or speech.fast <= length:

@@ -85,7 +85,7 @@ class Row(NamedTuple):
 class Table:
     """A whole sheet before any of it is understood; complete when no column was refused.
 
-    Its rows may be made anew each time they are gone through. In a gridded one a row without a
+    Its rows may be made again each time they are gone through. In a gridded one a row without a
     cell of a column has an empty one, as in a CSV.
     """
 
@@ -171,7 +171,7 @@ class Line(NamedTuple):
 
 
 def is_blank(line: Line) -> bool:
-    """Say whether nobody wrote anything into a line: checkboxes come unticked by themselves."""
+    """Say whether no one wrote anything into a line: checkboxes come unticked by themselves."""
     for text in line.cells:
         # Most lines show by their first cell that they are not.
         if text and not text.isspace() and text.strip() not in _UNTICKED:
@@ -197,7 +197,7 @@ class SheetOptions:
     budget: Decimal | None = None
     delimiter: str | None = None
     worksheet: str | None = None
-    #: None: nobody said; they are read, and a run asks before it pays for one.
+    #: None: no one said; they are read, and a run asks before it pays for one.
     hidden_rows: HiddenRows | None = None
     #: Header -> column, as a person has said.
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -247,7 +247,7 @@ class Sheet:
     #: Whether its campaign was named after the file, for want of anything better.
     named_after_file: bool = False
     cells: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict, repr=False)
-    #: Rows that the workbook hides, as long as nobody said whether they are wanted.
+    #: Rows that the workbook hides, as long as no one said whether they are wanted.
     hidden: frozenset[str] = frozenset()
     #: Hidden rows that are left out: not among the briefs, but in the sheet all the same.
     skipped: frozenset[str] = frozenset()

@@ -67,7 +67,7 @@ def plain(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Return a name without quotes around it and without characters that nobody sees."""
+    """Return a name without quotes around it and without characters that no one sees."""
     seen = text if text.isascii() else visible(text)
     if len(seen) > 2 and seen[0] in QUOTES and seen[-1] in QUOTES:
         return seen[1:-1].strip()
@@ -75,7 +75,7 @@ def bare(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return text without characters that nobody sees."""
+    """Return text without characters that no one sees."""
     return "".join(c for c in text if unicodedata.category(c) != "Cf" and c not in _VARIANTS)
 
 
@@ -280,7 +280,7 @@ _NAMES = {
     "zh-Hant": "Traditional Chinese|Chinese traditional|繁體中文",
     "zu": "Zulu|isiZulu",
 }
-#: Countries as people put them beside a language: `Brazilian Portuguese`, `English (UK)`.
+#: Countries as people put them next to a language: `Brazilian Portuguese`, `English (UK)`.
 _REGIONS = {
     "AR": "Argentinian|Argentina",
     "AT": "Austrian|Austria|Österreich",

@@ -138,9 +138,9 @@ def _object_lines(text: str, line: int) -> Iterator[tuple[int, list[int]]]:
             line += landmark[1].count("\n")
 
 
-# What is wrong in a text that is meant to be JSON, in words, and the text with it mended.
+# What is wrong in a text that is meant to be JSON, in words, and the text with it fixed.
 #
-# A mended text is used for nothing but to find what else is wrong. Mending moves no line.
+# A fixed text is used for nothing but to find what else is wrong. Fixing moves no line.
 
 
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -300,7 +300,7 @@ def read_script(value: Json, *, folder: Path | None) -> Json:
 
 
 def read_speech(value: Json, *, folder: Path | None) -> Json:
-    """Return what somebody is to say: text as it is, also from `@file`, or an object.
+    """Return what someone is to say: text as it is, also from `@file`, or an object.
 
     Raises ValueError with what is wrong.
     """

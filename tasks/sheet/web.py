@@ -23,7 +23,7 @@ from callsheet.tasks.sheet.text import MAX_BYTES
 _WHOLE_SECONDS = 120
 _MAX_REDIRECTS = 5
 _TIMEOUT = httpx.Timeout(30, connect=10)
-#: The name in full letters, which servers send beside one in ASCII.
+#: The name in full letters, which servers send besides one in ASCII.
 _STARRED = re.compile(r"filename\*\s*=\s*utf-8'[^']*'([^;\s]+)", re.IGNORECASE)
 _TYPES = {
     "text/csv": ".csv",
@@ -48,7 +48,7 @@ async def fetch_web(address: str, *, public: bool = False) -> Fetched:
     """Return a sheet from https://; messages show neither query nor password of the address.
 
     With `public` nothing is asked of this machine or a private network, wherever a name or a
-    redirect leads: for addresses that come from somebody else than who works on this machine.
+    redirect leads: for addresses that come from someone else than who works on this machine.
     """
     try:
         url = httpx.URL(address)

@@ -97,7 +97,7 @@ class _Formats(dict[int, str]):
 
 
 class _Parser(WorkSheetParser):
-    """Tells of formulas that have no result, beside the results of the others."""
+    """Tells of formulas that have no result, next to the results of the others."""
 
     def parse_cell(self, element: Any) -> dict[str, Any]:
         cell: dict[str, Any] = super().parse_cell(element)
@@ -119,7 +119,7 @@ class _Parser(WorkSheetParser):
                 cell["formula"] = found
 
 
-# What a worksheet says of its rows and columns beside their cells: hidden ones, merged ones.
+# What a worksheet says of its rows and columns besides their cells: hidden ones, merged ones.
 #
 # openpyxl tells this only when it holds the whole workbook in memory, in half as much time again.
 

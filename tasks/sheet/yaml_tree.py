@@ -153,10 +153,10 @@ class _Builder:
         self._findings.give_up(message, line=event.start_mark.line + 1)
 
 
-# What is wrong in a text that is meant to be YAML, in words, and the text with it mended.
+# What is wrong in a text that is meant to be YAML, in words, and the text with it fixed.
 #
-# The parser's own words name its grammar, so the lines it points at are looked at instead. A mended
-# text is used for nothing but to find what else is wrong. Mending moves no line.
+# The parser's own words name its grammar, so the lines it points at are looked at instead. A fixed
+# text is used for nothing but to find what else is wrong. Fixing moves no line.
 
 
 _ENTRY = re.compile(
@@ -172,7 +172,7 @@ _TAB = re.compile(r"[ ]*\t")
 
 
 def find_mistake(text: str, error: Any) -> Mistake | None:
-    """Return the mistake at which the parser stopped, or None where nobody can tell."""
+    """Return the mistake at which the parser stopped, or None where no one can tell."""
     problem, context = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
     lines = text.split("\n")
     if problem is None:

@@ -23,7 +23,7 @@ from callsheet.tasks.store.second_process import SecondProcess
 from callsheet.tasks.store.store import Inventory, Signer, Store, name_below
 from callsheet.tasks.values.locations import Links, ObjectAddress, object_at
 
-# What kinds of object stores there are, and how an address becomes one; contacts nobody.
+# What kinds of object stores there are, and how an address becomes one; makes no requests.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 def open_store(address: str, second: SecondProcess | None = None) -> Store:
-    """Return the store at `s3://bucket/prefix` or in a folder; contacts nobody.
+    """Return the store at `s3://bucket/prefix` or in a folder; makes no requests.
 
     What is written to a folder may be written by the `second` process.
     """
@@ -72,7 +72,7 @@ def open_store(address: str, second: SecondProcess | None = None) -> Store:
 
 
 def open_inventory(uri: str) -> Inventory:
-    """Return the inventory of the place a file is in; contacts nobody."""
+    """Return the inventory of the place a file is in; makes no requests."""
     where = object_at(uri)
     return FolderInventory() if where is None else _kind(where.scheme, uri).inventory(where)
 
@@ -142,7 +142,7 @@ LASTING = 900
 
 
 class SignedAddresses:
-    """Signs addresses of files in buckets; asks nobody but whoever gives out the credentials."""
+    """Signs addresses of files in buckets; asks nothing but what gives out the credentials."""
 
     def __init__(self) -> None:
         self._signers: dict[str, Signer] = {}
@@ -195,7 +195,7 @@ def linking(store: str, links: Links | None) -> Callable[[str], str | None]:
 def origin_of_store(address: str) -> str | None:
     """Return the origin from which videos of a store are read (`https://host`); None of a folder.
 
-    Contacts nobody. Where nobody can say it, None too: then no page shows videos from there.
+    Makes no requests. Where no one can say it, None too: then no page shows videos from there.
     """
     where = object_at(address)
     return None if where is None or where.scheme not in KINDS else KINDS[where.scheme].origin(where)

@@ -50,7 +50,7 @@ class BucketStore:
         self._calls = calls or S3Calls(bucket)
         self._objects: S3Objects | None = None
         self._probing = asyncio.Lock()
-        #: A lock lives as long as somebody holds it or waits for it.
+        #: A lock lives as long as someone holds it or waits for it.
         self._names: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -70,12 +70,12 @@ class BucketStore:
     async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
         """Store files whose names are free, or have these same bytes already."""
         storing = [asyncio.ensure_future(self._put_file(file, metadata)) for file in files]
-        # Whoever hears of a failure removes what was to be sent: by then all have ended.
+        # Anyone who hears of a failure removes what was to be sent: by then all have ended.
         await asyncio.gather(*storing, return_exceptions=True)
         return [one.result() for one in storing]
 
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
-        """Store `source` whatever the name held before; nobody ever reads half of it."""
+        """Store `source` whatever the name held before; no one ever reads half of it."""
         return await said(self._replace(name, source, content_type))
 
     async def keep(self, name: str, data: bytes, *, content_type: str) -> str | None:
@@ -223,7 +223,7 @@ def _lacks(address: str, abilities: Abilities) -> list[str]:
 
 
 _BLOCK = 1024 * 1024
-#: The most that one PUT may carry. Videos of minutes are far below it.
+#: The most that one PUT may hold. Videos of minutes are far below it.
 _LARGEST = 5 * 1024**3
 #: All metadata of an object together may have 2 kB.
 _METADATA_LIMIT = 250

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #
 # Pure functions of what a look at the video saw: small pictures, sizes of packets, samples of
 # sound, times of captions. Each gives OK, or what is wrong in words for people. A check is a hint
-# for whoever decides: a false one costs a glance, so only what is plain is told.
+# for anyone who decides: a false one costs a short check, so only what is plain is told.
 
 
 #: A picture is black where so much of it is darker than that (of 255), as ffmpeg's blackdetect.
@@ -53,7 +53,7 @@ _CUE = re.compile(
 class PicturePacket(NamedTuple):
     """A packet of the picture: when it is shown, in seconds, and its bytes.
 
-    A key frame says all of the picture anew, and may have a small picture of it.
+    A key frame says all of the picture again, and may have a small picture of it.
     """
 
     at: float

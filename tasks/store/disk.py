@@ -111,21 +111,21 @@ class _Turns:
 
 
 def open_locked(path: str | Path, *, mode: int = 0o600) -> io.FileIO:
-    """Open (or make) `path` for us alone, after whoever has it now."""
+    """Open (or make) `path` for us alone, after anyone who has it now."""
     while (file := try_open_locked(path, mode=mode, wait=True)) is None:
         continue
     return file
 
 
 def try_open_locked(path: str | Path, *, mode: int = 0o600, wait: bool = False) -> io.FileIO | None:
-    """Open (or make) `path` for us alone; None when somebody else has it."""
+    """Open (or make) `path` for us alone; None when someone else has it."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, mode)
         file = io.FileIO(handle, "r+")
         if not lock(handle, wait=wait):
             file.close()
             return None
-        # Its last holder may have renamed or removed it while we waited: then open anew.
+        # Its last holder may have renamed or removed it while we waited: then open again.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return file
@@ -219,7 +219,7 @@ def sync_and_measure(path: Path) -> Measure:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the temporary files in `folder` that nobody writes any more."""
+    """Remove the temporary files in `folder` that no one writes any more."""
     # One at a time: there may be a hundred thousand. What may not be listed is left alone.
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -231,7 +231,7 @@ def _remove_left(path: str) -> None:
     with suppress(OSError):
         handle = os.open(path, os.O_RDWR)
         try:
-            # One that somebody still writes is locked by them.
+            # One that someone still writes is locked by them.
             if lock(handle):
                 os.unlink(path)
         finally:
@@ -246,7 +246,7 @@ _BLOCK = 1024 * 1024
 
 @dataclass(frozen=True)
 class Measure:
-    """A size and the digests, in hex; `md5` is empty when nobody asked for it."""
+    """A size and the digests, in hex; `md5` is empty when no one asked for it."""
 
     bytes: int
     sha256: str

@@ -44,7 +44,7 @@ _THREADS = 8
 
 
 class Fetcher:
-    """Downloads over one pool of connections, none of which carries our credentials."""
+    """Downloads over one pool of connections, none of which has our credentials."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Fetcher:
             return await _ended(opening)
         except asyncio.CancelledError:
             if opening.exception() is None:
-                # Nobody else may have it for as long as it is open.
+                # No one else may have it for as long as it is open.
                 opening.result().close()
             raise
 
@@ -196,7 +196,7 @@ class Fetcher:
 
     @cached_property
     def _redirects(self) -> Redirects:
-        # Not needed by whoever only looks at the store, and slow to import.
+        # Not needed by anyone who only looks at the store, and slow to import.
         from callsheet.tasks.store.redirects import Redirects
 
         return Redirects(allow_http=self._allow_http, stall_seconds=self._stall_seconds)
@@ -369,7 +369,7 @@ async def check_whole(part: Part) -> Trouble | None:
         raise VideoError("the download server sent an empty file instead of a video")
     if part.source.total is not None:
         return None
-    # Nobody said how long it is, and a connection that closes early looks like one that is
+    # No one said how long it is, and a connection that closes early looks like one that is
     # done. Only the video itself can tell.
     try:
         await asyncio.to_thread(check_boxes, part.path, complete=True)

@@ -71,7 +71,7 @@ class FolderStore:
         return await self._second.do(put_files, str(self._writer.root), files, here=here)
 
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
-        """Store `source` whatever the name held before; nobody ever reads half of it."""
+        """Store `source` whatever the name held before; no one ever reads half of it."""
         return await self._run(lambda: self._writer.replace(name, source))
 
     async def keep(self, name: str, data: bytes, *, content_type: str) -> str | None:
@@ -147,7 +147,7 @@ class FolderWriter:
             for folder in folders:
                 self._prepare(folder)
             stored = [self._put(path, file) for path, file in zip(paths, files, strict=True)]
-            # Also for a file that was there: whoever wrote it may have been killed before this.
+            # Also for a file that was there: anyone who wrote it may have been killed before this.
             for folder in folders:
                 sync_folder(folder)
         crashpoint("store: the names are on the disk")
@@ -204,7 +204,7 @@ class FolderWriter:
         if (there := _there(path, file.sha256)) is not None:
             return there
         stored = self._taken_over(path, file) or self._copied(path, file)
-        # Somebody was faster: the same video is as good as ours.
+        # Someone was faster: the same video is as good as ours.
         return stored or _there(path, file.sha256) or self._put(path, file)
 
     def _taken_over(self, path: Path, file: File) -> StoredFile | None:
@@ -212,7 +212,7 @@ class FolderWriter:
         source, folder = file.source, path.parent.stat()
         if isinstance(source, bytes) or source.stat().st_dev != folder.st_dev:
             return None
-        # Whoever may look into the folder may look at the video: the spool was closed to others.
+        # Anyone who may look into the folder may look at the video: the spool was closed to others.
         source.chmod(folder.st_mode & 0o666)
         written = sync_and_measure(source)
         self._verify(written, file.sha256)
@@ -280,7 +280,7 @@ class FolderWriter:
         return True
 
     def _remember(self, folder: Path) -> None:
-        """Remember that a folder is there, and forget the one that nobody has needed for longest.
+        """Remember that a folder is there, and forget the one that no one has needed for longest.
 
         That is never one above others, which is needed with each of them.
         """

@@ -214,7 +214,7 @@ def _tell(error: Exception) -> None:
     _log.debug("a video could not be looked at closely: %s", type(error).__name__)
 
 
-# What is kept beside a video: its pictures. They can be made again, so none is waited for long.
+# What is kept next to a video: its pictures. They can be made again, so none is waited for long.
 
 
 #: How a picture's name ends where its video's ends in .mp4.
@@ -237,7 +237,7 @@ class PictureBeside:
 async def keep_pictures(
     store: Store, video: str, inspection: Inspection
 ) -> dict[Literal["poster", "strip"], PictureBeside]:
-    """Keep the pictures of a video beside it, by its name; return those that are there."""
+    """Keep the pictures of a video next to it, by its name; return those that are there."""
     made: dict[Literal["poster", "strip"], Jpeg | None] = {
         "poster": inspection.poster,
         "strip": inspection.strip,

@@ -42,7 +42,7 @@ class FolderInventory:
 
     @asynccontextmanager
     async def opened(self, uri: str, spool: Path) -> AsyncIterator[Path | None]:
-        """Yield the file where it is; whoever reads it copies nothing."""
+        """Yield the file where it is; anyone who reads it copies nothing."""
         path = Path(uri)
         yield path if await asyncio.to_thread(_size, path) is not None else None
 
@@ -170,7 +170,7 @@ class BucketInventory:
             message = f"{self._root}{aside} already exists; {self._root}{key} was left alone"
             raise StoreError(message, permanent=True)
         if copied is None:
-            # Otherwise it was copied before, by somebody who was killed before the next step.
+            # Otherwise it was copied before, by someone who was killed before the next step.
             await self._calls.call(
                 lambda client: client.copy_object(
                     Bucket=at, Key=aside, CopySource={"Bucket": at, "Key": key}
@@ -269,7 +269,7 @@ def signed_for(bucket: str, lasting: int) -> Callable[[str], str]:
 
 
 def origin_of_bucket(bucket: str) -> str | None:
-    """Return the origin of signed addresses, where boto3 can say it; contacts nobody."""
+    """Return the origin of signed addresses, where boto3 can say it; makes no requests."""
     from botocore import UNSIGNED
     from botocore.exceptions import BotoCoreError
 

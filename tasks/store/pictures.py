@@ -138,7 +138,7 @@ def _is_hd(frame: VideoFrame) -> bool:
     return said == _BT709 or (said not in _SD and min(frame.width, frame.height) >= _HD)
 
 
-# Pictures of a video at ten moments, for which all of it is decoded: for videos somebody looks at.
+# Pictures of a video at ten moments, for which all of it is decoded: for videos someone looks at.
 #
 # A second of processor time for some seconds of HD: at a delivery key frames have to do.
 

@@ -1,7 +1,7 @@
 """Asks for files at signed addresses, and looks at every redirect on the way there.
 
 Sends no credentials, no cookies and every address exactly as it was given: `%2F` in a query that is
-quoted anew becomes `/`, and a signature made over the exact text no longer fits.
+quoted again becomes `/`, and a signature made over the exact text no longer fits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "calls
 
 
 class Redirects:
-    """Asks over connections that carry no credentials of ours."""
+    """Asks over connections that have no credentials of ours."""
 
     def __init__(self, *, allow_http: bool, stall_seconds: float) -> None:
         self._allow_http = allow_http
@@ -32,7 +32,7 @@ class Redirects:
         )
 
     async def answer(self, text: str, headers: Mapping[str, str]) -> Answer:
-        """Return the first answer that is no redirect, to be closed by whoever takes it.
+        """Return the first answer that is no redirect, to be closed by anyone who takes it.
 
         Raises StoreError for an address that must not be followed, or one of NETWORK_ERRORS.
         """

@@ -46,7 +46,7 @@ class S3Trouble(Exception):
 
 
 class S3Calls:
-    """Runs calls of one S3 client in threads of its own, so that nobody else waits for them.
+    """Runs calls of one S3 client in threads of its own, so that no one else waits for them.
 
     `signature` names a way to sign that boto3 would not choose.
     """
@@ -133,7 +133,7 @@ async def said(work: Awaitable[Result]) -> Result:
 def make_client(
     connections: int, *, signs_bodies: bool = False, signature: object = None
 ) -> S3Client:
-    """Return a client of the store that the environment names; contacts nobody."""
+    """Return a client of the store that the environment names; makes no requests."""
     import boto3
     import botocore.session
     from botocore.config import Config
@@ -270,7 +270,7 @@ Digest = Literal["sha256", "md5"]
 
 _BODY = b"Callsheet was here to see what this store can do. This file can be removed.\n"
 _OTHER = b"these are not the bytes that are sent"
-#: An attempt and one more: whoever waits for a check should know soon.
+#: An attempt and one more: anyone who waits for a check should know soon.
 _ATTEMPTS = 2
 DIGESTS: tuple[Digest, ...] = ("sha256", "md5")
 
@@ -328,7 +328,7 @@ async def _probe(calls: S3Calls, prefix: str) -> Abilities:
 
 
 def digest_header(digest: Digest | None, sha256: str, md5: str) -> dict[str, str]:
-    """Return the argument of `put_object` that carries the digest."""
+    """Return the argument of `put_object` that has the digest."""
     if digest == "sha256":
         return {"ChecksumSHA256": base64_of(sha256)}
     return {"ContentMD5": base64_of(md5)} if digest == "md5" else {}

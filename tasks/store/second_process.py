@@ -122,7 +122,7 @@ class SecondProcess:
     def _lost(self, link: _Link) -> None:
         if self._link is link:
             self._link = self._starting = None
-            # Nobody waits for it any more: another is started, or none.
+            # No one waits for it any more: another is started, or none.
             asyncio.get_running_loop().run_in_executor(None, link.process.wait)
             log.warning(
                 "the second process, which looks at videos and writes them, ended; "
@@ -164,7 +164,7 @@ class _Link(asyncio.Protocol):
         """Have work done; raise _Gone where that was not answered.
 
         A process that works on it for more than so many seconds, or says nothing for as long, is
-        ended: whoever waits for it then raises _Gone, too.
+        ended: anyone who waits for it then raises _Gone, too.
         """
         if self._transport.is_closing():
             raise _Gone
@@ -253,7 +253,7 @@ class _Link(asyncio.Protocol):
         if not self._waiting:
             self._idle.set()
         if future.done():
-            return  # whoever asked was cancelled
+            return  # the caller was cancelled
         if answer.kind == "failed":
             future.set_exception(answer.value)
         else:

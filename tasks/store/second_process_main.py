@@ -1,4 +1,4 @@
-"""The program of the second process: does what it is asked to, in threads, until nobody asks.
+"""The program of the second process: does what it is asked to, in threads, until no one asks.
 
     python -P -m callsheet.tasks.store.second_process_main HANDLE [armed]
 
@@ -78,7 +78,7 @@ class Answering:
         try:
             data = frame(answer)
         except Exception:
-            # Whoever waits for it must not wait for ever.
+            # Anyone who waits for it must not wait for ever.
             words = f"{type(answer.value).__name__}: {answer.value}"
             data = frame(Answered(answer.number, "failed", RuntimeError(words)))
         with self._sending:
@@ -86,7 +86,7 @@ class Answering:
 
 
 def main() -> None:
-    """Answered until the asker is gone; whoever it was ended by, it was not us."""
+    """Answered until the asker is gone; this side never ends it."""
     for kind in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, kind):
             # They are for the asker, who may have videos to bring home before it ends.

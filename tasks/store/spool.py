@@ -1,6 +1,6 @@
 """The spool: a download on its way, with its digests, able to go on after a cut or a kill.
 
-Owns `<name>.part` and the small note beside it, from which another process may go on. Knows no
+Owns `<name>.part` and the small note next to it, from which another process may go on. Knows no
 HTTP.
 """
 
@@ -43,7 +43,7 @@ class Source:
 
 @dataclass(frozen=True)
 class SpooledFile:
-    """A whole file in the spool. Whoever asked for it removes it when it is delivered."""
+    """A whole file in the spool. Anyone who asked for it removes it when it is delivered."""
 
     path: Path
     bytes: int
@@ -65,7 +65,7 @@ class Part:
             if file is None:
                 message = f"another run is downloading {spool_name(name)}; it is left to that run"
                 raise StoreError(message)
-            #: How many bytes somebody left here; `resume` makes use of them.
+            #: How many bytes someone left here; `resume` makes use of them.
             self.left = os.fstat(file.fileno()).st_size
         self._file = file
         self._busy = threading.Lock()

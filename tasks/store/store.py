@@ -64,12 +64,12 @@ class Store(Protocol):
         """
 
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
-        """Store `source` whatever the name held before; nobody ever reads half of it."""
+        """Store `source` whatever the name held before; no one ever reads half of it."""
 
     async def keep(self, name: str, data: bytes, *, content_type: str) -> str | None:
         """Keep what can be made again, tried once and without proof; return its address.
 
-        None where it was not to be had, or the name is somebody else's: nothing is raised.
+        None where it was not to be had, or the name is someone else's: nothing is raised.
         """
 
     async def head(self, name: str) -> StoredFile | None:
@@ -106,7 +106,7 @@ class Inventory(Protocol):
         """Return every file below a folder."""
 
     async def set_aside(self, uri: str, mark: str) -> str:
-        """Give a file another name, which holds `mark`, beside its own; return its new address.
+        """Give a file another name, which holds `mark`, next to its own; return its new address.
 
         What has that name already is left alone: raises StoreError.
         """

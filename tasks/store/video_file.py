@@ -101,7 +101,7 @@ def _read_pictures(
     decoder = picture.codec_context
     # Few frames need no helpers: starting some for each video costs more than it saves.
     decoder.thread_count = 1
-    # Damage is an error, not something to be painted over; nobody sees whether edges are smooth.
+    # Damage is an error, not something to be painted over; no one sees whether edges are smooth.
     decoder.options = {"err_detect": "explode", "skip_loop_filter": "all"}
     width = _width_of_lengths(decoder)
     first = None
@@ -123,7 +123,7 @@ def _read_pictures(
 def _check_units(packet: bytes, width: int) -> None:
     """Raise ValueError unless the packet's units, each with its length before it, add up to it.
 
-    Nor may a unit hold zeros that nobody wrote. Encoders put a 3 behind every two zeros, lest they
+    Nor may a unit hold zeros that no one wrote. Encoders put a 3 behind every two zeros, lest they
     be taken for a unit's beginning (ISO/IEC 14496-10, 7.4.1): a block of them is a hole. Zeros at
     the very end are left there by some programs that cut units out of a stream.
     """

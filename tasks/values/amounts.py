@@ -63,7 +63,7 @@ def _from_micro(micro: int) -> Decimal:
 
 
 def is_above(price: Decimal | None, limit: Decimal | None) -> bool:
-    """Whether a price is above a limit, if there is one; a price that nobody could read is."""
+    """Whether a price is above a limit, if there is one; a price that no one could read is."""
     return limit is not None and (price is None or price > limit)
 
 

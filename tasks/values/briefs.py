@@ -209,7 +209,7 @@ def frozen_body(request: Mapping[str, Json], *, key: str | None, operation: str 
 
 # Where a sheet comes from: what tells it from another of the same name.
 #
-# Reads no file and asks nobody.
+# Reads no file and asks nothing.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

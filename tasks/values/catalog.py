@@ -2,7 +2,7 @@
 
 Owns how that is read. The specification names these lists and shows the shape of none (sections 2
 and 4), so members are looked for under several names, and what cannot be read with certainty
-counts as not told: nobody is refused for what is not known.
+counts as not told: no one is refused for what is not known.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Links(NamedTuple):
     lasting: int = 0
 
     def turn(self, now: float) -> int:
-        """Return a number that changes at a moment (Unix seconds) when links are to be made anew.
+        """Return a number that changes at a moment (Unix seconds) when links are to be made again.
 
         A link that is signed is replaced when half of its time has passed.
         """

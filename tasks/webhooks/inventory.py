@@ -75,9 +75,9 @@ class OwnWebhook:
 
     @property
     def has_moved(self) -> bool:
-        """Whether the service shows another address than ours: somebody has changed it.
+        """Whether the service shows another address than ours: someone has changed it.
 
-        Or it shows none as it is. Such a one may be used when it is heard, and is never deleted.
+        Or it shows none as it is. Such a one may be used when it is received, and is never deleted.
         """
         return self.webhook.url is not None and not is_same(self.webhook.url, self.entry.url)
 
@@ -189,7 +189,7 @@ def _own(
     if webhook.url is None or not is_under(at.prefix, webhook.url):
         return None
     secret = kept.get(nonce)
-    # What somebody made by hand under our address is not ours: see what its name looks like.
+    # What someone made by hand under our address is not ours: see what its name looks like.
     if secret is None and not (_RANDOM.fullmatch(nonce) and webhook.events == (READY,)):
         return None
     entry = Subscription(
@@ -248,7 +248,7 @@ LOCK_INTERVAL = 0.1
 
 @asynccontextmanager
 async def folder_lock(at: Subscriber, *, timeout: float) -> AsyncIterator[bool]:
-    """Hold the folder of secrets for us alone, or yield False when somebody else has it too long.
+    """Hold the folder of secrets for us alone, or yield False when someone else has it too long.
 
     The lock is the system's and ends with its process. Raises ConfigurationError when the folder
     cannot be used.
@@ -277,7 +277,7 @@ async def create(at: Subscriber, *, beside: bool = False) -> OwnWebhook | None:
     """Create a webhook; None when another place was quicker, unless it is to be `beside` others.
 
     The create is sent once. Raises ServiceError: when its outcome is not known, the next inventory
-    finds what it left, which is deleted, because nobody has its secret.
+    finds what it left, which is deleted, because no one has its secret.
     """
     nonce, now = at.nonce(), at.clock()
     held = WebhookSecret(nonce=nonce, organisation=at.organisation, secret="", made_at=now)
@@ -362,11 +362,11 @@ def _plan(connection: Connection, planned: Subscription, *, beside: bool) -> boo
     return True
 
 
-# Who subscribes, and the status of the subscription. Values alone: asks nobody.
+# Who subscribes, and the status of the subscription. Values alone: asks nothing.
 
 
 def new_nonce() -> str:
-    """Return what nobody can guess and a path can hold; the ledger has room for 40 characters."""
+    """Return what no one can guess and a path can hold; the ledger has room for 40 characters."""
     return secrets.token_urlsafe(24)
 
 
@@ -407,7 +407,7 @@ class SubscriptionStatus:
     """The subscription as it was just found.
 
     made:    it was created just now.
-    enabled: it had been disabled and is active again: whoever waits for hints must sweep.
+    enabled: it had been disabled and is active again: anyone who waits for hints must sweep.
     heard:   a ping that was asked for now came into the inbox, signed by this subscription.
     missed:  ids of events that the service has tried to deliver lately and the inbox lacks.
     trouble: why hints cannot be relied on now, in a sentence; None when all is well.

@@ -1,4 +1,4 @@
-"""What a run hears from the service: it follows the inbox, and keeps the subscription in order.
+"""What a run receives from the service: it follows the inbox, and keeps the subscription in order.
 
 Hints are put into the ledger by whatever receiver there is, in this process or another; the engine
 is told of them. While the subscription is healthy, polls are a safety net; when it is not, polls
@@ -100,7 +100,7 @@ async def following_hints(
 
 @asynccontextmanager
 async def hearing_hints(at: Subscriber, target: HintTarget) -> AsyncIterator[None]:
-    """Tell `target` of hints while this lasts; somebody else looks after the subscription."""
+    """Tell `target` of hints while this lasts; someone else looks after the subscription."""
     listener = _Listener(at, target, lambda _: None, CHECK_INTERVALS)
     await listener.begin()
     following = asyncio.create_task(listener.follow(), name="hints")

@@ -34,10 +34,10 @@ from callsheet.tasks.webhooks.inventory import (
 
 # Our webhook at the service: made once, found again, proved by a ping, replaced when it is lost.
 #
-# Whoever waits for hints asks `ensure_subscription` first, and every few minutes. It never raises
-# for what the service does: without hints a run polls more often, and that is all. One process at a
-# time works on the webhooks whose secrets are in one folder. A webhook made elsewhere, by hand, has
-# its secret in the settings and is left as it is.
+# Anyone who waits for hints asks `ensure_subscription` first, and every few minutes. It never
+# raises for what the service does: without hints a run polls more often, and that is all. One
+# process at a time works on the webhooks whose secrets are in one folder. A webhook made elsewhere,
+# by hand, has its secret in the settings and is left as it is.
 
 
 log = logging.getLogger("callsheet.webhooks")
@@ -64,8 +64,8 @@ async def ensure_subscription(at: Subscriber, *, ping_timeout: float = 10.0) -> 
 async def rotate_subscription(at: Subscriber, *, ping_timeout: float = 30.0) -> SubscriptionStatus:
     """Replace our webhook by a new one with a new secret; return the status of that.
 
-    The old one ends only after the new one was heard, and a few seconds later: what is on its way
-    through it dies with it. Errors are those of `ensure_subscription`.
+    The old one ends only after the new one was received, and a few seconds later: what is on its
+    way through it dies with it. Errors are those of `ensure_subscription`.
     """
     if at.settings.webhook_secret:
         trouble = "the webhook was made elsewhere: replace it there"
@@ -104,7 +104,7 @@ async def _ensure(at: Subscriber, timeout: float) -> SubscriptionStatus:
 async def _first_heard(
     at: Subscriber, found: WebhookInventory, timeout: float
 ) -> SubscriptionStatus:
-    """Return the newest webhook that is heard; those here that it replaces are deleted."""
+    """Return the newest webhook that is received; those here that it replaces are deleted."""
     candidates = [*found.here, *found.elsewhere]
     status = None
     for own in candidates:
@@ -123,7 +123,7 @@ async def _first_heard(
 
 
 async def _enable(at: Subscriber, webhook: Webhook) -> bool:
-    """Enable a webhook that was heard though it is disabled; return whether it was."""
+    """Enable a webhook that was received though it is disabled; return whether it was."""
     if webhook.events and READY not in webhook.events:
         await at.service.ask(ops.EDIT_WEBHOOK, webhook.id, {"events": [*webhook.events, READY]})
     if webhook.is_active is not False:
@@ -238,7 +238,7 @@ async def ping(at: Subscriber, webhook: Webhook, nonce: str, *, timeout: float) 
     mark = partial(pings_heard, nonce=nonce, since=at.clock() - SKEW)
     before = await at.ledger.read(mark)
     asking = asyncio.ensure_future(at.service.ask(ops.TEST_WEBHOOK, webhook.id))
-    # Once the ping is heard, it is all the same what the service says of it.
+    # Once the ping is received, it is all the same what the service says of it.
     asking.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         for _ in range(max(1, round(timeout / INBOX_INTERVAL))):
@@ -253,7 +253,7 @@ async def ping(at: Subscriber, webhook: Webhook, nonce: str, *, timeout: float) 
 
 
 async def missed_events(at: Subscriber, webhook: Webhook) -> tuple[str, ...]:
-    """Return the events among the last 50 attempts that did not come in; empty if nobody says."""
+    """Return the events among the last 50 attempts that did not come in; empty if no one says."""
     try:
         attempts = await at.service.ask(ops.DELIVERIES, webhook.id)
     except ServiceError as error:

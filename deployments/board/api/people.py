@@ -46,7 +46,7 @@ class Everybody(BaseModel):
 
 
 class Invite(BaseModel):
-    """Whom to invite; `again` renews somebody who already exists."""
+    """Whom to invite; `again` renews someone who already exists."""
 
     model_config = ConfigDict(extra="forbid")
 

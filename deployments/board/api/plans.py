@@ -31,7 +31,7 @@ Number = int | float
 
 
 class PlanAsked(BaseModel):
-    """What is to be planned: a sheet that was handed in, and the terms.
+    """What is to be planned: a sheet that was uploaded, and the terms.
 
     `new_campaign` and `same_campaign` say what a person says of a sheet that looks like another
     campaign's; `hidden_rows` what becomes of rows that a workbook hides. `first` leaves out all but
@@ -70,7 +70,7 @@ class PlanBegun(BaseModel):
 
 
 class PlanLineOut(BaseModel):
-    """What would happen to one row; `credits` is null while nobody can say."""
+    """What would happen to one row; `credits` is null while no one can say."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -81,7 +81,7 @@ class PlanLineOut(BaseModel):
 
 
 class PlanOut(BaseModel):
-    """A plan; amounts in credits, null where there is none or nobody could read it.
+    """A plan; amounts in credits, null where there is none or no one could read it.
 
     `elsewhere` are rows that another campaign has paid for, `retiring` those that have left the
     sheet: both are approved with it.
@@ -128,7 +128,7 @@ class ApproveAsked(BaseModel):
 
 
 class ApprovedOut(BaseModel):
-    """The run that carries out what was approved."""
+    """The run that executes what was approved."""
 
     run: str
     campaign: str

@@ -81,7 +81,7 @@ class RowPage(BaseModel):
 
 
 class TakeReview(BaseModel):
-    """What somebody said of the video of a take."""
+    """What someone said of the video of a take."""
 
     verdict: Verdict
     reason: str | None
@@ -273,7 +273,7 @@ def _amounts(amounts: Mapping[str, Any]) -> dict[str, Any]:
 
 events_router = APIRouter(prefix="/campaigns/{campaign}", tags=["events"])
 
-#: A stream ends after so many seconds, and whoever asks again says who they are again.
+#: A stream ends after so many seconds; the caller then says again who they are.
 LONGEST = 600.0
 #: After so many seconds without an event a comment is sent, so that a dead connection is seen.
 QUIET = 15.0

@@ -1,4 +1,4 @@
-"""`/sheets`: a sheet is handed in, as a file, as text, or by its published address."""
+"""`/sheets`: a sheet is uploaded, as a file, as text, or by its published address."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SheetProblem(BaseModel):
 
 
 class SheetOut(BaseModel):
-    """A sheet that was handed in; nothing is written of its campaign yet."""
+    """A sheet that was uploaded; nothing is written of its campaign yet."""
 
     sheet: str
     name: str

@@ -181,7 +181,7 @@ def _headers(kind: str, name: str, tag: str | None, *, download: bool) -> dict[s
 
 
 def _has(request: Request, tag: str) -> bool:
-    """Return whether whoever asks has this already."""
+    """Return whether the caller has this already."""
     known = request.headers.get("if-none-match", "")
     return f'"{tag}"' in known or known.strip() == "*"
 
@@ -284,7 +284,7 @@ async def review_rows(
 ) -> ReviewsAnswer:
     """Keep or reject all videos of the rows that the address asks for, in the words of `rows`.
 
-    A video that somebody has decided on stays as it is; an address that asks for all is refused.
+    A video that someone has decided on stays as it is; an address that asks for all is refused.
     """
     done = await decide_all(
         board,

@@ -56,7 +56,7 @@ LOOK = 0.6
 #: After so many looks a stream is sent something whatever has happened, so that a dead one is seen;
 #: for so many after an event the page is compared again: events may be committed out of order.
 IDLE, STIRRED = 25, 5
-#: A stream is ended after so many looks, and asked for again by whoever may still look.
+#: A stream is ended after so many looks, and asked for again by anyone who may still look.
 LASTS = 1000
 #: The sentence for screen readers changes after so many looks, or when all is done.
 ALOUD = 8
@@ -179,7 +179,7 @@ class _Sent:
     parts: dict[str, str] = field(default_factory=dict)
 
     async def messages(self) -> AsyncIterator[str]:
-        """Yield server-sent events until nobody listens."""
+        """Yield server-sent events until no one listens."""
         # The page may be of a moment before this one: what it has is made good by sending all.
         event, _ = seen = await self._last()
         before = seen
@@ -271,7 +271,7 @@ class _Group:
 
 @router.get("/attention")
 async def attention(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
-    """Show the rows that wait for somebody, by state and reason."""
+    """Show the rows that wait for a person, by state and reason."""
     found = await campaign_of(board, campaign)
     which = RowFilter(states=tuple(sorted(NEEDS_PERSON)))
     read = partial(shown_rows, campaign_id=found.id, which=which, limit=MOST)
@@ -293,7 +293,7 @@ async def attention(request: Request, board: TheBoard, person: Viewer, campaign:
 
 @router.post("/again")
 async def again(board: TheBoard, person: Approver, campaign: str) -> Response:
-    """Plan the campaign's last sheet again: what is paid for is carried on, the rest is priced."""
+    """Plan the campaign's last sheet again: what is paid for is resumed, the rest is priced."""
     plan = await _last_sheet(board, person, campaign)
     if plan is None or plan.sheet_id is None:
         raise ProblemDetails(

@@ -49,7 +49,7 @@ async def invite(
     allowance: Annotated[str, Form()] = "",
     again: Annotated[str, Form()] = "",
 ) -> Response:
-    """Invite somebody; the answer shows once how they come in."""
+    """Invite a person; the answer shows once how they come in."""
     amount = parse_credits(allowance) if allowance.strip() else None
     if allowance.strip() and amount is None:
         raise BadInput("an allowance is an amount of credits, such as 200")
@@ -61,7 +61,7 @@ async def invite(
 
 @router.post("/revoke")
 async def revoke(board: TheBoard, person: Admin, name: Annotated[str, Form()]) -> Response:
-    """Let somebody in no more."""
+    """Revoke a person."""
     if name == person.name:
         raise ProblemDetails(409, "you cannot revoke yourself: another admin can")
     await people.revoke(board, person.name, name)

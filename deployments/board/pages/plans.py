@@ -36,7 +36,7 @@ from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.runtime.errors import BadInput, Problem, SheetError
 from callsheet.tasks.values.amounts import parse_credits
 
-# `/plans/ID`: what would happen to every row and what it costs, until somebody approves it.
+# `/plans/ID`: what would happen to every row and what it costs, until someone approves it.
 
 
 router = APIRouter(prefix="/plans/{plan_id}")
@@ -121,7 +121,7 @@ async def again(
     same_campaign: Annotated[bool, Form()] = False,
     new_campaign: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Have the plan made anew: as it was, on other terms, or of the checked rows only."""
+    """Have the plan made again: as it was, on other terms, or of the checked rows only."""
     seen = await see_plan(board, person, plan_id)
     try:
         if seen.plan.sheet_id is None or seen.plan.kind != "run":
@@ -173,12 +173,12 @@ def _amount(text: str) -> Decimal | None:
     return found
 
 
-# `/new`: a sheet is handed in and looked at; one without mistakes goes on to its plan.
+# `/new`: a sheet is uploaded and looked at; one without mistakes goes on to its plan.
 
 
 sheet_router = APIRouter()
 
-#: A sheet of text up to so many characters may be mended on the page.
+#: A sheet of text up to so many characters may be fixed on the page.
 EDITABLE = 100_000
 
 
@@ -307,7 +307,7 @@ def _options(form: Mapping[str, str], *, reading: bool = False) -> RunOptions:
 async def _uploaded(
     board: Board, person: Person, sent: UploadForm, form: dict[str, str]
 ) -> tuple[SheetView, str | None]:
-    """Return the sheet that was handed in, and its text where it is one."""
+    """Return the sheet that was uploaded, and its text where it is one."""
     options = _options(form, reading=True)
     if sent.name is not None and sent.content is not None:
         keep = partial(hand_in, board, person, name=sent.name, content=sent.content)

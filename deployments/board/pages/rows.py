@@ -56,7 +56,7 @@ async def cancelled(board: TheBoard, person: Approver, campaign: str, row: str) 
 async def settled(
     request: Request, board: TheBoard, person: Approver, campaign: str, row: str
 ) -> Response:
-    """Give up a take of which nobody knows whether it was made."""
+    """Give up a take of which no one knows whether it was made."""
     try:
         await settle(board, person, campaign, row)
     except ProblemDetails as problem:
@@ -169,7 +169,7 @@ async def cancel_rest(board: TheBoard, person: Approver, campaign: str) -> Respo
 async def _rows_meant(board: Board, campaign: str, fields: FormData) -> list[str]:
     """Return the rows that a form is about; raise ProblemDetails (422) where it is about none.
 
-    Several at once are without those whose video somebody keeps.
+    Several at once are without those whose video someone keeps.
     """
     named = [one for one in fields.getlist("row") if isinstance(one, str)]
     if len(named) == 1:

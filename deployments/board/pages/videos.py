@@ -91,7 +91,7 @@ async def review(
         return page(request, "videos.html", person, status=status, **told)
     if to == "row":
         return RedirectResponse(f"{gallery.root}/rows/{quote(row, safe='')}", 303)
-    # Somebody who rejects is asked why before they go on.
+    # Someone who rejects is asked why before they go on.
     stays = verdict != "keep" and not reason
     following = row if stays or following is None else following
     return RedirectResponse(f"{seen.address(gallery.root, open=following)}#video", 303)
@@ -122,7 +122,7 @@ async def verdicts(
         which=seen.which if everything else RowFilter(video=True, rows=tuple(rows)),
         verdict=verdict,
         reason=reason or None,
-        # Videos that came since then nobody has looked at.
+        # Videos that came since then no one has looked at.
         until=until,
     )
     told = f"{verdict}.{done.made}.{done.same}.{done.stood}"

@@ -43,7 +43,7 @@ from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 # People with access: invite, revoke, and the ways in that an invitation has.
 
 
-#: How long a one-time login of an invitation waits, in seconds: somebody may be on leave.
+#: How long a one-time login of an invitation waits, in seconds: someone may be on leave.
 INVITATION = 7 * 86400.0
 LONGEST_NAME = 80
 
@@ -66,7 +66,7 @@ async def invite(
     allowance: Decimal | None = None,
     again: bool = False,
 ) -> Invitation:
-    """Let somebody in; `again` renews who already exists. Raises BadInput."""
+    """Let a person in; `again` renews who already exists. Raises BadInput."""
     name, kind = checked_name(name), _role(role)
     if allowance is not None and allowance < 0:
         raise BadInput("an allowance is credits a day, 0 or more")
@@ -89,7 +89,7 @@ async def invite(
 
 
 async def revoke(board: Board, by: str, name: str) -> bool:
-    """Let somebody in no more; False where they were out already."""
+    """Revoke a person; False where they were out already."""
     gone = partial(revoke_person, name=name, by=by, at=board.clock())
     return await board.write(gone)
 
@@ -181,7 +181,7 @@ class MadeLink:
 async def make(
     board: Board, by: str, *, campaign: str, name: str, rights: Collection[str], lasts: float
 ) -> MadeLink:
-    """Make a link for somebody who is called `name`, for so many seconds. Raises BadInput."""
+    """Make a link for someone who is called `name`, for so many seconds. Raises BadInput."""
     unknown = set(rights) - set(RIGHTS)
     if unknown:
         words = ", ".join(sorted(unknown))
@@ -195,7 +195,7 @@ async def make(
             digest=digest_of(code),
             campaign=campaign,
             name=checked_name(name),
-            # Whoever may decide or download has to see.
+            # Anyone who may decide or download has to see.
             rights={"see", *rights},
             by=by,
             at=now,
@@ -227,7 +227,7 @@ class LoggedIn:
 
 
 async def who_waits(board: Board, code: str) -> Person:
-    """Return whom a one-time login or a link would let in; raise ProblemDetails for nobody."""
+    """Return whom a one-time login or a link would let in; raise ProblemDetails for no one."""
     if could_be(code):
         digest, now = digest_of(code), board.clock()
         found = await board.read(partial(whose_login, digest=digest, at=now))
@@ -278,16 +278,17 @@ def _nobody() -> ProblemDetails:
     )
 
 
-# Whoever starts the board: its first admin, whose token is kept in a private file beside it.
+# The person who starts the board is its first admin, whose token is kept in a private file next to
+# it.
 #
-# Whoever can start the board has the ledger anyway; the file saves them a new token every time.
+# Anyone who can start the board has the ledger anyway; the file saves them a new token every time.
 
 
 NAME = "admin"
 
 
 async def admin_token(board: Board) -> tuple[Person, str] | None:
-    """Return the first admin and their token, made anew where it was lost; None once revoked."""
+    """Return the first admin and their token, made again where it was lost; None once revoked."""
     file = board.folder / "token"
     token = _kept(file)
     if token is not None:
@@ -315,7 +316,7 @@ async def others(board: Board) -> int:
 
 
 def keep_address(board: Board) -> None:
-    """Write down where the board is, for invitations that are made beside it."""
+    """Write down where the board is, for invitations that are made next to it."""
     _keep(board.folder / "address", board.origin)
 
 
@@ -336,7 +337,7 @@ def _kept(file: Path) -> str | None:
 
 
 def _keep(file: Path, text: str) -> None:
-    """Write a file that nobody else may read, whole or not at all."""
+    """Write a file that no one else may read, whole or not at all."""
     half = file.with_name(f"{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

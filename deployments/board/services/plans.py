@@ -65,7 +65,7 @@ CHECK = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Approved:
-    """An approved plan is being carried out: the run, and of which campaign."""
+    """An approved plan is being executed: the run, and of which campaign."""
 
     run: str
     campaign: str
@@ -83,7 +83,7 @@ async def approve(
     budget: Decimal | None = None,
     asked_by: str | None = None,
 ) -> Approved:
-    """Approve a plan as it was shown, and have it carried out; again, the same answer.
+    """Approve a plan as it was shown, and have it executed; again, the same answer.
 
     `budget` is what the campaign may cost in all; without one, a campaign keeps the budget it has,
     unless the same person planned another. `asked_by` is the program in which the person answered.
@@ -272,7 +272,7 @@ async def _moved_on(
     )  # fmt: skip
 
 
-# Plans: asked for of a sheet, priced in the background, looked at until somebody approves.
+# Plans: asked for of a sheet, priced in the background, looked at until someone approves.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,7 +346,7 @@ async def plan_of_sheet(board: Board, person: Person, sheet_id: str, options: Ru
     """Have a plan made of a sheet; return its id, while it is being quoted.
 
     Raises BadInput for a selection that cannot be read, ProblemDetails (422) with the problems of
-    the sheet, or where a workbook hides rows and nobody said whether they are wanted.
+    the sheet, or where a workbook hides rows and no one said whether they are wanted.
     """
     kept = await kept_sheet(board, sheet_id)
     parse_selection(options.select)

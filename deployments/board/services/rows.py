@@ -125,7 +125,7 @@ async def _rows(board: Board, campaign: Campaign, names: Collection[str]) -> lis
     return [row for row in found if row.row in names]
 
 
-# Other takes of rows: a plan with a price for each, approved and carried out like any other.
+# Other takes of rows: a plan with a price for each, approved and executed like any other.
 
 
 async def plan_of_retakes(
@@ -140,7 +140,7 @@ async def plan_of_retakes(
 ) -> str:
     """Have other takes of rows priced; return the id of the plan, while it is being quoted.
 
-    `rows` names them, `select` chooses among those that can be taken again. A video that somebody
+    `rows` names them, `select` chooses among those that can be taken again. A video that someone
     keeps is taken again where it is named, with `even_kept`: a selection leaves it out.
 
     Raises ProblemDetails: 404 for no such campaign, 422 for rows that are not there or cannot be
@@ -273,7 +273,7 @@ def _at_work(run: BoardRun) -> ProblemDetails:
     )
 
 
-# Settling a row of which nobody knows whether it was paid for: a person gives its take up.
+# Settling a row of which no one knows whether it was paid for: a person gives its take up.
 
 
 async def settle(board: Board, person: Person, campaign: str, row: str) -> str:

@@ -1,6 +1,6 @@
-"""Handing in a sheet, and looking at it: its columns, its problems, what it would mean.
+"""Uploading a sheet and checking it: its columns, its problems, what it would mean.
 
-Nothing is written of a campaign and nobody is asked for a price.
+Nothing is written of a campaign and no one is asked for a price.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _PLAIN = RunOptions()
 
 @dataclass(frozen=True, kw_only=True)
 class SheetView:
-    """A sheet that was handed in, and what is in it.
+    """A sheet that was uploaded, and what is in it.
 
     One with problems has no campaign and no actions. `actions` counts what would happen to rows;
-    `refusal` is why a run would stop; `hidden` are rows that a workbook hides, nobody said whether
+    `refusal` is why a run would stop; `hidden` are rows that a workbook hides, no one said whether
     they are wanted; `mapped` is header -> column, as a person confirmed it.
     """
 
@@ -284,12 +284,12 @@ async def sheet_file(board: Board, sheet_id: str) -> tuple[str, bytes]:
 async def see_sheet(
     board: Board, person: Person, sheet_id: str, options: RunOptions = _PLAIN
 ) -> SheetView:
-    """Look at a sheet that was handed in; raises ProblemDetails (404) for none."""
+    """Look at a sheet that was uploaded; raises ProblemDetails (404) for none."""
     return await _view(board, person, await kept_sheet(board, sheet_id), options)
 
 
 async def kept_sheet(board: Board, sheet_id: str) -> KeptSheet:
-    """Return what was handed in; raises ProblemDetails (404) for nothing."""
+    """Return what was uploaded; raises ProblemDetails (404) for nothing."""
     kept = await board.read(partial(find_sheet, sheet_id=sheet_id))
     if kept is None:
         raise ProblemDetails(404, "there is no such sheet", remedy="upload it again")

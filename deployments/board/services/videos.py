@@ -132,7 +132,7 @@ def _lost(file: Delivered) -> ProblemDetails:
     )
 
 
-# Deciding on videos: keep or reject, one or many, in somebody's name.
+# Deciding on videos: keep or reject, one or many, in someone's name.
 
 
 async def decide(
@@ -152,7 +152,7 @@ async def decide(
     A verdict of None takes back the one that `instead_of` names. The same verdict again may add a
     reason or a note; None leaves what there is.
 
-    Raises ReviewStands where somebody decided otherwise, ProblemDetails where there is no such
+    Raises ReviewStands where someone decided otherwise, ProblemDetails where there is no such
     take, BadInput where it makes no sense.
     """
     known = await known_campaign(board, campaign)
@@ -194,9 +194,9 @@ async def decide_all(
     note: str | None = None,
     until: float | None = None,
 ) -> Reviewed:
-    """Decide on every video that matches; what somebody has decided on already stays as it is.
+    """Decide on every video that matches; what someone has decided on already stays as it is.
 
-    `until` is when the person was shown them (Unix seconds): videos that came later, which nobody
+    `until` is when the person was shown them (Unix seconds): videos that came later, which no one
     has looked at, are left out.
     """
     known = await known_campaign(board, campaign)
@@ -236,7 +236,7 @@ async def events_as_they_come(
 ) -> AsyncIterator[Sequence[ShownEvent]]:
     """Yield a campaign's events behind one (None: from now on), some at a time, for ever.
 
-    What has come since is yielded after every pause, also where it is nothing. Whoever broke off
+    What has come since is yielded after every pause, also where it is nothing. Anyone who broke off
     goes on exactly behind the last event that was yielded.
     """
     known = Horizon()

@@ -128,7 +128,7 @@ def app_name(said: object, error: str = "invalid_request") -> str:
 
 def _grants(said: dict[str, object], uris: tuple[str, ...]) -> tuple[str, ...]:
     if "grant_types" not in said:
-        # Whoever asks for nothing may also use the device grant, which needs no address.
+        # A program that asks for nothing may also use the device grant, which needs no address.
         return (CODE_GRANT, DEVICE_GRANT)
     # What is not known here is left out, and the answer says what is left (RFC 7591, 3.2.1).
     wanted = _texts(said, "grant_types")
@@ -243,7 +243,7 @@ FIXED: dict[str, tuple[str, ...]] = {
 
 
 def new_secret(prefix: str) -> str:
-    """Make a secret that nobody can guess; its prefix says what it is for."""
+    """Make a secret that no one can guess; its prefix says what it is for."""
     return f"{prefix}_{secrets.token_urlsafe(32)}"
 
 
@@ -319,7 +319,7 @@ def note_uses(db: sqlite3.Connection, uses: Mapping[str, float]) -> None:
 
 
 class Keyring:
-    """The keys of one organization and the scopes each of them carries.
+    """The keys of one organization and the scopes each of them has.
 
     The key that holds all of them may be `given`.
     """
@@ -351,7 +351,7 @@ class Keyring:
         return {scope: self._fixed[scope] for scope in SCOPES}
 
     async def open(self, database: Database) -> None:
-        """Learn every key from the state; a fixed key that was revoked is made anew."""
+        """Learn every key from the state; a fixed key that was revoked is made again."""
         for key in await database.run(all_keys):
             self.put(key)
         revoked = [name for name, value in self._fixed.items() if self._is_revoked(value)]
@@ -419,7 +419,7 @@ def _unauthorized(trouble: str, *, fault: str = ' error="invalid_token"') -> Ref
 
 
 def _write(path: Path, kept: dict[str, str]) -> None:
-    # Beside and then in place: a kill in between must not leave half a file.
+    # Written next to it and then moved in place: a kill in between must not leave half a file.
     temporary = path.with_suffix(".new")
     temporary.unlink(missing_ok=True)
     with open(

@@ -243,7 +243,7 @@ def _find_claim(db: sqlite3.Connection, token: str) -> Claim | None:
 
 
 # Owns path 1 of the specification's section 5: whether an authorization request is good, the way
-# back, and codes, granted by a person and good once for whoever asked (RFC 7636, method S256).
+# back, and codes, granted by a person and good once for the caller (RFC 7636, method S256).
 
 
 MEMBERS = (
@@ -270,7 +270,7 @@ class AccessRequest:
     issuer: str
 
     def answered(self, **answer: str) -> str:
-        """Give the address that carries an answer to the program (issuer: RFC 9207)."""
+        """Give the address that takes an answer to the program (issuer: RFC 9207)."""
         members = {**answer, "state": self.state, "iss": self.issuer}
         return clients.with_answer(self.redirect_uri, members)
 

@@ -174,7 +174,7 @@ class Lifetimes:
 
 
 ApprovalKind = Literal["device", "claim"]
-#: A poll may come this much of the interval early: the wire does not carry all at one speed.
+#: A poll may come this much of the interval early: the network does not deliver all at one speed.
 SLACK = 0.1
 #: Consonants only: no code spells a word, and none looks like a digit.
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"

@@ -1,7 +1,7 @@
 """Owns what people see: who they are, made up as the sandbox's people are; who is looking, by a
 signed cookie, and the mark that a form was ours (CSRF); and how a page is made.
 
-Under a page's headers no script can run in it, nobody can frame it, and nothing of it is kept or
+Under a page's headers no script can run in it, no one can frame it, and nothing of it is kept or
 told to the next site.
 """
 
@@ -35,7 +35,7 @@ SERVICE = "Video Generation Service"
 
 
 class Person(NamedTuple):
-    """Somebody who can sign in."""
+    """Someone who can sign in."""
 
     email: str
     name: str
@@ -73,7 +73,7 @@ _templates = Environment(
 def shown_page(
     template: str, *, status: int = 200, form_leads_to: str = "", **context: object
 ) -> HTMLResponse:
-    """Render a page. `form_leads_to`: an origin its form may end at, beside this one."""
+    """Render a page. `form_leads_to`: an origin its form may end at, besides this one."""
     html = _templates.get_template(template).render(
         {"service": SERVICE, "visitor": None, **context}
     )
@@ -114,7 +114,7 @@ class PageRefused(RefusedCall):
 
 
 class SentBack(RefusedCall):
-    """A refusal that the person's browser carries back to the program that sent it here."""
+    """A refusal that the person's browser takes back to the program that sent it here."""
 
     def __init__(self, location: str) -> None:
         super().__init__("sent back to the program")
@@ -138,7 +138,7 @@ class SignInNeeded(RefusedCall):
 
 @dataclass(frozen=True, kw_only=True)
 class Visitor:
-    """Somebody at a page. `person` is None until they sign in; `csrf` goes into each form."""
+    """Someone at a page. `person` is None until they sign in; `csrf` goes into each form."""
 
     request: Request
     cookie: str
@@ -155,7 +155,7 @@ class Visitor:
         return [value for said, value in self.form if said == name]
 
     def signed_in(self, following: str) -> Person:
-        """Give the person; have somebody without a name sign in first."""
+        """Give the person; have someone without a name sign in first."""
         if self.person is None:
             raise SignInNeeded(self, following)
         return self.person
@@ -187,7 +187,7 @@ class Sessions:
         self._now = now
 
     def visitor(self, request: Request) -> Visitor:
-        """Say who is looking; somebody without a good cookie gets a fresh one."""
+        """Say who is looking; someone without a good cookie gets a fresh one."""
         cookie = request.cookies.get(_cookie_name(request), "")
         email = self._read(cookie)
         if email is None:
@@ -195,7 +195,7 @@ class Sessions:
         return self._visitor(cookie, email, request)
 
     def begin(self, email: str, request: Request) -> Visitor:
-        """Make a session anew, as at signing in and out: what was known of the old one is void."""
+        """Make a session again, as at signing in and out: what was known of the old one is void."""
         until, nonce = self._now() + SESSION_LIFETIME, secrets.token_hex(16)
         said = json.dumps({"email": email, "until": until, "nonce": nonce})
         body = base64.urlsafe_b64encode(said.encode()).decode()

@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def _end_with_parent() -> None:
-    """End when the service is gone, however it went: nobody is left to take the video."""
+    """End when the service is gone, however it went: no one is left to take the video."""
     while os.read(0, 1024):
         pass
     # The encoder is in the same group, if this process was given a group of its own.

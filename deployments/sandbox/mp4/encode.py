@@ -114,7 +114,7 @@ def _turn(frequency: float) -> str:
 # Owns the pictures of a video, one after the other: moving background, card, colour bars, and a
 # bar along the bottom with a segment per scene.
 #
-# Nothing of one scene is in the pictures of another: a scene can be made anew and the rest stays.
+# Nothing of one scene is in the pictures of another: a scene can be made again and the rest stays.
 
 
 ENTRY = 0.45

@@ -98,7 +98,7 @@ LINES_PER_CUE = 2
 class Scene:
     """One scene: its 1-based number, its words, and when it plays, in seconds.
 
-    `take` counts how often its pictures were made anew.
+    `take` counts how often its pictures were made again.
     """
 
     number: int

@@ -17,7 +17,7 @@ from callsheet.deployments.sandbox.container import Container
 from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.routes.programs import take_back
 
-# Owns signing in and out, where nobody has a password since the people are made up, and Settings,
+# Owns signing in and out, where no one has a password since the people are made up, and Settings,
 # Advanced, API keys: the organization's keys, made, looked through and revoked (path 4).
 #
 # A key's value is shown once, on the page after it was made, and is nowhere else.
@@ -116,7 +116,7 @@ def _trouble(name: str, chosen: tuple[str, ...]) -> str:
 
 
 def _local(path: str) -> str:
-    """Keep to this origin: no address in a link may send somebody elsewhere after signing in."""
+    """Keep to this origin: no address in a link may send someone elsewhere after signing in."""
     good = path.startswith("/") and path[1:2] not in ("/", "\\") and path.isprintable()
     return path if good else API_KEYS
 

@@ -54,7 +54,7 @@ def router(container: Container) -> APIRouter:
     op("/api/v1/characters", ops.characters, name="characters", answer=CharacterList)
     op("/api/v1/voices", ops.voices, name="voices", answer=VoiceList)
     op("/api/v1/credits", ops.credits, name="credits", answer=Credits)
-    # Whoever holds a key may ask what it is good for.
+    # Anyone who holds a key may ask what it is good for.
     op("/api/v1/me", ops.me, name="me", scope=None, answer=Me)
     mcp = partial(routes.add_api_route, methods=METHODS, include_in_schema=False)
     for path in ("/mcp", "/mcp/"):

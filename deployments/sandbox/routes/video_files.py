@@ -150,7 +150,7 @@ class FileRoutes(Handlers):
         return success(kept)
 
     async def page(self, token: str) -> Response:
-        """Show a video to whoever has the link; say in words when there is none any more."""
+        """Show a video to anyone who has the link; say in words when there is none any more."""
         try:
             video_id, _ = self._container.links.read_share(token, now=self._now())
             found = await self._run(video.get, video_id)

@@ -30,7 +30,7 @@ from callsheet.tasks.values.edits import edit_of
 
 # What an answer to a paid call leads to, or the lack of one: pure functions, used by `decide`.
 #
-# A definite no, nobody knows, not made, not yet. What was made goes on in `renders`.
+# A definite no, no one knows, not made, not yet. What was made goes on in `renders`.
 
 
 #: Answers lost in a row before this run leaves the row for a later one.

@@ -1,6 +1,6 @@
 """What to do next with a row: a pure function of the row, an observation, and the moment.
 
-No clock, no randomness, no I/O. Moments are Unix seconds, spans are seconds. The engine carries
+No clock, no randomness, no I/O. Moments are Unix seconds, spans are seconds. The engine processes
 out what is decided here; every rule about waiting, giving up and asking a person is in this file,
 in `creates` or in `renders`.
 """
@@ -56,7 +56,7 @@ DELIVERY_LIMIT = 5
 #: How often a video is fetched that the service hands out damaged: the third is as damaged.
 CORRUPT_LIMIT = 3
 #: Troubles in a row before a row is held that waits for a price, or for the list it is told apart
-#: by. Before that, a run is parked whose service answers nobody.
+#: by. Before that, a run is parked whose service answers no one.
 UNASKED_LIMIT = 10
 
 #: Where a row must be for an observation to say anything; elsewhere it is late, or told twice.
@@ -189,7 +189,7 @@ def _not_stored(row: CampaignRow, memory: Memory, observation: NotStored) -> Dec
 
 
 def _held_back(row: CampaignRow, found: Sequence[str]) -> str:
-    """Say why a video that is in the store waits for somebody, and what they can do."""
+    """Say why a video that is in the store waits for a person, and what they can do."""
     keep = suggest("review", row.campaign, row.row, "keep")
     retake = suggest("retake", row.campaign, row.row, "--run")
     return (

@@ -128,12 +128,12 @@ class Decision:
 
 
 def unwanted(row: CampaignRow) -> bool:
-    """Whether somebody asked for the row's present take to be cancelled."""
+    """Whether someone asked for the row's present take to be cancelled."""
     return row.take is not None and row.take.cancel_requested_at is not None
 
 
 def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
-    """Return the lane that carries a row of this state on, or None where the row is settled."""
+    """Return the lane that processes a row of this state, or None where the row is settled."""
     match row.state:
         case "approved":
             keyed = is_keyed(row.operation, clip_keys=rules.clip_keys)
@@ -214,7 +214,7 @@ class NothingFound:
 
 @dataclass(frozen=True, slots=True)
 class NotMade:
-    """A call without a key was proved not to have been carried out: it may be sent again.
+    """A call without a key was proved not to have been executed: it may be sent again.
 
     `until` is a moment before which no request may be made.
     """
@@ -227,7 +227,7 @@ class NotMade:
 class Busy:
     """Nothing was sent: calls without a key are unsettled, one of them open `since` that moment.
 
-    Without `since` there are too many whose outcome nobody knows.
+    Without `since` there are too many whose outcome no one knows.
     """
 
     words: str

@@ -84,7 +84,7 @@ async def log_in_by_browser(
     random_bytes: RandomBytes = secrets.token_bytes,
     limit: float = LIMIT,
 ) -> Grant:
-    """Return what somebody approved in the browser; raise LoginError or Parked."""
+    """Return what someone approved in the browser; raise LoginError or Parked."""
     if not endpoints.takes_s256:
         raise ConfigurationError(
             f"the auth server {endpoints.issuer} does not take S256 challenges",
@@ -180,10 +180,10 @@ _PROGRAM = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
 
 
 async def open_browser(address: str) -> bool:
-    """Open a page for whoever sits here; return False where it is sure that nobody will see it.
+    """Open a page for anyone who sits here; return False where it is sure that no one will see it.
 
     In a process of its own: some browsers write to our standard output, which is for one document,
-    end with Ctrl+C, or keep whoever called them waiting until they are closed.
+    end with Ctrl+C, or keep the program that called them waiting until they are closed.
     """
     # Not asyncio's: that one ends its children when the loop ends.
     child = subprocess.Popen(  # noqa: ASYNC220
@@ -208,7 +208,7 @@ _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 def fitting_way(environ: Mapping[str, str], *, platform: str, terminal: bool) -> tuple[Way, str]:
     """Return the way, and why it is this one, to be read on after "because".
 
-    `terminal` says whether somebody sits at one; `platform` is `sys.platform`'s word.
+    `terminal` says whether someone sits at one; `platform` is `sys.platform`'s word.
     """
     if any(environ.get(name) for name in _SSH):
         return "device", "this is an SSH session, and its browser is on another machine"
@@ -265,7 +265,7 @@ class Landing(Generic[T]):
     async def brought(self, *, limit: float) -> T:
         """Return what `judge` makes of the one visit, or raise what it raised.
 
-        Raises LoginError when nobody came within `limit` seconds.
+        Raises LoginError when no one came within `limit` seconds.
         """
         try:
             async with asyncio.timeout(limit):
@@ -283,7 +283,7 @@ class Landing(Generic[T]):
         for talk in self._talks:
             talk.cancel()
         if self._brought.done() and not self._brought.cancelled():
-            # Looked at, so that asyncio does not report an error nobody asked for.
+            # Looked at, so that asyncio does not report an error no one asked for.
             self._brought.exception()
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -336,7 +336,7 @@ def _page(status: int, title: str, words: str) -> bytes:
         f"HTTP/1.1 {status} {_STATUS[status]}",
         "Content-Type: text/html; charset=utf-8",
         f"Content-Length: {len(body)}",
-        # The address of this page holds the code: nobody is told of it, nothing is loaded.
+        # The address of this page holds the code: no one is told of it, nothing is loaded.
         "Cache-Control: no-store",
         "Referrer-Policy: no-referrer",
         "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; img-src data:",

@@ -33,10 +33,10 @@ from callsheet.tasks.service.login.exchange import (
 )
 from callsheet.tasks.service.response import Response
 
-# Polls the token endpoint until somebody has decided (RFC 8628, section 3.5).
+# Polls the token endpoint until someone has decided (RFC 8628, section 3.5).
 #
 # Waits before the first poll and a fifth longer than asked, since clocks of virtual machines run
-# fast. Silence, pages and 5xx are waited out until the code itself runs out, on a clock that nobody
+# fast. Silence, pages and 5xx are waited out until the code itself runs out, on a clock that no one
 # can set. An error without meaning for us ends it.
 
 
@@ -189,7 +189,7 @@ async def log_in_by_device(
     show: Show,
     say: Say,
 ) -> Grant:
-    """Return what somebody approved at another screen; raise LoginError or Parked.
+    """Return what someone approved at another screen; raise LoginError or Parked.
 
     `show` is called once, with the code to enter.
     """
@@ -319,7 +319,7 @@ async def _begin(exchange: Exchange, endpoints: Endpoints, wanted: Mapping[str, 
 async def _renew(exchange: Exchange, endpoints: Endpoints, claim: Claim) -> Claim | None:
     """Return the claim with a fresh code; None where the server says that none is needed.
 
-    That is so while the last code is good, and once somebody has answered.
+    That is so while the last code is good, and once someone has answered.
     """
     wanted = {"claim_token": claim.token}
     answer = await exchange.with_retries(partial(exchange.post_json, endpoints.claim, wanted))

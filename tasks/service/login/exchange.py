@@ -66,7 +66,7 @@ def default_transport(base_url: str, *, limit: int, reuse: bool = True) -> httpx
 # Speaks to the auth server: one request, one whole answer, no redirect followed, no cookie.
 #
 # Owns how often a request is repeated. What is sent here are codes and tokens, so no exception that
-# leaves this file carries a request, an address with a query, or a body.
+# leaves this file has a request, an address with a query, or a body.
 
 
 Transports = Callable[[str], httpx.AsyncBaseTransport]
@@ -239,7 +239,7 @@ KEY_PREFIX = "mav_"
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """What every path of a login ends with; `scopes` is None where nobody said.
+    """What every path of a login ends with; `scopes` is None where no one said.
 
     `lifetime` is in seconds, None where the answer names none.
     """
