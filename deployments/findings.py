@@ -38,9 +38,6 @@ from callsheet.tasks.store.spool import RESERVE
 from callsheet.tasks.values.amounts import count, say_bytes
 from callsheet.tasks.values.locations import folder_at
 
-# What a diagnosis finds of one part, and what helps.
-
-
 #: What is said of an error that brings no words of its own on what helps.
 RUNBOOK = "docs/operations.md says what to do, by symptom"
 #: What one part may meet that is no reason not to look at the others.

@@ -1,4 +1,8 @@
-"""Requests a key at login and stores it where you asked."""
+"""Requests a key at login and stores it where you asked.
+
+Everything for people goes to stderr, since a program may read stdout. Keeps nothing but a claim
+that waits between two calls of `callsheet login --email`, until someone approves it.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +52,6 @@ from callsheet.tasks.service.login import (
     revoke,
 )
 from callsheet.tasks.values.amounts import say_duration
-
-# One login, from the settings to a key: finds the auth server and the way, speaks to the person.
-#
-# Everything for people goes to stderr, since a program may read stdout. Keeps nothing but a claim
-# that waits between two calls of `callsheet login --email`, until someone approves it.
-
 
 CLIENT_NAME = "Callsheet"
 

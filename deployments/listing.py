@@ -1,4 +1,8 @@
-"""Lists that fit any terminal, and what `callsheet status` shows."""
+"""Lists that fit any terminal, and what `callsheet status` shows.
+
+Made by hand, since a table would cut what is long: a path or a sentence that does not fit next to
+its line, and a first cell that is too long, has a line of its own.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,6 @@ from callsheet.tasks.engine.owner import name_of
 from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import Tally
 from callsheet.tasks.values.amounts import CreditPrice, as_text, count, say_date
-
-# Lines in columns that fit any terminal: short columns first, then words, and paths uncut.
-#
-# Made by hand, since a table would cut what is long: a path or a sentence that does not fit next to
-# its line, and a first cell that is too long, has a line of its own.
-
 
 _GAP = "  "
 #: A column for words that is narrower than this is none: they have lines of their own.

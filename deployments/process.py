@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from callsheet.tasks.engine.engine import Engine
     from callsheet.tasks.engine.progress import Snapshot
 
-# What a signal means: Ctrl-C ends a command in order; a run first lets go of what is under way.
-
-
 T = TypeVar("T")
 
 #: Why a run that a signal stopped begins nothing more.

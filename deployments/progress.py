@@ -25,9 +25,6 @@ from callsheet.tasks.engine.progress import (
 if TYPE_CHECKING:
     from rich.live import Live
 
-# How far a run is, for people: a live picture on a terminal, a line now and then elsewhere.
-
-
 #: Quotes that take longer than so many seconds are shown, and painted so often.
 LONG, OFTEN = 0.5, 0.25
 

@@ -1,4 +1,7 @@
-"""Tables of a plan and of a campaign's rows for the terminal."""
+"""Tables of a plan and of a campaign's rows for the terminal.
+
+What is the same in every row is said once above the table, so that it fits into 80 columns.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,6 @@ if TYPE_CHECKING:
     # Anyone who shows rows need not pay for what a run is made of.
     from callsheet.tasks.aftercare.drift import Refreshed
     from callsheet.tasks.campaign.run import Run
-
-# A plan for people: who is needed, what would be made of each row and for how much, and the sums.
-#
-# What is the same in every row is said once above the table, so that it fits into 80 columns.
-
 
 #: Rows of a plan that are shown one by one; the rest is counted.
 SHOWN = 40

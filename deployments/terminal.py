@@ -1,4 +1,8 @@
-"""How Callsheet speaks to people in a terminal: tables, lines, times, and the one question."""
+"""How Callsheet speaks to people in a terminal: tables, lines, times, and the one question.
+
+Owns every color and every box. With `--json` people are spoken to on stderr, since stdout is
+for one document.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,6 @@ from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.logs import log_for_people
 from callsheet.tasks.runtime.redact import say, visible, visible_json
 from callsheet.tasks.runtime.suggest import again_with
-
-# How Callsheet speaks to people, and asks them: tables, plain lines, the one question.
-#
-# Owns every colour and every box. With `--json` people are spoken to on stderr, since stdout is
-# for one document.
-
 
 #: A colour a state; the word is always there too.
 COLOURS = {

@@ -1,4 +1,8 @@
-"""uvicorn in our own event loop, and `/metrics` at a separate address."""
+"""uvicorn in our own event loop, and `/metrics` at a separate address.
+
+uvicorn itself waits forever for the rest of a request's head; the protocol of each server here
+limits how long a connection may take.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,6 @@ from callsheet.deployments.receiver.endpoint import listen
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.metrics import CONTENT_TYPE, Exposition
 from callsheet.tasks.runtime.errors import CallsheetError
-
-# uvicorn inside an event loop of ours: ready once it answers, stopped without a signal.
-#
-# By itself it waits for ever for the rest of a head: how long a connection may take is said in the
-# protocol of the server.
 
 
 def config_for(application: Any, protocol: type[TimedProtocol], **more: Any) -> uvicorn.Config:

@@ -1,4 +1,8 @@
-"""How flow runs end: in states that alarms understand, also when they are canceled or paused."""
+"""How flow runs end: in states that alarms understand, also when they are canceled or paused.
+
+Prefect's pages and most alarms use the type of a state, events use its name: both must be right.
+The table of states is in `docs/prefect.md`.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +33,6 @@ from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import tally_of
 from callsheet.tasks.runtime.errors import CallsheetError, NeedsPerson, NotApproved, Parked
 from callsheet.tasks.values.amounts import as_number
-
-# Final states of flow runs: usable for alarms, and without a traceback unless something broke.
-#
-# Prefect's pages and most alarms use the type of a state, events use its name: both must be right.
-# The table of states is in `docs/prefect.md`.
-
 
 #: Names of final states by exit status, if they are not Prefect's own.
 NAMES: Final = {2: "Invalid", 3: "NeedsPerson", 4: "Refused", 5: "Parked"}

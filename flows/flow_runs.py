@@ -33,8 +33,6 @@ from callsheet.tasks.prefect_tasks import (
 )
 from callsheet.tasks.runtime.redact import install
 
-# The steps of a run as Prefect tasks.
-
 
 async def produce(_: Run, campaign: str, shard: int, label: str) -> Any:
     """Process a shard as a task run; return the number of rows in each state."""

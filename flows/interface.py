@@ -1,4 +1,9 @@
-"""What flows take and return: types that Prefect shows as forms and stores as results."""
+"""What flows take and return: types that Prefect shows as forms and stores as results.
+
+Prefect sends a flow to another process by value, without the names of its module. So a module
+with a flow does not use `from __future__ import annotations`: its annotations must be the types
+themselves.
+"""
 
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
@@ -7,13 +12,6 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.amounts import parse_credits
-
-# Parameter types of flows: what a form offers, and what is refused before a run.
-#
-# Prefect sends a flow to another process by value, without the names of its module. So a module
-# with a flow does not use `from __future__ import annotations`: its annotations must be the types
-# themselves.
-
 
 #: Key prefix of questions among the inputs of a flow run.
 QUESTION = "plan-"

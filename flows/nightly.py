@@ -1,4 +1,9 @@
-"""Nightly runs and digests as Prefect flows."""
+"""Nightly runs and digests as Prefect flows.
+
+The scan itself is in `flows.nightly_run`; this module adds what Prefect knows: when the run was
+due and whether a newer one is due. Prefect starts missed runs one after the other, oldest first:
+all but the newest end immediately.
+"""
 
 import logging
 import time
@@ -42,13 +47,6 @@ from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
 from callsheet.tasks.values.amounts import as_number, in_credits, parse_duration
-
-# A nightly run as a Prefect flow.
-#
-# The scan itself is in `flows.nightly_run`; this module adds what Prefect knows: when the run was
-# due and whether a newer one is due. Prefect starts missed runs one after the other, oldest first:
-# all but the newest end immediately.
-
 
 #: States of a run that did not scan, with the reason, and of one that started too late.
 SKIPPED, SUPERSEDED = "Skipped", "Superseded"

@@ -1,6 +1,8 @@
 """A nightly run from start to end.
 
 Claims the night, scans the inbox, runs each sheet, sends the digest.
+
+Used by the command line and the flow; knows neither. A failed notice does not fail the run.
 """
 
 from __future__ import annotations
@@ -54,10 +56,6 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import about, log_as
 from callsheet.tasks.runtime.process import Sleep, UnixClock
 from callsheet.tasks.runtime.retry import renewing
-
-# A nightly run from start to end: finds its date, scans the inbox, and sends notices.
-#
-# Used by the command line and the flow; knows neither. A failed notice does not fail the run.
 
 
 async def hold_night(

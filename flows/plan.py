@@ -33,8 +33,6 @@ from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
 from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.values.edits import Edits
 
-# Shows what a run of a sheet would do and cost, as `callsheet plan` does. Spends nothing.
-
 
 @flow(
     name="plan",

@@ -1,4 +1,7 @@
-"""Resumes rows under way, or executes a plan that was approved on the board, as Prefect flows."""
+"""Resumes rows under way, or executes a plan that was approved on the board, as Prefect flows.
+
+It starts nothing and pays for nothing, so it needs neither the sheet nor an approval.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,6 @@ from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.runtime.errors import Parked
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
-
-# Resumes videos in progress as a Prefect flow, if no run does.
-#
-# It starts nothing and pays for nothing, so it needs neither the sheet nor an approval.
 
 
 @flow(

@@ -1,4 +1,7 @@
-"""The run of one sheet in a nightly run, and what all of its sheets share."""
+"""The run of one sheet in a nightly run, and what all of its sheets share.
+
+Reports and notices are not its job.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +35,6 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import Sleep, UnixClock
 from callsheet.tasks.runtime.suggest import suggest_run
 from callsheet.tasks.sheet import Sheet
-
-# The run of one sheet in a night: like any run, with a standing approval or none.
-#
-# Reports and notices are not its job.
-
 
 log = logging.getLogger("callsheet.night")
 

@@ -1,4 +1,8 @@
-"""Distributed runs as Prefect flows: one worker, and the start of several."""
+"""Distributed runs as Prefect flows: one worker, and the start of several.
+
+A worker gets the number of the distributed run and finds everything else in the ledger. If it
+dies, another worker processes its rows: nothing depends on Prefect noticing.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +29,6 @@ from callsheet.tasks.engine.context import connect
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
-
-# One worker of a distributed run, as a flow run of a deployment.
-#
-# It gets the number of the distributed run and finds everything else in the ledger. If it dies,
-# another worker processes its rows: nothing depends on Prefect noticing.
 
 
 @flow(

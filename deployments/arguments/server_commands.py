@@ -7,8 +7,6 @@ from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 from callsheet.deployments.arguments.sheet_commands import take_waves
 from callsheet.deployments.parser import add_verb
 
-# What the commands take that stay up, board, receiver and sandbox, and `doctor`.
-
 
 def take_socket(parser: ArgumentParser) -> None:
     """Have a server take the socket on which its parent process listens, as `callsheet up` does."""
@@ -216,7 +214,7 @@ def sandbox(parser: ArgumentParser) -> None:
     )
 
 
-# What the commands take that are about nights: inboxes of sheets, swept while everybody sleeps.
+# Arguments of `nightly` and `nights`.
 
 
 def nightly(parser: ArgumentParser) -> None:
@@ -306,7 +304,7 @@ def _night_verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str)
     return made
 
 
-# What the commands take that get a key of the service, drop it, or say which it is.
+# Arguments of the commands that get, drop or show a key of the service.
 
 
 def login(parser: ArgumentParser) -> None:

@@ -6,9 +6,6 @@ from argparse import ArgumentParser
 
 from callsheet.deployments.parser import add_verb
 
-# What the commands take that are given a sheet, or describe what one may hold.
-
-
 BUDGET = "most credits the campaign may cost, over every run"
 SELECT = "only these rows: r1,r2 or tag:launch,language:en|de or 'draft-*,!draft-7'"
 
@@ -250,7 +247,7 @@ def take_waves(parser: ArgumentParser) -> None:
     )
 
 
-# What the commands take that read a campaign in the ledger, prove it, or decide about its rows.
+# Arguments of the commands that read a campaign in the ledger, verify it, or decide about its rows.
 
 
 _SANDBOX = "for a campaign made with --sandbox: use the same local sandbox"

@@ -46,9 +46,6 @@ from callsheet.deployments.web_server import TimedProtocol, answering, config_fo
 from callsheet.tasks.metrics import Exposition
 from callsheet.tasks.runtime.errors import ConfigurationError
 
-# The board as a server: its socket, and a clean end.
-
-
 #: Seconds that answers under way have at the end; a stream of events is cut off then.
 GRACE = 2
 #: Seconds for the head of a request to arrive.

@@ -1,4 +1,8 @@
-"""What every request to the board shares: who asks, what they may do, background tasks."""
+"""What every request to the board shares: who asks, what they may do, background tasks.
+
+Knows no SQL: what is in the ledger is asked for with the functions of `tasks.ledger`, by way of
+`Board.read` and `Board.write`.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +28,6 @@ from callsheet.tasks.ledger.ledger import Change, Ledger
 from callsheet.tasks.ledger.people import Person, Right, Role, checked_first
 from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.runtime.known_settings import Settings
-
-# What every request to the board shares, and how a route gets it.
-#
-# Knows no SQL: what is in the ledger is asked for with the functions of `tasks.ledger`, by way of
-# `Board.read` and `Board.write`.
-
 
 T = TypeVar("T")
 

@@ -1,4 +1,7 @@
-"""Limits of the board: body sizes, login attempts, event streams, repeated calls."""
+"""Limits of the board: body sizes, login attempts, event streams, repeated calls.
+
+The size of a body is counted while it is read, whatever its headers say.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,6 @@ from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.visit import Visit, without_secrets
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.sessions import KeptAnswer, claim_answer, drop_answer, keep_answer
-
-# How large the body of a request may be, and how long it may take to come.
-#
-# Counted as it comes, whatever it is said to be.
-
 
 #: Bytes of a form or a document; a sheet is as large as its reader allows, and some more around it.
 LARGEST = 1024 * 1024
@@ -145,7 +143,7 @@ def _shorten(kept: OrderedDict[Any, Any]) -> None:
 
 
 #: Streams of one person: a tab has one. In all, and how many more there may be with an admin's.
-#: `serve.MOST_CONNECTIONS` leaves as many again for everything else.
+#: `app.MOST_CONNECTIONS` leaves as many again for everything else.
 EACH, MOST, RESERVE = 24, 192, 64
 
 

@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, WithJsonSchema
 
-# How the board says no: a sentence, its status and a way on; as problem details (RFC 9457).
-
 
 class ProblemDetails(Exception):
     """A refusal. `problems` are those of a sheet: line, column and words each.

@@ -22,9 +22,6 @@ from callsheet.tasks.runtime.errors import CallsheetError, SheetError, did_you_m
 from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import redact
 
-# How a refusal reaches the caller: problem details for programs, a page for people.
-
-
 log = logging.getLogger("callsheet.board")
 
 PROBLEM = "application/problem+json"

@@ -1,4 +1,8 @@
-"""Which rows a page's address asks for, and the same in words."""
+"""Which rows a page's address asks for, and the same in words.
+
+The address of a page and of a call say it in the same words, and what is not known in them is
+refused: a filter that were left out would show, and a bulk act would take, more rows than meant.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,6 @@ from callsheet.tasks.ledger.row_pages import MOST, PAGE, SORTS, Sort
 from callsheet.tasks.ledger.row_selection import ReviewFilter, RowFilter
 from callsheet.tasks.ledger.values import NEEDS_PERSON, STATES, State
 from callsheet.tasks.runtime.errors import did_you_mean
-
-# What an address asks of a campaign's rows: which, in which order, from where on.
-#
-# The address of a page and of a call say it in the same words, and what is not known in them is
-# refused: a filter that were left out would show, and a bulk act would take, more rows than meant.
-
 
 #: Conditions that are a few words each, by their names in an address and in a filter.
 WORDS = ("tag", "q", "language", "ratio", "tool")

@@ -1,4 +1,10 @@
-"""The run monitor: gets prices for plans and watches runs while the board is open."""
+"""The run monitor: gets prices for plans and watches runs while the board is open.
+
+All that is to be done stands in the ledger, so that a board that is killed and opened again, or
+several boards on one ledger, do it once: the process that works on a run has its lease. A run
+whose lease has lapsed is started again. Runs are processes of their own that outlive the board,
+or flow runs of Prefect's where a deployment is there for them.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +42,6 @@ from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import CallsheetError, SheetError
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.values.amounts import parse_credits
-
-# What the board does by itself while it is open: plans get prices, and runs are looked after.
-#
-# All that is to be done stands in the ledger, so that a board that is killed and opened again, or
-# several boards on one ledger, do it once: the process that works on a run has its lease. A run
-# whose lease has lapsed is started again. Runs are processes of their own that outlive the board,
-# or flow runs of Prefect's where a deployment is there for them.
-
 
 log = logging.getLogger("callsheet.board")
 

@@ -1,4 +1,7 @@
-"""Uploads of sheets: forms, published addresses, and the quota of each person."""
+"""Uploads of sheets: forms, published addresses, and the quota of each person.
+
+Nothing is believed of what the request says of itself: bytes are counted as they come.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,6 @@ from callsheet.tasks.sheet.table import Fetched, refused
 from callsheet.tasks.sheet.text import MAX_BYTES
 from callsheet.tasks.values.amounts import say_bytes
 from callsheet.tasks.values.locations import folder_at, is_object
-
-# What comes with a request as a form or a file: bounded while it is read, spooled to the disk.
-#
-# Nothing is believed of what the request says of itself: bytes are counted as they come.
-
 
 #: What a form has around a sheet, at most: other fields, headers of its parts.
 AROUND = 256 * 1024

@@ -1,4 +1,8 @@
-"""The videos page: which videos, in which order, and the open one."""
+"""The videos page: which videos, in which order, and the open one.
+
+Asks the ledger and knows no HTTP: which videos, and which of them is open, is told by a
+`VideoView`.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +35,6 @@ from callsheet.tasks.ledger.row_selection import RowFilter, Variety, variety_of
 from callsheet.tasks.ledger.takes import RETAKEABLE
 from callsheet.tasks.ledger.values import Take
 from callsheet.tasks.values.amounts import in_credits
-
-# A campaign's videos as one person has them before them: what the pages about videos show.
-#
-# Asks the ledger and knows no HTTP: which videos, and which of them is open, is told by a
-# `VideoView`.
-
 
 #: What a person chooses from, as the page says it.
 ORDERS = {"sheet": "Sheet order", "worst": "Worst first", "since": "Newest first"}

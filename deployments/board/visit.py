@@ -1,4 +1,8 @@
-"""Where a request comes from, and the tokens it may have."""
+"""Where a request comes from, and the tokens it may have.
+
+What a proxy says of it counts with `--behind-proxy` alone, and of a list only what the last proxy
+added: the rest of it anybody may have written.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,6 @@ from starlette.types import Scope
 
 from callsheet.deployments.board.board import Board, is_loopback, is_number
 from callsheet.tasks.runtime.errors import BadInput
-
-# How a request came: from which site, from whom, and whether that may be believed.
-#
-# What a proxy says of it counts with `--behind-proxy` alone, and of a list only what the last proxy
-# added: the rest of it anybody may have written.
-
 
 _HOST = re.compile(r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")

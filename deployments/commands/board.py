@@ -38,11 +38,6 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.values.amounts import as_number, as_text, parse_duration
 
-# `callsheet board`: the dashboard and its interface for programs, until it is stopped.
-#
-# Its verbs (`invite`, `people`, `links`) are in `board_people`.
-
-
 #: How long the login that is printed waits for a browser, in seconds.
 LOGIN = 3600.0
 
@@ -143,9 +138,6 @@ async def open_browser(login: str) -> None:
 
     if not await asyncio.to_thread(webbrowser.open, login):
         say(f"no browser opens here; log in at {login}")
-
-
-# `callsheet board invite | people | links`: who may come in, next to a board or without one.
 
 
 #: Who invites on the command line: anyone who has the ledger.

@@ -52,8 +52,6 @@ from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service.login import key_status, owner_of
 from callsheet.tasks.webhooks.listener import check_address
 
-# `callsheet doctor`: is everything here as Callsheet needs it? It changes nothing.
-
 
 def main(args: Namespace) -> int:
     """Show what is found; return 0, or 2 where something has to be fixed."""

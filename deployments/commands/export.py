@@ -34,8 +34,6 @@ from callsheet.tasks.store import open_store
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.values.amounts import count, say_bytes
 
-# `callsheet export`: rows, takes, events or costs of a campaign, for spreadsheets and programs.
-
 
 def main(args: Namespace) -> int:
     """Write the export to a file, or to stdout."""

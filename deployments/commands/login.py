@@ -1,4 +1,7 @@
-"""`callsheet login`, `logout` and `whoami`: get a key, revoke it, show which one is used."""
+"""`callsheet login`, `logout` and `whoami`: get a key, revoke it, show which one is used.
+
+Where the key will go is settled, and said, before anybody is asked to approve anything.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +45,6 @@ from callsheet.tasks.service.login import (
     owner_of,
     revoke,
 )
-
-# `callsheet login`: get a key, make sure that the service takes it, keep it.
-#
-# Where the key will go is settled, and said, before anybody is asked to approve anything.
-
 
 SCOPES = ("read", "write", "ai")
 _LACKS = {

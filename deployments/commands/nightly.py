@@ -26,8 +26,6 @@ from callsheet.tasks.runtime.redact import redact, say
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits, parse_duration
 
-# `callsheet nightly`: sweep an inbox of sheets once, as the schedule does every night.
-
 
 def main(args: Namespace) -> int:
     """Sweep the inbox; the exit status is the worst of its sheets'."""
@@ -205,7 +203,7 @@ def _worst(found: Sequence[int]) -> int:
     return max(found, key=BY_GRAVITY.index, default=0)
 
 
-# `callsheet nights`: list them, pause and resume them, have them started, see what they tell.
+# `callsheet nights`: list, pause, resume, install and test nightly runs.
 
 
 #: Where a verb is: a pause pays for no mail, a list for no schedule of others.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     # Only commands that are given a sheet pay for reading one.
     from callsheet.tasks.campaign.options import RunOptions
 
-# What the options of a command mean: settings, sheet options, amounts.
-
 
 def settings_of(args: Namespace, overrides: Mapping[str, str] | None = None) -> Settings:
     """Return the settings in force for a command, and for its sheet if it has one."""

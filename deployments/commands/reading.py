@@ -19,8 +19,6 @@ from callsheet.tasks.runtime.home import LastRun
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.suggest import suggest
 
-# What the commands that only read the ledger share: opening it, and finding the campaign.
-
 
 @asynccontextmanager
 async def reading(args: Namespace) -> AsyncIterator[Ledger]:

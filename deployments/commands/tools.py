@@ -29,9 +29,6 @@ from callsheet.tasks.sheet.json_schema import sheet_schema
 from callsheet.tasks.values.amounts import as_number, as_text, in_credits
 from callsheet.tasks.values.catalog import PARTS, Catalogue, Tool, ToolField
 
-# `callsheet tools`: what the service offers, what each tool takes, and a row to begin with.
-
-
 #: The lists besides the tools, and what their entries are likely to say of themselves.
 LISTS = {
     "characters": ("id", "name", "description"),

@@ -1,4 +1,10 @@
-"""One direct command: the client it opens, how it ends, and how answers are shown."""
+"""One direct command: the client it opens, how it ends, and how answers are shown.
+
+Opens the client behind the organisation's one gate, which the ledger remembers, so that a moment
+named by the service holds for direct commands and runs alike. When the service does not do as it
+is told: a definite refusal is 2, nothing was spent. What may work later is 5, with the moment.
+What may or may not have been processed is 3: a person has to look.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +60,6 @@ from callsheet.tasks.service import (
     Webhook,
 )
 from callsheet.tasks.values.briefs import Json
-
-# One direct command: what it holds open, and how it ends.
-#
-# Opens the client behind the organisation's one gate, which the ledger remembers, so that a moment
-# named by the service holds for direct commands and runs alike. When the service does not do as it
-# is told: a definite refusal is 2, nothing was spent. What may work later is 5, with the moment.
-# What may or may not have been processed is 3: a person has to look.
-
 
 Document = dict[str, Any]
 

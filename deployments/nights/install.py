@@ -1,4 +1,8 @@
-"""`callsheet nights install`: starts nightly runs by Prefect or by the machine's own scheduler."""
+"""`callsheet nights install`: starts nightly runs by Prefect or by the machine's own scheduler.
+
+Options are first stored in `nights.toml`, which all schedules come from. The Prefect file or the
+systemd units are written next to the ledger.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +48,6 @@ from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say
 from callsheet.tasks.runtime.suggest import again_with
-
-# `callsheet nights install` schedules nightly runs with Prefect or with the machine's scheduler.
-#
-# Options are first stored in `nights.toml`, which all schedules come from. The Prefect file or the
-# systemd units are written next to the ledger.
-
 
 #: Dotted paths of the flows.
 NIGHTLY, DIGEST = "callsheet.flows.nightly.sweep_inbox", "callsheet.flows.nightly.tell_digest"

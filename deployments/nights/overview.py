@@ -33,8 +33,6 @@ from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import as_number, in_credits
 
-# `callsheet nights list`: each inbox with its next and last nightly run.
-
 
 @dataclass(frozen=True, kw_only=True)
 class InboxNights:

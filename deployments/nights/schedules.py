@@ -1,4 +1,8 @@
-"""Schedules of nightly runs: Prefect deployments, cron, systemd, Windows tasks."""
+"""Schedules of nightly runs: Prefect deployments, cron, systemd, Windows tasks.
+
+One deployment per inbox, because Prefect starts only one run when two schedules of a deployment
+are due in the same minute. Does not import Prefect.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,6 @@ from callsheet.deployments.up.deploy import check_pool, deployments_in, make_poo
 from callsheet.tasks.nights.calendar import five_fields
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.redact import redact
-
-# Nightly runs as Prefect deployments: written to a file and deployed to its server.
-#
-# One deployment per inbox, because Prefect starts only one run when two schedules of a deployment
-# are due in the same minute. Does not import Prefect.
-
 
 #: Timeout of `prefect deploy` in seconds: it imports the flows it deploys.
 LIMIT = 300.0

@@ -1,4 +1,8 @@
-"""Accepts webhook deliveries: size, signature, then one stored event and one reply."""
+"""Accepts webhook deliveries: size, signature, then one stored event and one reply.
+
+Section 6 of the specification leaves the body open, so every string in it is looked at. The words
+of the headers are not signed: they are cut to size and kept for people to read. ASGI alone.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,6 @@ from callsheet.tasks.ledger.webhook_events import Hint, drop_old_hints, keep_hin
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.telemetry import HINTS
 from callsheet.tasks.values.amounts import count
-
-# One delivery to the receiver: its body, read within bounds, the hint in it, and the reply.
-#
-# Section 6 of the specification leaves the body open, so every string in it is looked at. The words
-# of the headers are not signed: they are cut to size and kept for people to read. ASGI alone.
-
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

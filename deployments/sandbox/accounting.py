@@ -1,4 +1,9 @@
-"""Credits, renders and limits: prices, charges, and how long a render takes."""
+"""Credits, renders and limits: prices, charges, and how long a render takes.
+
+The specification shows no cost of any operation (section 8); these are the sandbox's own. The log
+is written in the transaction that moves the credits, so neither can be without the other, and it
+is kept apart from the videos: one that is deleted or changed leaves it as it is.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +21,6 @@ from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
 from callsheet.deployments.sandbox.options import Options
 from callsheet.deployments.sandbox.video import COMPLETED, Video, percent, stamp
-
-# Owns credits, in whole numbers: prices, which are the same for quote and bill; the balance and
-# what is reserved of it; and the log of charges, which is only ever appended to.
-#
-# The specification shows no cost of any operation (section 8); these are the sandbox's own. The log
-# is written in the transaction that moves the credits, so neither can be without the other, and it
-# is kept apart from the videos: one that is deleted or changed leaves it as it is.
-
 
 PER_SECOND = {
     None: 2,

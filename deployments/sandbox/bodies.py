@@ -1,4 +1,8 @@
-"""What the bodies of video operations may hold, and the catalog they choose from."""
+"""What the bodies of video operations may hold, and the catalog they choose from.
+
+Those the specification does not show (sections 2 and 4) are as small as their purpose allows. No
+idempotency key for clips is in it: one is refused there like any unknown field.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,6 @@ from pydantic import (
 )
 
 from callsheet.deployments.sandbox.envelope import Name, RequestBody, Text
-
-# Owns what the bodies of every operation on videos may hold.
-#
-# Those the specification does not show (sections 2 and 4) are as small as their purpose allows. No
-# idempotency key for clips is in it: one is refused there like any unknown field.
-
 
 AspectRatio = Literal["9:16", "1:1", "16:9"]
 Mode = Literal["talking-head", "cinematic", "hybrid", "stock-narrated", "smart-mix"]

@@ -31,8 +31,6 @@ from callsheet.deployments.sandbox.video import Video
 from callsheet.deployments.sandbox.webhooks.dispatcher import DeliveryAttempts, Dispatcher
 from callsheet.deployments.sandbox.webhooks.sender import WebhookSender
 
-# Owns what the routes share: the parts of one running sandbox, put together in one place.
-
 
 class Container:
     """One sandbox: its state, its keys and its render pool."""

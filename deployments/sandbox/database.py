@@ -1,4 +1,8 @@
-"""The sandbox's SQLite database and its tables."""
+"""The sandbox's SQLite database and its tables.
+
+Whatever is waiting is executed in one transaction and answered after one commit, so that
+every answer is durable and a thousand creates do not cost a thousand flushes of the disk.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,6 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
-
-# Owns the SQLite file and the one thread that speaks to it.
-#
-# Whatever is waiting is executed in one transaction and answered after one commit, so that
-# every answer is durable and a thousand creates do not cost a thousand flushes of the disk.
-
 
 P = ParamSpec("P")
 Result = TypeVar("Result")

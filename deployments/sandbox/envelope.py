@@ -19,10 +19,6 @@ from pydantic import (
 )
 from starlette.responses import JSONResponse, Response
 
-# Owns the shape of every JSON answer, `{data, error, meta}` in success and in refusal, and how
-# the OpenAPI document, which stands in for the real one, describes them.
-
-
 REFUSALS = {
     400: "The request is not acceptable as it stands.",
     401: "The key is missing, malformed or revoked.",

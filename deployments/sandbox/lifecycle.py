@@ -1,4 +1,9 @@
-"""What a caller does to a video, and the plans that its renders follow."""
+"""What a caller does to a video, and the plans that its renders follow.
+
+(none) --create--> draft | generating        any but generating --start--> generating
+generating --finish--> completed             generating --fail--> failed
+generating --cancel--> cancelled             any --delete--> deleted
+"""
 
 from __future__ import annotations
 
@@ -36,14 +41,6 @@ from callsheet.deployments.sandbox.mp4.video_plan import (
 )
 from callsheet.deployments.sandbox.rendering import leave, refuse_if_generating, start
 from callsheet.deployments.sandbox.video import CANCELLED, DELETED, DRAFT, GENERATING, Video, get
-
-# Owns what a caller does to a video: make it, generate it, edit it, make a part of it again,
-# cancel it, delete it.
-#
-# (none) --create--> draft | generating        any but generating --start--> generating
-# generating --finish--> completed             generating --fail--> failed
-# generating --cancel--> cancelled             any --delete--> deleted
-
 
 CLIP_OPERATIONS: dict[type[ClipBody], str] = {
     ImageToVideo: "image-to-video",

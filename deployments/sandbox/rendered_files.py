@@ -23,10 +23,6 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
 
-# Owns the files next to the state: the process that makes one video, which is never left behind;
-# videos after they are made; and pictures that come inside a request, decoded with care.
-
-
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 MOST_PIXELS = 50_000_000
 LARGEST_SIDE = 1280

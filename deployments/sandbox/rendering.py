@@ -1,4 +1,8 @@
-"""Renders under way: started, processed, ended in one of four ways."""
+"""Renders under way: started, processed, ended in one of four ways.
+
+Each step is one transaction, guarded by the state and the render it starts from, and moves the
+credits with it.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +41,6 @@ from callsheet.deployments.sandbox.video import (
 )
 from callsheet.deployments.sandbox.webhooks.outbox import emit
 from callsheet.deployments.sandbox.webhooks.webhook import READY
-
-# Owns the way of one render through its video: it starts, perhaps a fault strikes it, and it ends
-# once, in one of four ways.
-#
-# Each step is one transaction, guarded by the state and the render it starts from, and moves the
-# credits with it.
 
 
 def refuse_if_generating(video: Video) -> None:

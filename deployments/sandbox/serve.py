@@ -36,9 +36,6 @@ from callsheet.deployments.sandbox.routes import (
     videos,
 )
 
-# Owns running the sandbox: its socket, the word that it is ready, and a clean end.
-
-
 #: An installation that only ever works with a real service has no use for it.
 NO_ENCODER = (
     "The encoder that the sandbox makes videos with is not installed: pip install "

@@ -23,10 +23,6 @@ from callsheet.deployments.sandbox.bodies import (
 from callsheet.deployments.sandbox.database import insert
 from callsheet.deployments.sandbox.envelope import not_found
 
-# Owns the record of a video: what is kept of it, how it is shown to a caller, and the reports of
-# those who flagged it.
-
-
 DRAFT = "draft"
 GENERATING = "generating"
 COMPLETED = "completed"

@@ -19,9 +19,6 @@ from callsheet.deployments.up.up_file import KeptPart, WhatIsUp
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import count, say_duration
 
-# The output of `callsheet up`: the table, the ready line, and the status of each part.
-
-
 #: How long a printed login is valid, in seconds.
 LOGIN = 3600.0
 

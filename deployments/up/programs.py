@@ -1,4 +1,7 @@
-"""The programs of `callsheet up`: how each one starts, when it is ready, and its log."""
+"""The programs of `callsheet up`: how each one starts, when it is ready, and its log.
+
+Prefect's parts are Prefect's own commands; the others are the commands that you would type.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,6 @@ from callsheet.deployments.servers import SERVER, server_environ, server_words
 from callsheet.deployments.up.deploy import ask_prefect, pool_of
 from callsheet.deployments.up.orphans import VARIABLE
 from callsheet.tasks.runtime.known_settings import Settings
-
-# The parts of `callsheet up`: how to start each one and how to check that it is up.
-#
-# Prefect's parts are Prefect's own commands; the others are the commands that you would type.
-
 
 #: How often the Prefect worker asks for due flow runs, in seconds.
 WORKER_ASKS = 3

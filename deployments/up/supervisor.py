@@ -1,4 +1,8 @@
-"""Starts programs in order and restarts what crashes."""
+"""Starts programs in order and restarts what crashes.
+
+Each program has its own session, no standard input, and writes to files, so that it does not
+depend on the terminal.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,6 @@ from callsheet.deployments.up.programs import LAST, WITHIN, Log, Program, is_the
 from callsheet.deployments.up.up_file import KeptPart, PartState, WhatIsUp, folder_of, write_up
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.values.amounts import count
-
-# One supervised program: started, checked, and restarted when it dies.
-#
-# It has its own session, no standard input, and writes to files, so that it does not depend on the
-# terminal.
-
 
 #: This many crashes within this many seconds end all parts.
 DEATHS, WHILE = 3, 60.0

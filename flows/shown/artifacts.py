@@ -1,6 +1,8 @@
 """Prefect artifacts: problems of a sheet, progress, links to videos.
 
 No secret is in any of them.
+
+A few per run, however many rows there are, without secrets. A failed update is logged.
 """
 
 from __future__ import annotations
@@ -35,11 +37,6 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import count
-
-# Prefect artifacts: their keys and contents.
-#
-# A few per run, however many rows there are, without secrets. A failed update is logged.
-
 
 P = ParamSpec("P")
 log = logging.getLogger("callsheet.prefect")

@@ -1,4 +1,7 @@
-"""A run in Prefect's log, and the tags that find it."""
+"""A run in Prefect's log, and the tags that find it.
+
+The number of lines depends on time, not on rows. The levels are Prefect's own.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,6 @@ from callsheet.tasks.ledger.values import NEEDS_PERSON, CampaignRow
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.redact import install, redact
 from callsheet.tasks.runtime.suggest import suggest
-
-# What a run writes to Prefect's log: its plan, the run that has the lease, each change of its
-# counts, every row that needs attention, and its end.
-#
-# The number of lines depends on time, not on rows. The levels are Prefect's own.
-
 
 #: Maximum rows that need attention to name in the log.
 NAMED = 200

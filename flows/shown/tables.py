@@ -30,8 +30,6 @@ from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
 from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
 
-# A plan on Prefect's page: each row with its action and cost, the total, and what to do.
-
 
 @out_of_the_way
 async def publish_plan(plan: Plan, ways: Sequence[str] | None = None) -> None:

@@ -1,6 +1,9 @@
 """Approves stored plans, plans of retakes, and rows that wait for approval.
 
 Each in one transaction.
+
+An approval is stored completely or not at all: the approver, the check of the allowance, the
+retakes, and the one run that executes the plan.
 """
 
 from __future__ import annotations
@@ -46,12 +49,6 @@ from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_number, as_text, in_credits, parse_credits
 from callsheet.tasks.values.edits import edit_of, made_by
-
-# Approves a plan of the board, or cancels one that has not started, each in one transaction.
-#
-# An approval is stored completely or not at all: the approver, the check of the allowance, the
-# retakes, and the one run that executes the plan.
-
 
 #: Seconds that other plans of a campaign wait until an approved one is in its rows.
 UNBEGUN = 120.0

@@ -1,4 +1,9 @@
-"""Cancels rows of a campaign, also while another process runs it, and the rest of a stopped run."""
+"""Cancels rows of a campaign, also while another process runs it, and the rest of a stopped run.
+
+Rows that have not started are cancelled in the ledger immediately. Rows in progress are marked:
+an active run cancels them within seconds. Without one, this process does, until each row is
+cancelled or turns out to be finished.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +39,6 @@ from callsheet.tasks.ledger.values import (
 from callsheet.tasks.runtime.errors import CallsheetError, Parked
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import count, in_credits
-
-# Cancels rows of a campaign, whichever process runs it.
-#
-# Rows that have not started are cancelled in the ledger immediately. Rows in progress are marked:
-# an active run cancels them within seconds. Without one, this process does, until each row is
-# cancelled or turns out to be finished.
-
 
 log = logging.getLogger("callsheet.aftercare")
 

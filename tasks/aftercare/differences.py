@@ -33,9 +33,6 @@ from callsheet.tasks.values.briefs import (
 )
 from callsheet.tasks.values.edits import edit_of
 
-# Differences between ledger and service, and what to do about each. Pure.
-
-
 #: `gone`: the service no longer has the video. `undelivered`: the service has the video and the
 #: store does not. `rendering`: it still renders although the ledger has ended. `ended`: it failed
 #: or was cancelled there. `charge`: it has another cost. `differences`: it has a key of Callsheet

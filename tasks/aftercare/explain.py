@@ -37,8 +37,6 @@ from callsheet.tasks.values.amounts import as_number
 from callsheet.tasks.values.briefs import Brief
 from callsheet.tasks.values.edits import edit_of, made_by
 
-# Everything about one row: its state, the reason, and its attempts. Reads only.
-
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:

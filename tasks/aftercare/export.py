@@ -1,4 +1,9 @@
-"""Exports rows, takes, events and costs, without secrets."""
+"""Exports rows, takes, events and costs, without secrets.
+
+The lines of the analysis, one per combination of tool, language, ratio and month, add up to the
+account of the campaign; so do those of cost centers. Those of tags do not: a row with several
+tags counts under each of them.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +37,6 @@ from callsheet.tasks.values.amounts import MICRO, as_number, from_micro, to_micr
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-# Costs of videos, for analysis and for chargeback. Pure.
-#
-# The lines of the analysis, one per combination of tool, language, ratio and month, add up to the
-# account of the campaign; so do those of cost centers. Those of tags do not: a row with several
-# tags counts under each of them.
-
 
 #: Dimensions of takes; `tool` is None if the script was written by hand.
 _BY = ["month", "operation", "tool", "language", "aspect_ratio"]

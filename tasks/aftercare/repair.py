@@ -1,4 +1,9 @@
-"""Restores missing or damaged files of paid videos, and their pictures. Costs nothing."""
+"""Restores missing or damaged files of paid videos, and their pictures. Costs nothing.
+
+A file is downloaded from the service and stored under its old name only if it is the delivered
+one, with the same sha256. If the service now has another file, nothing is replaced and a person
+decides. A damaged file is first renamed, never overwritten or deleted, because it may be wanted.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +51,6 @@ from callsheet.tasks.store.inspection import (
 from callsheet.tasks.store.pictures import Jpeg
 from callsheet.tasks.store.store import name_below
 from callsheet.tasks.values.briefs import CaptionFormat
-
-# Restores missing or damaged files of the store. This is free, because the videos are paid for.
-#
-# A file is downloaded from the service and stored under its old name only if it is the delivered
-# one, with the same sha256. If the service now has another file, nothing is replaced and a person
-# decides. A damaged file is first renamed, never overwritten or deleted, because it may be wanted.
-
 
 #: Digits of the sha256 in the new name of a damaged file.
 MARK = 12

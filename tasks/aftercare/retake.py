@@ -26,10 +26,6 @@ from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import count, in_credits
 
-# Retakes of rows: their price and approval. The ledger has the frozen request of every row, so the
-# sheet is not needed.
-
-
 #: What happens to the earlier take, if anything.
 LEFT_BEHIND = {
     "stalled": "its video may still finish and be charged: its reserved credits stay reserved "

@@ -1,4 +1,8 @@
-"""Verifies deliveries in the store, and makes pictures of videos."""
+"""Verifies deliveries in the store, and makes pictures of videos.
+
+A file is intact if it has the size and sha256 of its delivery. If its bytes are read, a frame of
+the video is decoded again and captions are parsed.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +39,6 @@ from callsheet.tasks.store.pictures import picture_moments
 from callsheet.tasks.store.store import Listed
 from callsheet.tasks.values.briefs import CaptionFormat
 from callsheet.tasks.values.locations import is_object
-
-# Checks that every delivery of the ledger is still in the store and intact. Reads only.
-#
-# A file is intact if it has the size and sha256 of its delivery. If its bytes are read, a frame of
-# the video is decoded again and captions are parsed.
-
 
 #: `missing` is gone, `changed` has other bytes, `unplayable` has the right bytes and is no video;
 #: `wanting` was never delivered although the row asks for it; `unknown` could not be checked.

@@ -1,4 +1,9 @@
-"""Compares a sheet with the service's catalog, and makes an example row for a tool."""
+"""Compares a sheet with the service's catalog, and makes an example row for a tool.
+
+Pure: a catalogue and a sheet in, findings out. A tool or a field that the service does not list
+is a problem, since the row would be paid for without it. All else is advice: the specification
+does not say that the service refuses it, and the shape of its lists is not shown (section 2).
+"""
 
 from __future__ import annotations
 
@@ -20,13 +25,6 @@ from callsheet.tasks.sheet.text import row_id_fault, slugify
 from callsheet.tasks.values.amounts import as_text
 from callsheet.tasks.values.briefs import CREATE, Brief, Json
 from callsheet.tasks.values.catalog import Catalogue, Tool, ToolField
-
-# A sheet compared with what the service offers: inputs that would silently do nothing.
-#
-# Pure: a catalogue and a sheet in, findings out. A tool or a field that the service does not list
-# is a problem, since the row would be paid for without it. All else is advice: the specification
-# does not say that the service refuses it, and the shape of its lists is not shown (section 2).
-
 
 #: Further lines that a finding names; the rest is counted.
 NAMED = 3

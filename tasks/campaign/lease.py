@@ -1,4 +1,8 @@
-"""The lock on a campaign: one run at a time; a settled campaign needs none."""
+"""The lock on a campaign: one run at a time; a settled campaign needs none.
+
+What is set aside from then on is in the name of the run that holds it. Leases are
+in `tasks.ledger.leases`.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +38,6 @@ from callsheet.tasks.runtime.errors import Parked
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.retry import renewing
 from callsheet.tasks.sheet import Sheet
-
-# Hold a campaign for a run: from here to its end no one else processes it.
-#
-# What is set aside from then on is in the name of the run that holds it. What a lease is, and how
-# it is lost, is in `lease`.
 
 
 async def lock_rows(
@@ -124,7 +123,7 @@ LAPSE = 60.0
 #: How often someone who waits looks whether the campaign is free, in seconds.
 PAUSE = 0.5
 
-#: Is told a sentence for people.
+#: Is called with a sentence for people.
 Notify = Callable[[str], None]
 
 _count = itertools.count(1)

@@ -1,6 +1,10 @@
 """`manifest.json` in the store.
 
 Its form, and what it says of takes that this ledger does not have.
+
+Written by every run and read after a lost ledger, possibly one of an earlier release or one that
+someone edited: a member that is odd counts as missing and costs nothing of the others, members
+that are not known are left alone, and what is no manifest at all is None.
 """
 
 from __future__ import annotations
@@ -39,13 +43,6 @@ from callsheet.tasks.values.amounts import parse_credits
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import edit_of
 from callsheet.tasks.values.names import object_name
-
-# `manifest.json`: what the store knows of a campaign, and its form.
-#
-# Written by every run and read after a lost ledger, possibly one of an earlier release or one that
-# someone edited: a member that is odd counts as missing and costs nothing of the others, members
-# that are not known are left alone, and what is no manifest at all is None.
-
 
 FORMAT = 1
 NAME = "manifest.json"

@@ -1,4 +1,8 @@
-"""What finished videos are handed on as: copies at other places, and feeds for ad platforms."""
+"""What finished videos are handed on as: copies at other places, and feeds for ad platforms.
+
+Made at the end of a run, each once. What is in the way of a copy is left alone: the copy is on
+hold, and the video is delivered all the same.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +42,6 @@ from callsheet.tasks.store.disk import disk_trouble, make_private
 from callsheet.tasks.values.amounts import count
 from callsheet.tasks.values.locations import is_object
 from callsheet.tasks.values.names import object_name
-
-# Copies of finished files at the other places that a sheet or a profile names.
-#
-# Made at the end of a run, each once. What is in the way of a copy is left alone: the copy is on
-# hold, and the video is delivered all the same.
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,7 @@ def save_plan(
 ) -> None:
     """Write a plan's document where `run --plan` can read it, as JSON or as a page of HTML.
 
-    `page` makes the page, with the document in it (`in_page`). Raises BadInput when that fails.
+    `page` makes the page, with the document in it. Raises BadInput when that fails.
     """
     try:
         text = page(document) if page else json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -43,9 +43,6 @@ from callsheet.tasks.service import VideoService
 from callsheet.tasks.values.amounts import as_text, count, in_credits
 from callsheet.tasks.values.briefs import CREATE
 
-# Quotes: what the rows of a campaign cost is recorded, and held against what may be spent.
-
-
 #: How long the account's balance is waited for, in seconds.
 BALANCE_WAIT = 5.0
 

@@ -1,4 +1,10 @@
-"""Recovers a lost or restored ledger: nothing that another ledger paid for is paid for again."""
+"""Recovers a lost or restored ledger: nothing that another ledger paid for is paid for again.
+
+Decides for each row that this ledger has not paid for. The store's manifest tells of takes of
+another ledger, the service's own list of videos that exist. What is found is restored at no cost.
+What may have been sent longer ago than the service remembers keys is refused, durably, until a
+person says `--pay-again`. Everything else has a key that the service still knows.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +42,6 @@ from callsheet.tasks.service import Video, VideoService
 from callsheet.tasks.values.amounts import count, in_credits, say_duration
 from callsheet.tasks.values.briefs import CREATE, Json, idempotency_key
 from callsheet.tasks.values.edits import made_by
-
-# A lost, restored or new ledger: what was paid for with another ledger is not paid for again.
-#
-# Decides for each row that this ledger has not paid for. The store's manifest tells of takes of
-# another ledger, the service's own list of videos that exist. What is found is restored at no cost.
-# What may have been sent longer ago than the service remembers keys is refused, durably, until a
-# person says `--pay-again`. Everything else has a key that the service still knows.
-
 
 #: Rows that a refusal names.
 NAMED = 5

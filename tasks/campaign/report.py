@@ -1,4 +1,9 @@
-"""What people read about a run: plans, outcome, and the status of each row."""
+"""What people read about a run: plans, outcome, and the status of each row.
+
+A row is said in three ways: as JSON for programs, as a line of the manifest, and as a line of the
+status sheet, which is the input with `cs_` columns next to it. How their files come into the
+store is in `report_files`.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +42,6 @@ if TYPE_CHECKING:
     from callsheet.tasks.campaign.workers import Workers
     from callsheet.tasks.engine.context import Context
     from callsheet.tasks.engine.engine import Engine
-
-# What is said at the end of a run: its outcome, and how each row stands.
-#
-# A row is said in three ways: as JSON for programs, as a line of the manifest, and as a line of the
-# status sheet, which is the input with `cs_` columns next to it. How their files come into the
-# store is in `report_files`.
-
 
 log = logging.getLogger("callsheet.campaign")
 

@@ -1,4 +1,9 @@
-"""Manifest and status sheet in the store, written after a run; unchanged lines are taken over."""
+"""Manifest and status sheet in the store, written after a run; unchanged lines are taken over.
+
+The manifest is exact and for machines; the status sheet is for people, safe to open in a
+spreadsheet. Where few rows have changed since the last report its lines are taken over, of which
+the store proves that they are what was written; the files are the same as if made again.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +44,6 @@ from callsheet.tasks.store.addresses import linking
 if TYPE_CHECKING:
     # Anyone who reads rows need not pay for the service's client.
     from callsheet.tasks.engine.context import Context
-
-# Manifest and status sheet in the store, where the videos are.
-#
-# The manifest is exact and for machines; the status sheet is for people, safe to open in a
-# spreadsheet. Where few rows have changed since the last report its lines are taken over, of which
-# the store proves that they are what was written; the files are the same as if made again.
-
 
 #: The form of both files: another one is rewritten.
 REPORT = 2

@@ -1,4 +1,8 @@
-"""The steps of a run: read, plan, quote, approve, produce, report."""
+"""The steps of a run: read, plan, quote, approve, produce, report.
+
+Each reads what it needs from the run at hand, and leaves there what the next one needs; what is
+durable is in the ledger.
+"""
 
 from __future__ import annotations
 
@@ -50,12 +54,6 @@ from callsheet.tasks.runtime.telemetry import span, spanned
 from callsheet.tasks.sheet import Sheet, read_sheet
 from callsheet.tasks.webhooks import Subscriber
 from callsheet.tasks.webhooks.listener import following_hints
-
-# The steps of a run: plain functions of ids. What follows what is in `flows.pipeline`.
-#
-# Each reads what it needs from the run at hand, and leaves there what the next one needs; what is
-# durable is in the ledger.
-
 
 log = logging.getLogger("callsheet.run")
 

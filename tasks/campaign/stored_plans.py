@@ -36,8 +36,6 @@ from callsheet.tasks.sheet import Sheet, read_sheet
 from callsheet.tasks.values.amounts import parse_credits
 from callsheet.tasks.values.briefs import CREATE
 
-# A plan as the board keeps it: what was asked for, what it said, and whether that still holds.
-
 
 def run_document(found: PricedPlan) -> dict[str, Any]:
     """Return what a plan of a sheet says: as `plan --json`, and what the page shows next to it."""

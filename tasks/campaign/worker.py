@@ -1,4 +1,9 @@
-"""One worker of a distributed run: claims batches of rows, renews its lease, processes them."""
+"""One worker of a distributed run: claims batches of rows, renews its lease, processes them.
+
+Several of them process one campaign, each on a machine of its own, and know of each other by the
+ledger alone. Whatever ends one, its batches lapse or are let go of, and another takes them up. It
+pays for nothing that it has not claimed (`tasks.ledger.distributed_runs`).
+"""
 
 from __future__ import annotations
 
@@ -42,13 +47,6 @@ from callsheet.tasks.runtime.process import Sleep
 from callsheet.tasks.runtime.retry import RetryPolicy, renewing
 from callsheet.tasks.webhooks import Subscriber
 from callsheet.tasks.webhooks.listener import hearing_hints
-
-# One worker: claims batches of a production and processes their rows, until no one has any left.
-#
-# Several of them process one campaign, each on a machine of its own, and know of each other by the
-# ledger alone. Whatever ends one, its batches lapse or are let go of, and another takes them up. It
-# pays for nothing that it has not claimed (`tasks.ledger.distributed_runs`).
-
 
 log = logging.getLogger("callsheet.campaign")
 

@@ -20,8 +20,6 @@ from callsheet.tasks.credentials.secret_files import make_private_folder
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.redact import redact, register_secret
 
-# Keeps a key, gives it back, forgets it: in the keyring if there is one, else in a file.
-
 
 @dataclass(frozen=True, kw_only=True)
 class Place:

@@ -1,4 +1,8 @@
-"""The register of a profile's logins, and claims that wait for approval."""
+"""The register of a profile's logins, and claims that wait for approval.
+
+Reading it costs one look for a file. It never fails: what is wrong with the file is told to
+anyone who needs a key from it, and to no one else.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,6 @@ from callsheet.tasks.credentials.secret_files import (
 )
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.redact import register_secret
-
-# The register of a profile's logins: a small file that also says whether the keyring has a key.
-#
-# Reading it costs one look for a file. It never fails: what is wrong with the file is told to
-# anyone who needs a key from it, and to no one else.
-
 
 VERSION = 1
 DEFAULT = "default"

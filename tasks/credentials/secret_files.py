@@ -1,4 +1,8 @@
-"""Files that only their owner may read, and the webhook secrets in them."""
+"""Files that only their owner may read, and the webhook secrets in them.
+
+The service shows a secret once, in the answer to a create, so its file has a place before the
+create is sent. A receiver takes every live one: two while a subscription is being replaced.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,6 @@ from pydantic import SecretStr
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.files import sync_folder
 from callsheet.tasks.runtime.redact import register_secret
-
-# The secrets that webhooks sign with: a file each, for its owner alone, named by the nonce.
-#
-# The service shows a secret once, in the answer to a create, so its file has a place before the
-# create is sent. A receiver takes every live one: two while a subscription is being replaced.
-
 
 #: A retired secret is taken for so long: the last retry of a delivery comes after some six hours
 #: (specification, section 6).

@@ -28,9 +28,6 @@ from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number
 from callsheet.tasks.runtime.telemetry import POLLS
 from callsheet.tasks.values.edits import is_keyed
 
-# A row as a run processes it, and what it asks of the world when its turn comes.
-
-
 T = TypeVar("T")
 Deliver = Callable[[CampaignRow, Memory, str | None, Context], Awaitable[Observation]]
 

@@ -1,6 +1,8 @@
 """What a run holds open.
 
 Ledger, service, store, spool and clock; with the rate of creates that all processes share.
+
+The one place where they are wired together.
 """
 
 from __future__ import annotations
@@ -40,11 +42,6 @@ from callsheet.tasks.service import Gate, Pace, VideoService
 from callsheet.tasks.service.rate_limits import Rate, Turns, after_refusal, turns
 from callsheet.tasks.store import Fetcher, SecondProcess, Store, open_store
 from callsheet.tasks.store.addresses import linking
-
-# What a run holds open: ledger, service, store and spool, and the clock it goes by.
-#
-# The one place where they are wired together.
-
 
 log = logging.getLogger("callsheet.engine")
 

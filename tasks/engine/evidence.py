@@ -1,6 +1,10 @@
 """Evidence that a paid call with a lost answer was executed.
 
 And the record of calls sent by hand.
+
+A call that makes a video is known by a single new one that shows our own words: what is in the
+service's list before it has to be told from what is new after it, and since the organisation is
+shared, a new video alone proves nothing. A call that changes a video is known by the change.
 """
 
 from __future__ import annotations
@@ -44,13 +48,6 @@ from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.service import Video, VideoService
 from callsheet.tasks.values.amounts import parse_credits
 from callsheet.tasks.values.briefs import Json, canonical_json
-
-# What shows that a paid call whose answer was lost was executed. Reads only.
-#
-# A call that makes a video is known by a single new one that shows our own words: what is in the
-# service's list before it has to be told from what is new after it, and since the organisation is
-# shared, a new video alone proves nothing. A call that changes a video is known by the change.
-
 
 #: Known videos in a row after which a list, once read whole, is taken to hold no more new ones.
 STREAK = 100

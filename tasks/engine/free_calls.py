@@ -1,4 +1,7 @@
-"""Calls that cost nothing: ask a price, poll a render, cancel one; and what their failures mean."""
+"""Calls that cost nothing: ask a price, poll a render, cancel one; and what their failures mean.
+
+Owns what a failure to quote means before anything is spent. Asking for a price costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +52,6 @@ from callsheet.tasks.runtime.errors import (
 from callsheet.tasks.service import Video, VideoService
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import edit_of
-
-# The price of one row: asked of the service, and asked again where a quote is too old.
-#
-# Owns what a failure to quote means before anything is spent. Asking for a price costs nothing.
-
 
 #: When to come back to a service in trouble that names no moment, in seconds.
 LATER = 300.0

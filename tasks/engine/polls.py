@@ -1,4 +1,7 @@
-"""When to poll renders: by webhook events, by render times, and sooner when asked."""
+"""When to poll renders: by webhook events, by render times, and sooner when asked.
+
+Touches the rows that are concerned and no others; what a poll leads to is decided in `decide`.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,6 @@ from callsheet.tasks.engine.active_rows import ActiveRow, ActiveRows, Scheduler
 from callsheet.tasks.engine.policy.decision import Memory, Rules, unwanted
 from callsheet.tasks.engine.policy.renders import RenderKind, RenderTimes, kind_of, wait_to_poll
 from callsheet.tasks.ledger.values import CampaignRow
-
-# Brings polls of renders forward: those that a webhook named, all of them, those of a kind.
-#
-# Touches the rows that are concerned and no others; what a poll leads to is decided in `decide`.
 
 
 class Polls:

@@ -1,4 +1,7 @@
-"""How far a run is, and how each decision is written to the ledger."""
+"""How far a run is, and how each decision is written to the ledger.
+
+Kept in step with the ledger by the engine.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +37,6 @@ from callsheet.tasks.ledger.service_state import close_call
 from callsheet.tasks.ledger.takes import accept, refuse, settle
 from callsheet.tasks.ledger.values import STATES, CampaignRow, State, Take
 from callsheet.tasks.values.amounts import CreditPrice, as_text, in_credits, say_duration
-
-# How far a run is: counts per state, credits, speeds, and an estimate of the time left.
-#
-# Kept in step with the ledger by the engine.
-
 
 #: Why the time left has grown, or is not known any more.
 SLOWER = "the last rows took longer than those before"

@@ -1,4 +1,8 @@
-"""How a run ends early: it is stopped, rows are canceled, and calls under way finish first."""
+"""How a run ends early: it is stopped, rows are canceled, and calls under way finish first.
+
+Trouble with one video does not mean that the service is silent: before a run is parked for it,
+another read is tried.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +44,6 @@ from callsheet.tasks.runtime.errors import (
 )
 from callsheet.tasks.service import VideoService
 from callsheet.tasks.service.sending import LONGEST
-
-# When a run begins nothing more although rows are left: it is asked to, its time is up, a gate
-# stays closed for long, or the service answers no one.
-#
-# One video's trouble is no silence: before a run is parked for it, a read of its own is tried.
-
 
 #: A gate closed for longer than this parks the run instead of pausing it, in seconds.
 PAUSE_LIMIT = 900.0

@@ -1,6 +1,9 @@
 """Submits paid calls: intent first, then the create, then its outcome.
 
 Calls without a key are sent once.
+
+The frozen bytes of a keyed create are committed before the first of them leaves; after that only
+the same bytes under the same key are ever sent for this take.
 """
 
 from __future__ import annotations
@@ -57,13 +60,6 @@ from callsheet.tasks.service import Created, Operation, Started
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.values.briefs import canonical_json
 from callsheet.tasks.values.edits import Edit, EditOf, edit_between, edit_of
-
-# The submit lane: intent first, then the create, then what came of it.
-#
-# The one place that pays under a key; what takes none is in `submit_unkeyed`. The frozen bytes are
-# committed before the first of them leaves; after that only the same bytes under the same key are
-# ever sent for this take.
-
 
 #: Why nothing is sent by a run whose lease has lapsed.
 LOST = "another run has taken this campaign over"

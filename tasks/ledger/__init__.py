@@ -1,3 +1,1 @@
-"""What happened to every row: the names other packages may use.
-
-Each is loaded with its own file when someone asks for it first."""
+"""What happened to every row. Names come from the module that owns them."""

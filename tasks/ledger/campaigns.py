@@ -1,6 +1,9 @@
 """Campaigns.
 
 Their accounts, their counts, where they come from, and rows that another campaign has paid for.
+
+A campaign has no state of its own: it is the counts of its rows. Who is at work on one is in
+`leases`.
 """
 
 from __future__ import annotations
@@ -33,11 +36,6 @@ from callsheet.tasks.runtime.errors import MovedOn
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.values.amounts import as_number, from_micro, in_credits, to_micro
 from callsheet.tasks.values.briefs import SheetOrigin
-
-# Campaigns: their account and their counts.
-#
-# A campaign has no state of its own: it is the counts of its rows. Who is at work on one is in
-# `leases`.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,6 +1,8 @@
 """Copies of a whole ledger.
 
 Its tables, whether it is sound, and files that get their name once they are complete.
+
+Knows no table by name: what a later version adds is copied as well.
 """
 
 from __future__ import annotations
@@ -27,11 +29,6 @@ from callsheet.tasks.ledger.schema import campaigns, metadata, rows, takes
 from callsheet.tasks.runtime.errors import BadInput, LedgerError
 from callsheet.tasks.runtime.files import sync_folder
 from callsheet.tasks.values.amounts import from_micro, in_credits
-
-# A whole ledger from one database into another, of either kind: every line of every table.
-#
-# Knows no table by name: what a later version adds is copied as well.
-
 
 #: Lines that are in memory at once.
 PAGE = 500

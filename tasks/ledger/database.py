@@ -1,6 +1,9 @@
 """Opens the ledger's database, SQLite or PostgreSQL.
 
 Addresses, connections, schema versions, and its errors as sentences.
+
+Owns addresses, connections and their settings, and what is written differently for the two. Knows
+no table.
 """
 
 from __future__ import annotations
@@ -45,12 +48,6 @@ from callsheet.tasks.runtime.redact import register_secret
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
-
-# How the ledger's database is reached: SQLite with full durability, or PostgreSQL.
-#
-# Owns addresses, connections and their settings, and what is written differently for the two. Knows
-# no table.
-
 
 #: How long a writer waits for another program's transaction, in seconds.
 LOCK_WAIT = 10.0

@@ -30,9 +30,6 @@ from callsheet.tasks.ledger.schema import (
 from callsheet.tasks.ledger.statements import Prepared, gathers, later
 from callsheet.tasks.ledger.values import CampaignRow, State, Take
 
-# What is known of a video that was looked at: what is wrong with it, and its pictures.
-
-
 PictureKind = Literal["poster", "strip"]
 
 _FOUND = Prepared(

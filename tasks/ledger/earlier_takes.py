@@ -1,6 +1,10 @@
 """Takes that another ledger may have paid for.
 
 Remembered, looked up, and restored without paying again.
+
+Owns the table `earlier_takes`: what a manifest or the service's list says of them, which rows no
+run pays for because of that, and a person's decision to pay all the same. Knows no HTTP and no
+store.
 """
 
 from __future__ import annotations
@@ -21,13 +25,6 @@ from callsheet.tasks.ledger.reviews import Review, restore_review
 from callsheet.tasks.ledger.schema import earlier_takes, rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, State, rows_of
 from callsheet.tasks.values.amounts import to_micro
-
-# Takes that another ledger may have paid for, and which this one does not have.
-#
-# Owns the table `earlier_takes`: what a manifest or the service's list says of them, which rows no
-# run pays for because of that, and a person's decision to pay all the same. Knows no HTTP and no
-# store.
-
 
 #: Why no run pays for a row, where more is not known.
 MAYBE_PAID = (

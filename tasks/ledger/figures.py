@@ -1,4 +1,8 @@
-"""Figures and digests of rows: quoted, reserved, charged, and what tells that nothing changed."""
+"""Figures and digests of rows: quoted, reserved, charged, and what tells that nothing changed.
+
+Each is defined here once, over all takes of a row, and every page, file and command that shows
+one takes it from here: what its rows show adds up to what a campaign shows (docs/money.md).
+"""
 
 from __future__ import annotations
 
@@ -29,12 +33,6 @@ from callsheet.tasks.ledger.schema import NOT_FIRST, VARIED, rows, takes
 from callsheet.tasks.ledger.statements import Prepared
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.values.amounts import as_number, from_micro
-
-# The figures of rows and campaigns: quoted, set aside, charged, paid before, variance.
-#
-# Each is defined here once, over all takes of a row, and every page, file and command that shows
-# one takes it from here: what its rows show adds up to what a campaign shows (docs/money.md).
-
 
 NAMES = ("quoted", "reserved", "charged", "paid_before", "variance")
 

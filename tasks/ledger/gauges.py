@@ -1,6 +1,10 @@
 """Figures for monitoring and reports.
 
 Gauges, counters from every machine, and rates of kept videos.
+
+It is asked every few seconds for years. So a campaign is counted again only when something has
+happened in it, from indexes alone, and counting takes at most a twentieth of the time: a ledger
+of a million rows is not read for every look at it. Reads only.
 """
 
 from __future__ import annotations
@@ -40,13 +44,6 @@ from callsheet.tasks.ledger.webhook_events import latest_heard
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.telemetry import Counts
 from callsheet.tasks.values.amounts import from_micro
-
-# What a ledger tells anyone who watches it, at little cost: campaigns, accounts, nights, itself.
-#
-# It is asked every few seconds for years. So a campaign is counted again only when something has
-# happened in it, from indexes alone, and counting takes at most a twentieth of the time: a ledger
-# of a million rows is not read for every look at it. Reads only.
-
 
 #: Campaigns that are told of: those with open rows, and those in which something has happened in
 #: so many seconds; the latest, so many at most.

@@ -32,8 +32,6 @@ from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.ledger.webhook_events import drop_old_hints
 from callsheet.tasks.runtime.errors import LedgerError
 
-# What anyone who keeps a ledger asks for: is it sound, bring it up to date, make it small again.
-
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerCheck:

@@ -1,4 +1,9 @@
-"""Opens a ledger for one command, and brings it to this program's schema."""
+"""Opens a ledger for one command, and brings it to this program's schema.
+
+A newer one is worked with as it is where its schema says that it works with this program's. So
+programs of two releases can be at work on one ledger, and an upgrade is done next to them; but
+where it takes from older programs what they need, only while no run is at work.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +39,6 @@ from callsheet.tasks.runtime.errors import LedgerError
 
 if TYPE_CHECKING:
     from alembic.config import Config
-
-# Bring a ledger to this program's schema: made when new, upgraded when older, else refused.
-#
-# A newer one is worked with as it is where its schema says that it works with this program's. So
-# programs of two releases can be at work on one ledger, and an upgrade is done next to them; but
-# where it takes from older programs what they need, only while no run is at work.
-
 
 log = logging.getLogger("callsheet.ledger")
 

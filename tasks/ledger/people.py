@@ -1,6 +1,8 @@
 """People who may use the board.
 
 Roles, tokens and one-time logins, stored as digests; each of their changes checks them first.
+
+Knows no token: what is asked for and kept is its sha256 in hex. Moments are Unix seconds.
 """
 
 from __future__ import annotations
@@ -19,11 +21,6 @@ from callsheet.tasks.ledger.schema_runs import logins, people, sessions
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import from_micro, in_credits, to_micro
-
-# Who may use the board: people with a role, their tokens and one-time logins, by digest alone.
-#
-# Knows no token: what is asked for and kept is its sha256 in hex. Moments are Unix seconds.
-
 
 Role = Literal["viewer", "reviewer", "agent", "approver", "admin"]
 #: Each may do what those before it may; an agent is a program that approves within an allowance.

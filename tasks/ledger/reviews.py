@@ -1,6 +1,9 @@
 """Reviews.
 
 One verdict for each take, and delivery of videos that a person keeps despite a failed check.
+
+Each function is one change for `Ledger.write`, with its event in the same transaction. The first
+verdict stands: of two people who decide at once the second is told who was first.
 """
 
 from __future__ import annotations
@@ -18,13 +21,6 @@ from callsheet.tasks.ledger.schema import deliveries, events, reviews, rows, tak
 from callsheet.tasks.ledger.values import CampaignRow, rows_by_number
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.runtime.redact import control_fault
-
-# What people say of videos: one verdict a take, which stands until someone who knew it changes
-# it.
-#
-# Each function is one change for `Ledger.write`, with its event in the same transaction. The first
-# verdict stands: of two people who decide at once the second is told who was first.
-
 
 Verdict = Literal["keep", "reject"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

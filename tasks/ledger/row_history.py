@@ -32,9 +32,6 @@ from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 from callsheet.tasks.values.amounts import from_micro
 from callsheet.tasks.values.briefs import canonical_json
 
-# One row with everything that is known of it, and a campaign's events. Reads only.
-
-
 #: Events that are read at once at most.
 MOST = 500
 

@@ -1,4 +1,8 @@
-"""Rows as people see them, page by page, with counts for each filter. Reads only."""
+"""Rows as people see them, page by page, with counts for each filter. Reads only.
+
+A page of ten thousand rows costs what one of ten does: the numbers of its rows are found first,
+in the order of an index, and whole rows are read for these alone.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +33,6 @@ from callsheet.tasks.ledger.schema import deliveries, rows, takes
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.briefs import VARIANT_OF, variant_of
-
-# What the ledger shows of a campaign's rows to people, page by page. Reads only.
-#
-# A page of ten thousand rows costs what one of ten does: the numbers of its rows are found first,
-# in the order of an index, and whole rows are read for these alone.
-
 
 #: sheet: its order. since: what changed last comes first. worst: videos with most that is wrong
 #: come first, then the order of the sheet.

@@ -1,4 +1,8 @@
-"""Which rows of a campaign are meant: filters, rows to process, and the most urgent rows."""
+"""Which rows of a campaign are meant: filters, rows to process, and the most urgent rows.
+
+A filter is what stands in the address of a page: the database alone applies it, so that what is
+counted, what is shown and what a bulk act is about are the same rows. Knows no address.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +39,6 @@ from callsheet.tasks.ledger.values import (
     State,
     rows_by_number,
 )
-
-# Which rows of a campaign are asked for, as conditions of the database.
-#
-# A filter is what stands in the address of a page: the database alone applies it, so that what is
-# counted, what is shown and what a bulk act is about are the same rows. Knows no address.
-
 
 #: How a video stands with people: kept, rejected, or not reviewed yet.
 ReviewFilter = Literal["keep", "reject", "none"]

@@ -1,6 +1,9 @@
 """The tables of people, plans and runs: the board, nightly runs, and distributed runs.
 
 Part of the same database as `schema`.
+
+The same database as `schema`, in whose file the rest is. Amounts are millionths of a credit,
+moments are Unix seconds (UTC). Of secrets only digests are kept: sha256 in hex.
 """
 
 from __future__ import annotations
@@ -20,12 +23,6 @@ from sqlalchemy import (
 from sqlalchemy import UniqueConstraint as Unique
 
 from callsheet.tasks.ledger.schema import Id, metadata
-
-# The ledger's tables of who works with it on the board: people, plans, runs, and what they did.
-#
-# The same database as `schema`, in whose file the rest is. Amounts are millionths of a credit,
-# moments are Unix seconds (UTC). Of secrets only digests are kept: sha256 in hex.
-
 
 # Who may do what on the board and by its interface. Of a token only the sha256 (hex) is kept.
 people = Table(

@@ -1,6 +1,9 @@
 """What the ledger remembers of the service.
 
 Paid calls without a key, rate limits, and the catalog.
+
+At most one call is open for a target of an organisation, in all processes: what a lost answer
+left behind could not be told apart otherwise.
 """
 
 from __future__ import annotations
@@ -26,12 +29,6 @@ from callsheet.tasks.ledger.schema import (
 from callsheet.tasks.ledger.statements import gathered
 from callsheet.tasks.values.briefs import canonical_json
 from callsheet.tasks.values.catalog import Catalogue
-
-# Paid calls that take no idempotency key: what was sent, what was there before, what became of it.
-#
-# At most one call is open for a target of an organisation, in all processes: what a lost answer
-# left behind could not be told apart otherwise.
-
 
 #: The target of a call that makes a video, instead of changing one.
 NEW = ""

@@ -1,4 +1,8 @@
-"""Browser sessions, links for guests, and stored answers to repeated API calls."""
+"""Browser sessions, links for guests, and stored answers to repeated API calls.
+
+A session is a person's or a link's, and worth what they are worth at the moment of a request.
+Moments are Unix seconds.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,6 @@ from callsheet.tasks.ledger.people import (
 from callsheet.tasks.ledger.schema import campaigns
 from callsheet.tasks.ledger.schema_runs import answers, links, sessions
 from callsheet.tasks.runtime.errors import BadInput
-
-# Browsers that are logged in, and the links that outsiders come by; of each the digest alone.
-#
-# A session is a person's or a link's, and worth what they are worth at the moment of a request.
-# Moments are Unix seconds.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,8 @@
-"""Prepared statements, and statements that one commit executes once for all its changes."""
+"""Prepared statements, and statements that one commit executes once for all its changes.
+
+What SQLAlchemy does to execute a statement costs more than the statement itself. Owns the way
+from a statement to its text and its parameters, for both databases. Knows no table.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,6 @@ from sqlalchemy import Connection, CursorResult, Delete, Insert, Select, Update
 from sqlalchemy.engine import Dialect
 
 from callsheet.tasks.runtime.errors import CallsheetError
-
-# Statements that are executed for every row: made into text once, and not looked up at each use.
-#
-# What SQLAlchemy does to execute a statement costs more than the statement itself. Owns the way
-# from a statement to its text and its parameters, for both databases. Knows no table.
-
 
 Values = Mapping[str, Any]
 Statement = Select[Any] | Insert | Update | Delete

@@ -1,6 +1,8 @@
 """Writes a sheet into the ledger: every row gets exactly one state.
 
 Knows which rows changed since the last report.
+
+Syncing the same sheet twice changes nothing.
 """
 
 from __future__ import annotations
@@ -24,11 +26,6 @@ from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.values.amounts import to_micro
 from callsheet.tasks.values.briefs import Brief, canonical_json
 from callsheet.tasks.values.edits import Edits
-
-# Take a sheet into the ledger: every row of it gets exactly one state, and none is dropped.
-#
-# Syncing the same sheet twice changes nothing.
-
 
 _INSERT = insert(rows)
 #: Added to the position of a row that left: more than a sheet has rows.

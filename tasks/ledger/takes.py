@@ -1,6 +1,10 @@
 """Takes and their money.
 
 Intent, acceptance, refusal, settlement, correction; and a new take of a row.
+
+Each function is one change for `Ledger.write`; the move of the row, the take, its accounts
+(`accounts`) and the event are one transaction. Each returns False (or None) when the row had
+moved on.
 """
 
 from __future__ import annotations
@@ -25,13 +29,6 @@ from callsheet.tasks.runtime.errors import LedgerError
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import edit_of, made_by
-
-# Takes and their money: intent, acceptance, refusal, settlement, correction.
-#
-# Each function is one change for `Ledger.write`; the move of the row, the take, its accounts
-# (`accounts`) and the event are one transaction. Each returns False (or None) when the row had
-# moved on.
-
 
 _INSERT = Prepared(
     insert(takes).returning(takes.c.id),

@@ -1,4 +1,7 @@
-"""Rows, takes and events of the ledger as frozen values, and the states of a row."""
+"""Rows, takes and events of the ledger as frozen values, and the states of a row.
+
+Owns the way from a database row to a value; a change makes a new value.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,6 @@ from callsheet.tasks.ledger.schema import campaigns, events, rows, takes
 from callsheet.tasks.values.amounts import from_micro
 from callsheet.tasks.values.briefs import CaptionFormat, Json, frozen_body, idempotency_key
 from callsheet.tasks.values.edits import made_by
-
-# What the ledger hands out: rows, takes and events as frozen values.
-#
-# Owns the way from a database row to a value; a change makes a new value.
-
 
 #: Finished renders that are asked for at most.
 LENGTHS = 500

@@ -1,6 +1,9 @@
 """Webhook events.
 
 Stored once each, matched to videos, waited for; and the subscriptions that bring them.
+
+A hint says where to look and is never believed. Of what it says of itself only the body is
+signed; event id, kind, attempt and moment are kept for people to read.
 """
 
 from __future__ import annotations
@@ -31,12 +34,6 @@ from callsheet.tasks.ledger.schema import (
 )
 from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.runtime.errors import LedgerError
-
-# Hints: deliveries of webhooks as they were received, each once, and whose the videos in them are.
-#
-# A hint says where to look and is never believed. Of what it says of itself only the body is
-# signed; event id, kind, attempt and moment are kept for people to read.
-
 
 T = TypeVar("T")
 

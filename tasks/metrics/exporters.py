@@ -1,4 +1,9 @@
-"""Sends metrics and traces: to OpenTelemetry, a file, or a push gateway."""
+"""Sends metrics and traces: to OpenTelemetry, a file, or a push gateway.
+
+Where to, and how often, is said by OpenTelemetry's own variables (OTEL_...), which its SDK reads;
+it is an extra: `pip install 'callsheet[otel]'`. A collector that is away fails nothing and is
+waited for shortly. A tracer that a process has already is someone else's, and is left alone.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +28,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
-
-# Traces and metrics sent to an OpenTelemetry collector, while something is at work on a ledger.
-#
-# Where to, and how often, is said by OpenTelemetry's own variables (OTEL_...), which its SDK reads;
-# it is an extra: `pip install 'callsheet[otel]'`. A collector that is away fails nothing and is
-# waited for shortly. A tracer that a process has already is someone else's, and is left alone.
-
 
 log = logging.getLogger("callsheet.telemetry")
 

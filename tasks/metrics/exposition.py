@@ -1,4 +1,7 @@
-"""A ledger's metrics in the Prometheus text format, and the list of all metrics."""
+"""A ledger's metrics in the Prometheus text format, and the list of all metrics.
+
+What is asked again within a few seconds is answered as before. Knows no HTTP.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,6 @@ if TYPE_CHECKING:
     # Only anyone who is asked for metrics pays for it.
     from prometheus_client import CollectorRegistry
     from prometheus_client import Metric as Family
-
-# A ledger's metrics as text in Prometheus' form.
-#
-# What is asked again within a few seconds is answered as before. Knows no HTTP.
-
 
 #: An answer holds for so many seconds.
 FRESH = 5.0

@@ -1,4 +1,8 @@
-"""Approval in nightly runs: within standing limits, or as a plan that waits on the board."""
+"""Approval in nightly runs: within standing limits, or as a plan that waits on the board.
+
+The transaction that approves the rows enforces the limits over every process and scan of the
+night; the checks here only report a problem earlier and more clearly.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +42,6 @@ from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import count, in_credits
-
-# Standing approval: the credits that a nightly run may spend without asking.
-#
-# The transaction that approves the rows enforces the limits over every process and scan of the
-# night; the checks here only report a problem earlier and more clearly.
 
 
 @dataclass(frozen=True, kw_only=True)

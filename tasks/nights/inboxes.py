@@ -16,9 +16,6 @@ from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.values.amounts import parse_credits, parse_duration, parse_waves
 from callsheet.tasks.values.locations import is_object, object_at
 
-# Inboxes of sheets: their location, schedule and approval limits.
-
-
 #: Whether an inbox may spend without asking: never, or up to its limits.
 Approval = Literal["plan-only", "auto"]
 #: Maximum characters of an inbox's name in the ledger.

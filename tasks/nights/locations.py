@@ -1,6 +1,8 @@
 """The location of an inbox, a folder or a bucket.
 
 Lists its sheets, tells which are complete, and writes the reports next to them.
+
+Subfolders are not read. Nothing in an inbox is ever moved or deleted.
 """
 
 from __future__ import annotations
@@ -22,11 +24,6 @@ from callsheet.tasks.sheet.text import MAX_BYTES
 from callsheet.tasks.store.folder import FolderStore
 from callsheet.tasks.store.s3_client import S3Calls, S3Trouble
 from callsheet.tasks.values.locations import ObjectAddress, object_at
-
-# Lists and reads the sheets of an inbox, and writes reports next to them.
-#
-# Subfolders are not read. Nothing in an inbox is ever moved or deleted.
-
 
 log = logging.getLogger("callsheet.night")
 

@@ -36,9 +36,6 @@ from callsheet.tasks.nights.reports import SheetReport
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.amounts import parse_duration
 
-# Records and reads the status of a sheet in a nightly run, each in one transaction.
-
-
 #: States in which nothing changes by itself and nothing needs polling.
 RESTING: frozenset[State] = frozenset(
     {"delivered", "cancelled", "retired", "rejected", "failed", "uncertain"}

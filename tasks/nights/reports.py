@@ -1,4 +1,9 @@
-"""The report of a nightly run, and the report files next to each sheet."""
+"""The report of a nightly run, and the report files next to each sheet.
+
+`NAME.callsheet.json` is complete; `NAME.report.csv` opens in a spreadsheet and has the rows with
+their costs and videos, or the problems cell by cell. The files of an unchanged sheet stay the
+same, byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +29,6 @@ from callsheet.tasks.values.amounts import as_number
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-
-# The report files next to a sheet, for programs and for people.
-#
-# `NAME.callsheet.json` is complete; `NAME.report.csv` opens in a spreadsheet and has the rows with
-# their costs and videos, or the problems cell by cell. The files of an unchanged sheet stay the
-# same, byte for byte.
-
 
 FORMAT = 1
 _PROBLEM = ("line", "row", "column", "value", "problem")

@@ -1,4 +1,8 @@
-"""Action items after a nightly run, and the values of a notice. Pure."""
+"""Action items after a nightly run, and the values of a notice. Pure.
+
+An action item is sent when it is new, after three nights, after a week, and then every week. The
+subject says for how long, so that the same email does not come every day.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,6 @@ from callsheet.tasks.nights.reports import NightReport, Outcome, SheetReport, na
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
 from callsheet.tasks.values.amounts import CreditPrice, count, in_credits
-
-# Finds what needs attention after a nightly run, for how long, and whether to send it again.
-#
-# An action item is sent when it is new, after three nights, after a week, and then every week. The
-# subject says for how long, so that the same email does not come every day.
-
 
 #: Maximum problems or rows named in one action item.
 NAMED = 4

@@ -1,4 +1,8 @@
-"""Gathers what a digest says: the report, figures of the ledger, small pictures."""
+"""Gathers what a digest says: the report, figures of the ledger, small pictures.
+
+Pictures of videos come from the store. A picture that cannot be read is left out, because a
+digest without it is better than none.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +52,6 @@ from callsheet.tasks.runtime.errors import CallsheetError, shorten
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.values.amounts import say_date
-
-# Collects the content of a digest: the report of the nightly run and figures of the ledger.
-#
-# Pictures of videos come from the store. A picture that cannot be read is left out, because a
-# digest without it is better than none.
-
 
 log = logging.getLogger("callsheet.notices")
 #: Pictures in an email: two rows of three.

@@ -1,4 +1,7 @@
-"""Sends the digest of a nightly run, and alarms when one failed or did not start."""
+"""Sends the digest of a nightly run, and alarms when one failed or did not start.
+
+A digest covers all nights since the previous one, usually one. A night without news is recorded.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,6 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import Sleep, UnixClock
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.values.amounts import count
-
-# Collects the content of a digest, decides whether to send it, and sends it.
-#
-# A digest covers all nights since the previous one, usually one. A night without news is recorded.
 
 
 async def tell(

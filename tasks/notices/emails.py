@@ -1,4 +1,7 @@
-"""Writes a digest or an alarm as an email and as chat text. Pure."""
+"""Writes a digest or an alarm as an email and as chat text. Pure.
+
+Text from sheets, services and people is always escaped.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,6 @@ from callsheet.tasks.values.amounts import as_text, count, in_credits
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
-
-# Renders a digest: HTML and text for emails, a few lines for chats. Pure.
-#
-# Text from sheets, services and people is always escaped.
-
 
 #: Action items and campaigns in one email; the others are counted.
 MOST = 12

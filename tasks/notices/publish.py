@@ -1,4 +1,7 @@
-"""Writes notices to the ledger, then sends each one once; also a sample."""
+"""Writes notices to the ledger, then sends each one once; also a sample.
+
+A failed notice is recorded and logged; it is never an error.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +50,6 @@ from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.process import Sleep, UnixClock
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest
-
-# Stores notices in the ledger, then sends each one once per address, also after a crash.
-#
-# A failed notice is recorded and logged; it is never an error.
-
 
 log = logging.getLogger("callsheet.notices")
 #: Seconds to wait before each retry; the next nightly run or digest retries after that.

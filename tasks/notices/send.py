@@ -29,9 +29,6 @@ from callsheet.tasks.notices.action_items import Letter
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError, shorten
 from callsheet.tasks.runtime.redact import redact, register_secret
 
-# Sends notices by Apprise or SMTP and returns why each one failed, if it did.
-
-
 log = logging.getLogger("callsheet.notices")
 #: Time limit for one address, in seconds.
 PATIENCE = 60.0

@@ -1,4 +1,8 @@
-"""Where Callsheet keeps its files: `.callsheet/` next to the sheets, and profiles in TOML."""
+"""Where Callsheet keeps its files: `.callsheet/` next to the sheets, and profiles in TOML.
+
+Anyone who runs a sheet from another folder is led back to the ledger that has paid for it: each
+user has a folder of notes, one for every sheet, that say which ledger that was.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,6 @@ from typing import NamedTuple
 
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.suggest import suggest
-
-# Where everything that a run keeps is: `.callsheet/`, found as git finds its own.
-#
-# Anyone who runs a sheet from another folder is led back to the ledger that has paid for it: each
-# user has a folder of notes, one for every sheet, that say which ledger that was.
-
 
 HOME = ".callsheet"
 

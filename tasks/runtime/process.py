@@ -151,18 +151,16 @@ def _is_there(module: str) -> bool:
         return False
 
 
-# The public names of a room, each loaded with its own file once someone asks for it.
-#
-# A command that reads two figures in the ledger need not load what keeps nights, reviews and plans.
+# The public names of a package, each loaded with its own module at first use.
 
 
 _LISTED = re.compile(r"from (\S+) import (?:\(([^)]*)\)|(.*))")
 
 
 def load_on_demand(room: str, file: str) -> Callable[[str], object]:
-    """Return what a room (`tasks.ledger`) has for its `__getattr__`.
+    """Return the `__getattr__` of a package (`callsheet`).
 
-    Its first `file` lists the names as imports, which nothing but type checkers executes.
+    Its first `file` lists the names as imports, which only type checkers execute.
     """
     homes = {
         name: home

@@ -1,4 +1,7 @@
-"""Makes text safe to show: takes out secrets and control characters, also in every log record."""
+"""Makes text safe to show: takes out secrets and control characters, also in every log record.
+
+Owns the patterns. What has no shape of its own (a webhook secret) is registered by value.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,6 @@ from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr
 from io import StringIO
 from typing import Any
-
-# Takes secrets out of text, and out of every log record on its way to a handler.
-#
-# Owns the patterns. What has no shape of its own (a webhook secret) is registered by value.
-
 
 _NAMES = (
     r"X-Amz-[A-Za-z-]+|X-Goog-[A-Za-z-]+|AWSAccessKeyId|Key-Pair-Id|Signature|sig|Policy"

@@ -1,6 +1,9 @@
 """Retries.
 
 One policy for every retry, the `Retry-After` header, and renewal of leases in the background.
+
+What is tried returns its failures instead of raising them, so that no error that holds an address
+or a token is kept between attempts. What it raises ends the trying at once.
 """
 
 from __future__ import annotations
@@ -23,12 +26,6 @@ from tenacity.wait import wait_base
 
 from callsheet.tasks.runtime.errors import LedgerError
 from callsheet.tasks.runtime.process import Random, Sleep
-
-# The one way to try again: tenacity, with policies as values, and time and chance as arguments.
-#
-# What is tried returns its failures instead of raising them, so that no error that holds an address
-# or a token is kept between attempts. What it raises ends the trying at once.
-
 
 T = TypeVar("T")
 

@@ -1,4 +1,9 @@
-"""Traces and counters: what a run did and how long it took, for OpenTelemetry and Prometheus."""
+"""Traces and counters: what a run did and how long it took, for OpenTelemetry and Prometheus.
+
+Nothing of OpenTelemetry is loaded, and next to nothing is done, before `begin_tracing`. A run has
+few spans whatever its size: one for itself, one for each step, one for each of some rows and the
+requests made for these, and one for a request that failed. Owns what is in a span: no secret.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +21,6 @@ from callsheet.tasks.runtime.redact import redact
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
-
-# Spans: what a run did and how long it took, for anyone who collects traces with OpenTelemetry.
-#
-# Nothing of OpenTelemetry is loaded, and next to nothing is done, before `begin_tracing`. A run has
-# few spans whatever its size: one for itself, one for each step, one for each of some rows and the
-# requests made for these, and one for a request that failed. Owns what is in a span: no secret.
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 Facts = Mapping[str, object]

@@ -1,4 +1,8 @@
-"""Failed requests: what is known, whether to retry, and what a person is told."""
+"""Failed requests: what is known, whether to retry, and what a person is told.
+
+Made as a value and raised only at the very end, outside every `except`: an exception of the
+transport holds headers and addresses, and must not hang on to ours as its cause.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +35,6 @@ from callsheet.tasks.runtime.retry import RetryPolicy
 from callsheet.tasks.service.operations import Money, Operation
 from callsheet.tasks.service.request import Request
 from callsheet.tasks.service.response import Response
-
-# A request that did not succeed: what is known of it, and what a person is told should it stand.
-#
-# Made as a value and raised only at the very end, outside every `except`: an exception of the
-# transport holds headers and addresses, and must not hang on to ours as its cause.
-
 
 CLASSES: dict[int, type[Refused]] = {
     400: BadRequest,

@@ -1,6 +1,11 @@
 """Rate limits for each organization key.
 
 How many creates run, how often, and how long to back off.
+
+`Window` is how many creates one process has under way: twice as many with every round of quick
+answers until the first trouble, then one more a round; half as many when answers become slow or
+one is refused. `Rate` is how many a second may leave from all processes of an organisation's key;
+there is none until the service has refused a create. Moments are Unix seconds.
 """
 
 from __future__ import annotations
@@ -17,14 +22,6 @@ from typing import Any, NamedTuple, Protocol
 from callsheet.tasks.runtime.errors import RateLimited
 from callsheet.tasks.runtime.process import Clock, Random, Sleep, utc_now
 from callsheet.tasks.runtime.retry import spread
-
-# How quickly creates may follow one another: pure rules, no clock, no ledger, no waiting.
-#
-# `Window` is how many creates one process has under way: twice as many with every round of quick
-# answers until the first trouble, then one more a round; half as many when answers become slow or
-# one is refused. `Rate` is how many a second may leave from all processes of an organisation's key;
-# there is none until the service has refused a create. Moments are Unix seconds.
-
 
 #: Creates under way at the beginning, at least, and at most.
 FIRST, LEAST, MOST = 2.0, 1.0, 512.0
@@ -132,8 +129,8 @@ def turns(count: int, per_second: float, *, begin: float) -> tuple[list[float], 
 
 # The pace of creates: how many are under way here, and how many a second leave in all.
 #
-# Owns the waiting; the rules are in `rate_limits`. One for each organisation key and process: what
-# the processes tell each other of it goes through `Shared`. What is free is never held up here.
+# Owns the waiting. One for each organization key and process: what the processes tell each other
+# of it goes through `Shared`. What is free is never held up here.
 
 
 #: Turns are taken ahead for so many seconds at most: others want theirs, and rates change.

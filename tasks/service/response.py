@@ -14,9 +14,6 @@ from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.values.amounts import parse_credits
 from callsheet.tasks.values.briefs import Json
 
-# One whole response of the service, and what can be read from it whatever its status.
-
-
 EXCERPT = 500
 _REQUEST_IDS = ("x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid", "cf-ray")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.I | re.S)

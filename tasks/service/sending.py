@@ -1,4 +1,8 @@
-"""Sends a request, with retries and backoff, and logs it without secrets."""
+"""Sends a request, with retries and backoff, and logs it without secrets.
+
+A cancelled request is not answered for here: CancelledError passes through, and anyone who
+cancels a paid call under way must treat its outcome as unknown.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +35,6 @@ from callsheet.tasks.service.operations import Money, Operation
 from callsheet.tasks.service.rate_limits import Gate, Pace
 from callsheet.tasks.service.request import Request, Wire
 from callsheet.tasks.service.response import Response, Shapeless, Unparsable
-
-# Sends one request in up to three attempts: the gate before each, and the one error in the end.
-#
-# A cancelled request is not answered for here: CancelledError passes through, and anyone who
-# cancels a paid call under way must treat its outcome as unknown.
-
 
 T = TypeVar("T")
 

@@ -22,9 +22,6 @@ from callsheet.tasks.sheet.trees import parse_json
 from callsheet.tasks.values.amounts import parse_credits, parse_duration, parse_moment
 from callsheet.tasks.values.briefs import CaptionFormat, Json
 
-# Cells to values: every parser returns the value or raises ValueError with what is wrong.
-
-
 CAPTIONS: Mapping[str, tuple[CaptionFormat, ...]] = {
     "srt": ("srt",),
     "vtt": ("vtt",),

@@ -1,4 +1,8 @@
-"""The columns of a sheet: their types, limits and meanings, also for YAML and JSON."""
+"""The columns of a sheet: their types, limits and meanings, also for YAML and JSON.
+
+The twin of `cells`, which reads what stands here: a test holds them to each other. Words of a
+closed list are offered as they are and allowed however they are capitalised and joined.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +51,6 @@ from callsheet.tasks.sheet.trees import read_object, read_script, read_speech
 from callsheet.tasks.values.amounts import MOST_RETRIES, parse_retries, parse_waves
 from callsheet.tasks.values.briefs import CREATE, CaptionFormat, Json
 from callsheet.tasks.values.requests import REQUESTS, AspectRatio
-
-# What may be written for a value in a YAML or JSON sheet, as JSON Schema.
-#
-# The twin of `cells`, which reads what stands here: a test holds them to each other. Words of a
-# closed list are offered as they are and allowed however they are capitalised and joined.
-
 
 Form = dict[str, Any]
 

@@ -12,9 +12,6 @@ from callsheet.tasks.sheet.table import Fetched, refused, too_large
 from callsheet.tasks.sheet.text import MAX_BYTES
 from callsheet.tasks.values.locations import object_at
 
-# The bytes of a sheet, wherever it lies.
-
-
 #: Bytes that are read from standard input in one go: what a pipe holds.
 PIECE = 64 * 1024
 

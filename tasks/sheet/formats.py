@@ -11,9 +11,6 @@ from pathlib import PurePath
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet.table import Findings, SheetOptions, Table
 
-# Which format and which encoding a sheet is in, and the one reader for it.
-
-
 SUFFIXES = {
     ".csv": "delimited",
     ".tsv": "delimited",

@@ -32,9 +32,6 @@ from callsheet.tasks.sheet.table import (
 )
 from callsheet.tasks.sheet.text import MAX_LINES, MAX_ROWS, tidy
 
-# Lines of cells to a table: the header is matched, widths are checked, blanks are dropped.
-
-
 _SPREADSHEET_ERRORS = frozenset(
     ("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!")
 )

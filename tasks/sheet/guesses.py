@@ -1,4 +1,7 @@
-"""Reports how ambiguous cells were read, and remembers rows of the same pattern."""
+"""Reports how ambiguous cells were read, and remembers rows of the same pattern.
+
+Owns which readings could have been meant otherwise. A reading that could not is not mentioned.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,6 @@ from callsheet.tasks.sheet.headers import canonical_header
 from callsheet.tasks.sheet.table import Cell, Findings, Table
 from callsheet.tasks.sheet.text import COUNTRIES
 from callsheet.tasks.values.briefs import Json
-
-# What was read as something else than stands there, counted, to be said once for each kind.
-#
-# Owns which readings could have been meant otherwise. A reading that could not is not mentioned.
-
 
 #: Columns whose readings may be guesses, and the unit of what was read.
 UNITS = {

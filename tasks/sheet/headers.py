@@ -1,4 +1,8 @@
-"""Finds the header of a table and matches its names to columns."""
+"""Finds the header of a table and matches its names to columns.
+
+Known columns alone tell. A first line that is a header is never passed over, and where two lines
+may be one nothing is guessed.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,6 @@ from callsheet.tasks.sheet.columns import ASKED, BODY, FIELDS, Document, OwnColu
 from callsheet.tasks.sheet.synonyms import proposed
 from callsheet.tasks.sheet.table import Findings, Line
 from callsheet.tasks.sheet.text import MAX_COLUMNS, language_code, plain, tidy
-
-# The header of a table: which line it is, below a title or a note, and what columns it names.
-#
-# Known columns alone tell. A first line that is a header is never passed over, and where two lines
-# may be one nothing is guessed.
-
 
 #: A header stands among so many first lines with something in them.
 SEARCHED = 20

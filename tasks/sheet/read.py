@@ -23,9 +23,6 @@ from callsheet.tasks.values.amounts import parse_retries, parse_waves, say_bytes
 from callsheet.tasks.values.briefs import Json, origin_of
 from callsheet.tasks.values.names import DEFAULT_NAMES
 
-# The two ways in: from an address, and from bytes.
-
-
 T = TypeVar("T")
 STDIN = "stdin"
 _PLAIN = SheetOptions()

@@ -31,9 +31,6 @@ from callsheet.tasks.values.amounts import say_date
 from callsheet.tasks.values.briefs import CREATE, Brief, CaptionFormat, HiddenRows, Json
 from callsheet.tasks.values.requests import REQUESTS
 
-# A table to briefs: what each row asks for, and what is Callsheet's own about it.
-
-
 Cells = Mapping[str, Cell]
 
 

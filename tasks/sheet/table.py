@@ -20,8 +20,6 @@ from callsheet.tasks.values.amounts import say_bytes
 from callsheet.tasks.values.briefs import Brief, HiddenRows, Json, SheetOrigin
 from callsheet.tasks.values.names import DEFAULT_NAMES
 
-# The one shape every format is read into: rows of named cells that know where they stand.
-
 
 class Cell(NamedTuple):
     """One value: text from a CSV or a spreadsheet, also lists and objects from YAML and JSON.

@@ -11,9 +11,6 @@ from collections.abc import Mapping
 from callsheet.tasks.runtime.spreadsheets import unguarded
 from callsheet.tasks.values.briefs import CREATE, Json, canonical_json, canonical_text
 
-# Text as it is kept: the same text, whatever program saved it.
-
-
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 #: Zero width spaces and byte order marks: at the ends of a cell they are never meant.
 _INVISIBLE_ENDS = "\u200b\u2060\ufeff"

@@ -13,8 +13,6 @@ from callsheet.tasks.sheet.table import Findings, Mistake
 from callsheet.tasks.sheet.text import MAX_CELL_CHARACTERS, MAX_DEPTH, is_blank, tidy, tidy_value
 from callsheet.tasks.values.briefs import Json
 
-# JSON and JSON lines to a tree: every object knows its line, and no key is there twice.
-
 
 class Object(dict[str, Any]):
     """An object of a document, the line it begins on and the line of each of its keys."""

@@ -17,9 +17,6 @@ from callsheet.tasks.sheet.formats import SUFFIXES
 from callsheet.tasks.sheet.table import Fetched, refused, too_large
 from callsheet.tasks.sheet.text import MAX_BYTES
 
-# Sheets published on the web. Sends no credentials and never leaves https but on this machine.
-
-
 _WHOLE_SECONDS = 120
 _MAX_REDIRECTS = 5
 _TIMEOUT = httpx.Timeout(30, connect=10)

@@ -26,9 +26,6 @@ from callsheet.tasks.values.amounts import say_bytes
 if TYPE_CHECKING:
     from callsheet.tasks.sheet.worksheet import Row
 
-# Excel workbooks, read cell by cell: pandas would turn `007` into 7 and errors into blanks.
-
-
 _RETURN = re.compile("_x000[dD]_\n?")
 _EXACT = 10**15
 _MAX_PARTS = 10_000

@@ -1,4 +1,8 @@
-"""The cells of a worksheet, with hidden and merged ones, without its empty cells."""
+"""The cells of a worksheet, with hidden and merged ones, without its empty cells.
+
+openpyxl itself makes a cell for every place up to the last one of a line, and a line for every
+gap: one value at the end of a worksheet is 17 billion places.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,6 @@ from openpyxl.xml.constants import SHEET_MAIN_NS
 
 from callsheet.tasks.sheet.table import Findings, Line, Span, is_blank
 from callsheet.tasks.sheet.text import MAX_CELLS, MAX_COLUMNS, MAX_LINES, MAX_ROWS
-
-# The cells of a worksheet as openpyxl parses them, without those that hold nothing.
-#
-# openpyxl itself makes a cell for every place up to the last one of a line, and a line for every
-# gap: one value at the end of a worksheet is 17 billion places.
-
 
 _FORMULA = f"{{{SHEET_MAIN_NS}}}f"
 

@@ -1,4 +1,8 @@
-"""Reads YAML into a tree with line numbers, and names the first mistake."""
+"""Reads YAML into a tree with line numbers, and names the first mistake.
+
+It is read by the parser's events, every scalar as the text that stands there: nothing is
+resolved, so nothing is guessed.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,6 @@ from callsheet.tasks.sheet.text import MAX_DEPTH, MAX_YAML_BYTES
 from callsheet.tasks.sheet.trees import MAX_MISTAKES, Object, say_twice
 from callsheet.tasks.values.amounts import say_bytes
 from callsheet.tasks.values.briefs import Json
-
-# YAML to a tree: every object knows its line, and no key is there twice.
-#
-# It is read by the parser's events, every scalar as the text that stands there: nothing is
-# resolved, so nothing is guessed.
 
 
 def read_yaml(text: str, findings: Findings) -> Json:

@@ -23,8 +23,6 @@ from callsheet.tasks.store.second_process import SecondProcess
 from callsheet.tasks.store.store import Inventory, Signer, Store, name_below
 from callsheet.tasks.values.locations import Links, ObjectAddress, object_at
 
-# What kinds of object stores there are, and how an address becomes one; makes no requests.
-
 
 @dataclass(frozen=True, kw_only=True)
 class StoreKind:

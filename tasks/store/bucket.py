@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import PutObjectOutputTypeDef
 
-# A store that is a bucket.
-
-
 _log = logging.getLogger(__name__)
 
 _ANOTHER = "the file to be stored is not the one that was downloaded"

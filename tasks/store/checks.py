@@ -1,4 +1,9 @@
-"""Checks of a video that plays: black or frozen pictures, sound, length, captions."""
+"""Checks of a video that plays: black or frozen pictures, sound, length, captions.
+
+Pure functions of what a look at the video saw: small pictures, sizes of packets, samples of
+sound, times of captions. Each gives OK, or what is wrong in words for people. A check is a hint
+for anyone who decides: a false one costs a short check, so only what is plain is told.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +25,6 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.packet import Packet
     from PIL.Image import Image
-
-# What can be found wrong with a video that plays, before anybody looks at it.
-#
-# Pure functions of what a look at the video saw: small pictures, sizes of packets, samples of
-# sound, times of captions. Each gives OK, or what is wrong in words for people. A check is a hint
-# for anyone who decides: a false one costs a short check, so only what is plain is told.
-
 
 #: A picture is black where so much of it is darker than that (of 255), as ffmpeg's blackdetect.
 _DARK, _BLACK_SHARE = 26, 0.98

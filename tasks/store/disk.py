@@ -21,9 +21,6 @@ from callsheet.tasks.runtime.errors import StoreError
 from callsheet.tasks.runtime.files import let_go_for_rename, lock, sync_folder
 from callsheet.tasks.values.amounts import say_bytes
 
-# The disk under spool and store: locked files, synced folders, and its troubles in sentences.
-
-
 #: No space, over the quota, and larger than this process may write: one meaning for people.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 

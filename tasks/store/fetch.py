@@ -1,4 +1,8 @@
-"""Downloads a video to the spool until every byte is there; resumes and retries."""
+"""Downloads a video to the spool until every byte is there; resumes and retries.
+
+Owns resuming and trying again. Knows no service: a signed address comes from `fresh_url`, is
+never stored, and appears in no error, log or repr.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +27,6 @@ from callsheet.tasks.store.video_file import check_boxes
 if TYPE_CHECKING:
     from callsheet.tasks.runtime.connections import Answer
     from callsheet.tasks.store.redirects import Redirects
-
-# Downloads a video to the spool and does not let go until every byte is there.
-#
-# Owns resuming and trying again. Knows no service: a signed address comes from `fresh_url`, is
-# never stored, and appears in no error, log or repr.
-
 
 T = TypeVar("T")
 FreshUrl = Callable[[], Awaitable[str]]

@@ -33,9 +33,6 @@ from callsheet.tasks.store.store import File, StoredFile
 if TYPE_CHECKING:
     from callsheet.tasks.store.second_process import SecondProcess
 
-# A store that is a folder: what waits for its disk waits in threads, or in the second process.
-
-
 Result = TypeVar("Result")
 
 #: Writing waits for the disk, not for the processor.

@@ -1,4 +1,9 @@
-"""Inspects a video that plays, and stores the pictures made of it."""
+"""Inspects a video that plays, and stores the pictures made of it.
+
+It takes part in `inspect_video`, which reads and decodes all that is needed anyway: key frames at
+ten moments, sizes of packets, some sound. More is decoded only of what looks black or silent.
+Nothing that goes wrong here says anything about the video: there are fewer pictures or findings.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +46,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from callsheet.tasks.store.second_process import SecondProcess
-
-# A look at a video that plays: its pictures, and what is wrong with it.
-#
-# It takes part in `inspect_video`, which reads and decodes all that is needed anyway: key frames at
-# ten moments, sizes of packets, some sound. More is decoded only of what looks black or silent.
-# Nothing that goes wrong here says anything about the video: there are fewer pictures or findings.
-
 
 #: What is made of a video: poster and strip of key frames, the same of ten moments, for which all
 #: of it is decoded, the poster alone, or nothing.

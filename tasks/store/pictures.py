@@ -1,4 +1,7 @@
-"""Still pictures of a video: a poster, a strip of ten, and ten single ones."""
+"""Still pictures of a video: a poster, a strip of ten, and ten single ones.
+
+Made of decoded frames. Knows no store, and nothing of what is wrong with a video.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,6 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.reformatter import VideoReformatter
     from PIL.Image import Image
-
-# The pictures that stand for a video: a poster, and a strip of ten that shows how it goes on.
-#
-# Made of decoded frames. Knows no store, and nothing of what is wrong with a video.
-
 
 #: Pictures of a strip, side by side: the n-th is of the middle of the video's n-th tenth.
 TILES = 10

@@ -1,4 +1,7 @@
-"""boto3 behind one async client: retries, errors as sentences, and what a store really supports."""
+"""boto3 behind one async client: retries, errors as sentences, and what a store really supports.
+
+Knows every code of S3 that is acted on.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,6 @@ from callsheet.tasks.store.disk import base64_of, measure
 if TYPE_CHECKING:
     from botocore.loaders import Loader
     from mypy_boto3_s3 import S3Client
-
-# boto3 behind one awaitable: its own threads, our retries, its errors reduced to sentences.
-#
-# Knows every code of S3 that is acted on.
-
 
 Result = TypeVar("Result")
 

@@ -1,6 +1,12 @@
 """Runs work in a second process while there is much of it.
 
 Values are pickled, answers only of known kinds.
+
+All threads of one process share the interpreter's lock: what looks at videos and writes them
+holds up the event loop. Owns the second process: it is started once it pays, dies with this one,
+and is started again a few times should it die. A process that does not answer in time is ended:
+it may be stopped, or a video may hang it. Nothing is believed that it did not answer: whatever it
+was at is then done here, as is everything where it cannot be had.
 """
 
 from __future__ import annotations
@@ -20,15 +26,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from callsheet.tasks.runtime.crash_points import crashpoint, is_armed
-
-# Has work done by a second process while much of it comes at once, and here otherwise.
-#
-# All threads of one process share the interpreter's lock: what looks at videos and writes them
-# holds up the event loop. Owns the second process: it is started once it pays, dies with this one,
-# and is started again a few times should it die. A process that does not answer in time is ended:
-# it may be stopped, or a video may hang it. Nothing is believed that it did not answer: whatever it
-# was at is then done here, as is everything where it cannot be had.
-
 
 T = TypeVar("T")
 #: `auto` starts it once it pays.

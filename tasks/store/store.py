@@ -1,4 +1,8 @@
-"""What a store is, as protocols and values, and what stands next to a video."""
+"""What a store is, as protocols and values, and what stands next to a video.
+
+An inventory never writes a video, and removes one only where a person said so. Its files go by
+their addresses as deliveries have them: a path, or `s3://bucket/key`.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal, Protocol
-
-# What a store is, and what is in it as an auditor sees it: protocols and the values they speak.
-#
-# An inventory never writes a video, and removes one only where a person said so. Its files go by
-# their addresses as deliveries have them: a path, or `s3://bucket/key`.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Amounts as people write and read them: credits, durations, counts."""
+"""Amounts as people write and read them: credits, durations, counts.
+
+An amount is a Decimal with at most six places; the ledger keeps whole millionths.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,6 @@ from functools import lru_cache
 from typing import overload
 
 from callsheet.tasks.runtime.errors import BadInput, shorten
-
-# Credits: exact amounts, as numbers people and JSON can read.
-#
-# An amount is a Decimal with at most six places; the ledger keeps whole millionths.
-
 
 MICRO = 1_000_000
 

@@ -1,4 +1,7 @@
-"""Briefs: what a row asks for, its digest, its idempotency key, and the sheet it comes from."""
+"""Briefs: what a row asks for, its digest, its idempotency key, and the sheet it comes from.
+
+Owns canonical JSON and the digest. Knows no sheet format, no service and no ledger.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from callsheet.tasks.runtime.redact import unsigned
-
-# The brief: what a row asks for, in canonical form, so that its digest is its identity.
-#
-# Owns canonical JSON and the digest. Knows no sheet format, no service and no ledger.
-
 
 Json = Any
 CaptionFormat = Literal["srt", "vtt"]

@@ -1,6 +1,8 @@
 """Callsheet's webhooks at the service.
 
 Which exist, created and deleted in an order that survives a crash.
+
+The service's list, the ledger's and the secrets kept here are compared. Changes nothing.
 """
 
 from __future__ import annotations
@@ -51,11 +53,6 @@ from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.service import VideoService, Webhook
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.store.disk import try_open_locked
-
-# Which webhooks at the service are ours, and what is to become of each.
-#
-# The service's list, the ledger's and the secrets kept here are compared. Changes nothing.
-
 
 #: The one event kind that the specification names (section 6).
 READY = "video.ready"

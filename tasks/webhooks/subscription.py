@@ -1,4 +1,10 @@
-"""Makes sure that one webhook subscription works: found, created, proved by a ping, replaced."""
+"""Makes sure that one webhook subscription works: found, created, proved by a ping, replaced.
+
+Anyone who waits for hints asks `ensure_subscription` first, and every few minutes. It never
+raises for what the service does: without hints a run polls more often, and that is all. One
+process at a time works on the webhooks whose secrets are in one folder. A webhook made elsewhere,
+by hand, has its secret in the settings and is left as it is.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +37,6 @@ from callsheet.tasks.webhooks.inventory import (
     retire,
     take_inventory,
 )
-
-# Our webhook at the service: made once, found again, proved by a ping, replaced when it is lost.
-#
-# Anyone who waits for hints asks `ensure_subscription` first, and every few minutes. It never
-# raises for what the service does: without hints a run polls more often, and that is all. One
-# process at a time works on the webhooks whose secrets are in one folder. A webhook made elsewhere,
-# by hand, has its secret in the settings and is left as it is.
-
 
 log = logging.getLogger("callsheet.webhooks")
 

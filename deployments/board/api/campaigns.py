@@ -20,9 +20,6 @@ from callsheet.tasks.ledger.campaigns import Campaign, Tally, all_campaigns, tal
 from callsheet.tasks.ledger.row_pages import Counts, counts_of
 from callsheet.tasks.values.amounts import as_number
 
-# `GET /campaigns`, `/campaigns/C`: counts, credits and budget of campaigns.
-
-
 router = APIRouter(prefix="/campaigns", tags=["campaigns"])
 
 #: An amount of credits.

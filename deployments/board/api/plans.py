@@ -17,9 +17,6 @@ from callsheet.deployments.board.services.rows import cancel, plan_of_retakes, r
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.plans import PlanState
 
-# `/plans`: asked for of a sheet, looked at, approved.
-
-
 router = APIRouter(prefix="/plans", tags=["plans"])
 
 PlanId = Annotated[str, Path(max_length=64)]

@@ -26,9 +26,6 @@ from callsheet.tasks.ledger.values import rows_by_number
 from callsheet.tasks.runtime.redact import redacted
 from callsheet.tasks.values.amounts import as_number
 
-# `GET /campaigns/C/rows`, `.../rows/R`: rows as `rows --json` has them, and all of one.
-
-
 router = APIRouter(prefix="/campaigns/{campaign}/rows", tags=["rows"])
 Amount = int | float
 Verdict = Literal["keep", "reject"]

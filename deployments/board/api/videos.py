@@ -1,4 +1,8 @@
-"""`/videos` and reviews: files of videos, and what people decide."""
+"""`/videos` and reviews: files of videos, and what people decide.
+
+From a folder with ranges; from a bucket by a redirect to a signed address. Captions come from
+here always: a browser takes those of another origin only where that one allows it.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +40,6 @@ from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo
 from callsheet.tasks.ledger.reviews import ReviewStands
 from callsheet.tasks.store.addresses import disposition_of
 from callsheet.tasks.values.locations import is_object
-
-# `/videos/CAMPAIGN/ROW/TAKE.mp4`: videos, captions and pictures, for pages and programs alike.
-#
-# From a folder with ranges; from a bucket by a redirect to a signed address. Captions come from
-# here always: a browser takes those of another origin only where that one allows it.
-
 
 router = APIRouter(tags=["videos"])
 

@@ -1,4 +1,8 @@
-"""`/c/C`: a campaign live, what needs attention, and its report."""
+"""`/c/C`: a campaign live, what needs attention, and its report.
+
+What is streamed is what the page would show now, part by part, whenever that differs from what
+was sent: nothing depends on an event having been seen.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +46,6 @@ from callsheet.tasks.ledger.row_pages import (
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.runs import BoardRun
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
-
-# `/c/C`: a campaign as it is this moment, row by row, and the stream that keeps the page true.
-#
-# What is streamed is what the page would show now, part by part, whenever that differs from what
-# was sent: nothing depends on an event having been seen.
-
 
 router = APIRouter(prefix="/c/{campaign}")
 
@@ -369,7 +367,7 @@ async def _changes(
     return shown(campaign=known.name, root=root, drift=found.drift, repaired=repaired)
 
 
-# `/c/C/report`: what a campaign has made and cost, to print and to take home.
+# `/c/C/report`: what a campaign has made and cost, to print and to download.
 
 
 #: What may be taken home, and what it is.

@@ -19,9 +19,6 @@ from callsheet.tasks.ledger.costs import charged_in
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.metrics import CONTENT_TYPE
 
-# `/`: all campaigns, a line each.
-
-
 router = APIRouter()
 
 

@@ -1,4 +1,7 @@
-"""`/people`, `/login` and `/logout`."""
+"""`/people`, `/login` and `/logout`.
+
+What is shown once, a login, a token or a link's address, is on the page that answers the form.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,6 @@ from callsheet.tasks.ledger.people import RIGHTS, InvitedRole, Person, all_peopl
 from callsheet.tasks.ledger.sessions import all_links
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.amounts import parse_credits
-
-# `/people`: who may come in, and by which links; an admin's page.
-#
-# What is shown once, a login, a token or a link's address, is on the page that answers the form.
-
 
 router = APIRouter(prefix="/people")
 

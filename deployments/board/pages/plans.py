@@ -36,9 +36,6 @@ from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.runtime.errors import BadInput, Problem, SheetError
 from callsheet.tasks.values.amounts import parse_credits
 
-# `/plans/ID`: what would happen to every row and what it costs, until someone approves it.
-
-
 router = APIRouter(prefix="/plans/{plan_id}")
 
 

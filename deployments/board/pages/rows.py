@@ -31,9 +31,6 @@ from callsheet.tasks.ledger.takes import RETAKEABLE
 from callsheet.tasks.ledger.values import NOT_BEGUN, UNDER_WAY, State, last_made, video_named
 from callsheet.tasks.runtime.redact import redacted
 
-# `/c/C/rows/R`: everything that is known of one row, its video, and what can be done about it.
-
-
 router = APIRouter(prefix="/c/{campaign}/rows/{row}")
 
 

@@ -40,9 +40,6 @@ from callsheet.tasks.ledger.sessions import (
 )
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 
-# People with access: invite, revoke, and the ways in that an invitation has.
-
-
 #: How long a one-time login of an invitation waits, in seconds: someone may be on leave.
 INVITATION = 7 * 86400.0
 LONGEST_NAME = 80

@@ -1,4 +1,7 @@
-"""Plans: made from a sheet, priced, and approved as shown."""
+"""Plans: made from a sheet, priced, and approved as shown.
+
+If anything changed since a plan was shown, nothing is approved, and a new plan replaces it.
+"""
 
 from __future__ import annotations
 
@@ -51,11 +54,6 @@ from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved, SheetError
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_text, parse_credits
-
-# Approving a plan: what was shown is held against what is so now, then it is one transaction.
-#
-# Whatever has moved on, nothing happens, and a new plan is made in its place.
-
 
 #: Rows that are named where something has moved on; of more the number is said.
 NAMED = 20

@@ -32,9 +32,6 @@ from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import as_number, in_credits
 
-# Cancelling rows, or the rest of a campaign: what has not begun at once, the rest as it can be.
-
-
 log = logging.getLogger("callsheet.board")
 
 _under_way: set[asyncio.Task[None]] = set()

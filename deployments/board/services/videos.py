@@ -27,9 +27,6 @@ from callsheet.tasks.store.addresses import Places, SignedAddresses, disposition
 from callsheet.tasks.store.checks import as_vtt
 from callsheet.tasks.values.locations import is_object
 
-# What is shown of a video: its file, its captions and its pictures, wherever they are.
-
-
 CONTENT_TYPES = {
     "mp4": "video/mp4",
     "srt": "application/x-subrip; charset=utf-8",

@@ -19,10 +19,6 @@ from callsheet.deployments.sandbox.database import Database, insert
 from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.options import is_loopback
 
-# Owns the programs that registered themselves (RFC 7591), public clients without a secret; their
-# redirect addresses; and the two documents a program finds its way by (RFC 8414 and RFC 9728).
-
-
 CODE_GRANT = "authorization_code"
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 CLAIM_GRANT = "urn:service:agent-auth:grant-type:claim"

@@ -23,10 +23,6 @@ from callsheet.deployments.sandbox.auth.oauth import (
 from callsheet.deployments.sandbox.auth.pages import PageRefused, SentBack
 from callsheet.deployments.sandbox.database import insert
 
-# Owns the grants that are polled for: a device code (path 2 of the specification's section 5, RFC
-# 8628) and the claim of a program that knows its user's e-mail address (path 3).
-
-
 NOT_ENABLED = {
     "anonymous": ("anonymous_not_enabled", "No agent comes in without a user: use service_auth."),
     "identity_assertion": ("issuer_not_enabled", "No issuer is trusted here: use service_auth."),

@@ -17,10 +17,6 @@ from starlette.responses import JSONResponse, Response
 from callsheet.deployments.sandbox.database import insert
 from callsheet.deployments.sandbox.envelope import Refusal, RefusedCall, parsed, raw_body
 
-# Owns what every path of section 5 of the specification shares: how a request is read, a form or
-# a JSON object; how a program is refused, as RFC 6749 has it; the scopes; and lifetimes.
-
-
 SCOPES = ("read", "write", "ai")
 
 #: What a person is told before granting one: a verb, then what it covers.

@@ -30,10 +30,6 @@ from callsheet.deployments.sandbox.faults.struck import (
     whole_body,
 )
 
-# Owns what is done to answers: the true one spoilt, or another put in its place, before the
-# service acted or after.
-
-
 FROM = re.compile(rb"bytes=([0-9]+)-([0-9]*)")
 HTML = """<!DOCTYPE html>
 <html><head><title>{title}</title></head>

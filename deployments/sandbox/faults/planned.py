@@ -17,9 +17,6 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field, PlainValidator, TypeAdapter
 
-# Owns what is to go wrong, and when: the faults planned, their counts, and the log of strikes.
-
-
 ELSEWHERE = ("render", "webhook")
 
 

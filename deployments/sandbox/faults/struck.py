@@ -1,4 +1,10 @@
-"""A request that a fault strikes: its connection, and the answer that is held back or broken."""
+"""A request that a fault strikes: its connection, and the answer that is held back or broken.
+
+ASGI has no word for hanging up, so the transport is asked. Raising after the answer began would
+close it too, but only then, never with a reset, and by way of a logged exception. The transport
+is shown to the application in the state of its scope, which ASGI has for such things; keep-alive
+connections end as surely as any other.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +27,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from callsheet.deployments.sandbox.container import Container
 from callsheet.deployments.sandbox.faults.planned import Fault, Framing
-
-# Owns one request that a fault strikes, with the service behind it and the connection under it.
-#
-# ASGI has no word for hanging up, so the transport is asked. Raising after the answer began would
-# close it too, but only then, never with a reset, and by way of a logged exception. The transport
-# is shown to the application in the state of its scope, which ASGI has for such things; keep-alive
-# connections end as surely as any other.
-
 
 TRANSPORT = "sandbox.transport"
 # Linger on, for no time: closing then sends RST at once in place of FIN.

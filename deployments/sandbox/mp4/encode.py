@@ -1,4 +1,8 @@
-"""Encodes a video with ffmpeg from frames, cards and sound."""
+"""Encodes a video with ffmpeg from frames, cards and sound.
+
+The sound is a soft chord, and over it a plucked figure that stands in for the voice. The seed of
+the video chooses the key; the voice chooses the pitch and pace of the figure.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +28,6 @@ from callsheet.deployments.sandbox.mp4.scenery import (
     zoom,
 )
 from callsheet.deployments.sandbox.mp4.video_plan import Scene, VideoPlan
-
-# Owns ffmpeg: pictures and sound in, an MP4 that plays everywhere and starts at once out.
-#
-# The sound is a soft chord, and over it a plucked figure that stands in for the voice. The seed of
-# the video chooses the key; the voice chooses the pitch and pace of the figure.
-
 
 # Nothing in it is above 1 kHz, and every sample costs time.
 RATE = 24_000

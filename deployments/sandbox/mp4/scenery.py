@@ -16,10 +16,6 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont, ImageOps
 
 from callsheet.deployments.sandbox.mp4.video_plan import Scene, VideoPlan
 
-# Owns what is behind the words of a scene: a painted backdrop or the caller's own picture, over
-# which the camera moves; the person in a clip; and the colours of all of it.
-
-
 Colour = tuple[int, int, int]
 
 GOLDEN = 0.61803398875

@@ -9,9 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
-# Owns the order for one video: everything that decides how it looks and sounds, as JSON.
-
-
 SIZES = {"9:16": (360, 640), "1:1": (480, 480), "16:9": (640, 360)}
 
 

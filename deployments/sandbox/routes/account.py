@@ -1,4 +1,7 @@
-"""Pages to sign in, manage keys, and let a program in."""
+"""Pages to sign in, manage keys, and let a program in.
+
+A key's value is shown once, on the page after it was made, and is nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,6 @@ from callsheet.deployments.sandbox.auth.pages import Sessions, Visitor
 from callsheet.deployments.sandbox.container import Container
 from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.routes.programs import take_back
-
-# Owns signing in and out, where no one has a password since the people are made up, and Settings,
-# Advanced, API keys: the organization's keys, made, looked through and revoked (path 4).
-#
-# A key's value is shown once, on the page after it was made, and is nowhere else.
-
 
 API_KEYS = "/settings/api-keys"
 

@@ -35,10 +35,6 @@ from callsheet.deployments.sandbox.webhooks.webhook import (
     WebhookShown,
 )
 
-# Owns what the service says about itself: what there is to choose from, the credits left, and
-# whose key this is; and the root of the MCP server, which takes the same keys and has no tools.
-
-
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 PARSE_ERROR, NO_METHOD = -32700, -32601
 ORGANIZATION = {"id": "org_sandbox", "name": pages.ORGANIZATION}

@@ -46,10 +46,6 @@ from callsheet.deployments.sandbox.video import (
     keep_report,
 )
 
-# Owns what can be taken away from a finished video, the video and its captions, and what leaves
-# the organization: public links to a video, and reports of a video.
-
-
 CAPTION_FILE = {
     "description": "The caption file, as text.",
     "content": {kind: {"schema": {"type": "string"}} for kind in CAPTION_TYPES.values()},

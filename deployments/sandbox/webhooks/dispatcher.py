@@ -1,4 +1,8 @@
-"""Sends what is due after each commit, one recorded attempt at a time."""
+"""Sends what is due after each commit, one recorded attempt at a time.
+
+What is to be sent and what was tried lives in the database alone, so a sandbox that is killed
+goes on where it stopped; what was under way then is sent again, as the same attempt.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +34,6 @@ from callsheet.deployments.sandbox.webhooks.sender import (
     signature_of,
 )
 from callsheet.deployments.sandbox.webhooks.webhook import PING, Webhook
-
-# Owns the sending of what is due: at once after a commit, fairly, and never too much at a time.
-#
-# What is to be sent and what was tried lives in the database alone, so a sandbox that is killed
-# goes on where it stopped; what was under way then is sent again, as the same attempt.
-
 
 AT_ONCE = 32
 #: Seconds. A machine that slept has timers that are late; looking again costs nothing.

@@ -1,4 +1,8 @@
-"""Sends webhook requests, signed, to public https addresses only."""
+"""Sends webhook requests, signed, to public https addresses only.
+
+Receivers are strangers. A host is resolved here and every address it has is judged before a
+connection is opened to it; of an answer the status counts, and its body is hardly looked at.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +22,6 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from callsheet.deployments.sandbox.options import Options
-
-# Owns the request to a receiver: the raw bytes and headers of section 6, signed; one connection,
-# one answer, no redirect, and little patience.
-#
-# Receivers are strangers. A host is resolved here and every address it has is judged before a
-# connection is opened to it; of an answer the status counts, and its body is hardly looked at.
-
 
 SENDER = "video-generation-service-webhooks/1.0"
 #: How much of an answer's body is read, in bytes and seconds, before the connection is closed.

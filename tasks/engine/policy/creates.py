@@ -1,4 +1,7 @@
-"""What the answer to a paid call, or its absence, leads to. Pure functions."""
+"""What the answer to a paid call, or its absence, leads to. Pure functions.
+
+The cases: a definite no, an unknown outcome, not made, not yet. What was made goes on in `renders`.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,6 @@ from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.briefs import Json
 from callsheet.tasks.values.edits import edit_of
-
-# What an answer to a paid call leads to, or the lack of one: pure functions, used by `decide`.
-#
-# A definite no, no one knows, not made, not yet. What was made goes on in `renders`.
-
 
 #: Answers lost in a row before this run leaves the row for a later one.
 LOST_LIMIT = 8

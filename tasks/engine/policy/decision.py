@@ -1,4 +1,8 @@
-"""What is decided about a row, and from which observations. Values only."""
+"""What is decided about a row, and from which observations. Values only.
+
+Values and two facts about a row; no clock, no randomness, no I/O. Moments are Unix seconds, spans
+are seconds.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,6 @@ from callsheet.tasks.ledger.deliveries import Delivered, VideoFindings
 from callsheet.tasks.ledger.values import CampaignRow, State, Take
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.edits import is_keyed
-
-# What is decided of a row and from what: rules, memory, decision, and the lane of each state.
-#
-# Values and two facts about a row; no clock, no randomness, no I/O. Moments are Unix seconds, spans
-# are seconds.
-
 
 Lane = Literal["submit", "submit_unkeyed", "search", "poll", "cancel", "deliver"]
 

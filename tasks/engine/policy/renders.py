@@ -1,4 +1,8 @@
-"""When a render is polled, how long renders take, and what each poll leads to. Pure functions."""
+"""When a render is polled, how long renders take, and what each poll leads to. Pure functions.
+
+The words for a render that has ended are not in the specification (section 2), so no word alone
+is the end of one.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +24,6 @@ from callsheet.tasks.engine.policy.decision import (
 from callsheet.tasks.ledger.values import CampaignRow, State
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import say_duration
-
-# What a poll of a render leads to, and when the next one comes: pure functions, used by `decide`.
-#
-# The words for a render that has ended are not in the specification (section 2), so no word alone
-# is the end of one.
-
 
 #: A new video may be unknown to reads for this long after the create (hole 63).
 GRACE = 60.0

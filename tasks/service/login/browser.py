@@ -1,4 +1,7 @@
-"""Login with a browser on this machine: authorization code with PKCE and a local redirect."""
+"""Login with a browser on this machine: authorization code with PKCE and a local redirect.
+
+The order is what makes it safe: bind, register the exact address, only then open the browser.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,6 @@ from callsheet.tasks.service.login.exchange import (
     text,
     told,
 )
-
-# Path 1: authorization code with PKCE, through a browser here (specification, section 5).
-#
-# The order is what makes it safe: bind, register the exact address, only then open the browser.
-
 
 RandomBytes = Callable[[int], bytes]
 #: Bytes of chance in a verifier; 86 characters of the 128 allowed.

@@ -1,6 +1,10 @@
 """Login with a code that you enter on another screen.
 
 Device grant, claims, and polling for the token.
+
+Waits before the first poll and a fifth longer than asked, since clocks of virtual machines run
+fast. Silence, pages and 5xx are waited out until the code itself runs out, on a clock that no one
+can set. An error without meaning for us ends it.
 """
 
 from __future__ import annotations
@@ -32,13 +36,6 @@ from callsheet.tasks.service.login.exchange import (
     told,
 )
 from callsheet.tasks.service.response import Response
-
-# Polls the token endpoint until someone has decided (RFC 8628, section 3.5).
-#
-# Waits before the first poll and a fifth longer than asked, since clocks of virtual machines run
-# fast. Silence, pages and 5xx are waited out until the code itself runs out, on a clock that no one
-# can set. An error without meaning for us ends it.
-
 
 Say = Callable[[str], None]
 

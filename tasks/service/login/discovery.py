@@ -1,4 +1,9 @@
-"""Finds the auth server and its addresses, and asks the service about a key."""
+"""Finds the auth server and its addresses, and asks the service about a key.
+
+Both documents may be absent; the paths of the specification (section 5) hold then. A document
+that is there and is wrong is never worked around. A code or a token goes to nothing but https,
+save for an auth server that is itself on this machine and speaks http, as the sandbox does.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +25,6 @@ from callsheet.tasks.service.login.exchange import Exchange, NoAnswer, in_troubl
 from callsheet.tasks.service.operations import LIST, ME, Operation
 from callsheet.tasks.service.request import Request, Wire
 from callsheet.tasks.service.response import Response
-
-# Finds the auth server and its addresses: RFC 9728 from the MCP root, RFC 8414 from the auth root.
-#
-# Both documents may be absent; the paths of the specification (section 5) hold then. A document
-# that is there and is wrong is never worked around. A code or a token goes to nothing but https,
-# save for an auth server that is itself on this machine and speaks http, as the sandbox does.
-
 
 #: Our name: (the name in the metadata of RFC 8414, the path of the specification's section 5).
 _PATHS = {
