@@ -86,7 +86,7 @@ class WebhookInventory:
     here:      to be used; its secret is kept here. The newest comes first, as in `elsewhere`.
     elsewhere: to be used; its secret is kept in another place.
     useless:   to be deleted at the service: its secret is lost, or it was replaced.
-    moved:     as useless, but its address is not ours any more: it is left to whoever changed it.
+    moved:     as useless, but its address is not ours any more: it is left as it was changed.
     gone:      nonces of webhooks that the service does not have (any more).
     pending:   a webhook that another place is about to create.
     """
