@@ -280,9 +280,9 @@ async def review_row(
 async def review_rows(
     board: TheBoard, person: Reviewer, known: TheCampaign, which: Filters, asked: ReviewsAsked
 ) -> ReviewsAnswer:
-    """Keep or reject all videos of the rows that the address asks for, in the words of `rows`.
+    """Keep or reject the videos of all rows that the query selects, as for the list of rows.
 
-    A video that someone has decided on stays as it is; an address that asks for all is refused.
+    A video that is already reviewed keeps its review. A query that selects every row is refused.
     """
     done = await decide_all(
         board,
