@@ -1,7 +1,11 @@
-"""The tutorials, followed word for word: files saved, commands typed, buttons clicked."""
+"""The tutorials, followed word for word: files saved, commands typed, buttons clicked.
+
+NEW_PICTURES=yes takes their pictures again.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from collections.abc import Iterator
@@ -19,7 +23,7 @@ WITHIN = 60_000
 #: What a paragraph tells people to do in a browser.
 _ACT = re.compile(
     r"[Cc]lick \*\*(?P<click>[^*]+)\*\*|[Cc]hoose `(?P<file>[^`]+)` for \*\*(?P<field>[^*]+)\*\*"
-    r"|[Yy]ou see \*\*(?P<see>[^*]+)\*\*"
+    r"|[Yy]ou see \*\*(?P<see>[^*]+)\*\*|!\[[^]]*\]\((?P<picture>[^)]+)\)"
 )
 
 
@@ -47,7 +51,7 @@ def browser_page() -> Iterator[Page]:
     """A page in a real browser."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
-        page = browser.new_page()
+        page = browser.new_page(viewport={"width": 1280, "height": 720})
         page.set_default_timeout(WITHIN)
         yield page
         browser.close()
@@ -69,9 +73,15 @@ def follow(tutorial: str, reader: Reader, page: Page | None = None) -> None:
 
 
 def do(page: Page, folder: Path, act: re.Match[str]) -> None:
-    """Do one thing in the browser, or see what the page says is to be seen."""
+    """Do one thing in the browser, see what the page says is to be seen, or take its picture."""
     if act["file"]:
         page.get_by_label(act["field"], exact=True).set_input_files(folder / act["file"])
+    elif act["picture"]:
+        picture = TUTORIALS / act["picture"]
+        if os.environ.get("NEW_PICTURES"):
+            page.wait_for_timeout(3000)
+            page.screenshot(path=picture)
+        assert picture.exists(), "NEW_PICTURES=yes takes it"
     elif act["see"]:
         expect(page.get_by_text(act["see"]).locator("visible=true").first).to_be_visible(
             timeout=WITHIN

@@ -126,7 +126,7 @@ def _json(asked: Any) -> str:
 
 # What the buttons below a campaign's rows do: have rows made again, or cancel the rest.
 #
-# They are about the rows that were ticked; else about all that the page's filter shows; without
+# They are about the rows that are selected; else about all that the page's filter shows; without
 # either, about what failed.
 
 
@@ -184,7 +184,7 @@ async def _rows_meant(board: Board, campaign: str, fields: FormData) -> list[str
     if not fit:
         raise ProblemDetails(
             422,
-            "no row was ticked, and none that is shown can be made again",
+            "no row is selected, and none of those shown can be made again",
             title="Which rows?",
             remedy="Tick rows or choose a filter. What is under way is waited for, and a video "
             "that somebody keeps is made again from its own page alone.",

@@ -109,12 +109,12 @@ async def verdicts(
     reason: Annotated[str, Form()] = "",
     view: Annotated[str, Form()] = "",
 ) -> Response:
-    """Decide on many videos: those that were ticked, or all that match what the page showed."""
+    """Decide on many videos: those that were selected, or all that the page showed."""
     gallery = await Gallery.of(board, person, campaign)
     seen = VideoView.of(QueryParams(view))
     if not (rows or everything):
-        remedy = "tick some, or all that match"
-        raise ProblemDetails(422, "no video was ticked; nothing was decided", remedy=remedy)
+        remedy = "select some, or all"
+        raise ProblemDetails(422, "no video was selected; nothing was decided", remedy=remedy)
     done = await decide_all(
         board,
         person,
@@ -131,10 +131,10 @@ async def verdicts(
 
 @router.get("/zip")
 async def take_zip(request: Request, person: Downloads, campaign: str) -> Response:
-    """Lead to the ZIP of the videos that were ticked, or of all that match what the page showed."""
+    """Lead to the ZIP of the videos that were selected, or of all that the page showed."""
     rows, everything = request.query_params.getlist("row"), request.query_params.get("all")
     if not (rows or everything):
-        raise ProblemDetails(422, "no video was ticked", remedy="tick some, or all that match")
+        raise ProblemDetails(422, "no video was selected", remedy="select some, or all")
     seen = VideoView.of(QueryParams(request.query_params.get("view", ""))).which
     which = seen if everything else RowFilter(video=True, rows=tuple(rows))
     return RedirectResponse(zip_address(campaign, which), 303)

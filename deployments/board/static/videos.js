@@ -379,13 +379,13 @@
 
   function count() {
     if (!bulk) return;
-    const ticked = list.querySelectorAll("input[name=row]:checked").length;
+    const selected = list.querySelectorAll("input[name=row]:checked").length;
     const all = bulk.querySelector("input[name=all]");
-    const number = all.checked ? Number(all.dataset.count) : ticked;
+    const number = all.checked ? Number(all.dataset.count) : selected;
     const of = Number(all.dataset.count).toLocaleString("en");
     document.getElementById("selected").textContent = number
       ? `${number.toLocaleString("en")} of ${of} selected`
-      : "None ticked";
+      : "None selected";
     bulk.classList.toggle("is-idle", !number);
     for (const button of bulk.querySelectorAll("button")) button.disabled = !number;
   }
@@ -522,7 +522,7 @@
 
   list.addEventListener("change", count);
   bulk?.addEventListener("change", count);
-  // Leave the page and come back: the browser ticks anew what was ticked.
+  // Leave the page and come back: the browser restores what was selected.
   window.addEventListener("pageshow", count);
   const link = document.getElementById("more");
   if (link) {
