@@ -21,6 +21,7 @@ from callsheet.deployments.process import run_command
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say
+from callsheet.tasks.sheet.fetch import check_is_there
 
 
 def main(args: Namespace) -> int:
@@ -29,6 +30,9 @@ def main(args: Namespace) -> int:
     # What cannot be read is said before anything is begun.
     options = options_of(args)
     found = settings_of(args)
+    check_is_there(args.sheet)
+    if not args.sandbox:
+        found.service()
     if args.workers is not None:
         _check_workers(args, found)
     prepare_ledger(found, sandbox=args.sandbox)
@@ -43,7 +47,6 @@ def main(args: Namespace) -> int:
                 sandbox(found.home / "sandbox", time_scale=args.time_scale)
             )
         settings = settings_of(args, overrides)
-        settings.service()
         from callsheet.deployments.prefect_run import PrefectDisplay
         from callsheet.deployments.terminal_run import run_here
 

@@ -137,6 +137,9 @@ async def priced(caller: Caller, plan_id: str) -> PlanAnswer:
     while view.state == "quoting" and asyncio.get_running_loop().time() < until:
         await asyncio.sleep(LOOK)
         view = await see_plan(caller.board, caller.person, plan_id)
+    if view.state == "void":
+        words = view.plan.words or "the plan could not be made; nothing was charged"
+        raise ProblemDetails(409, words, remedy="solve this, then make a new plan")
     return await plan_answer(caller, view)
 
 

@@ -14,6 +14,7 @@ from callsheet.tasks.values.locations import object_at
 
 #: Bytes that are read from standard input in one go: what a pipe holds.
 PIECE = 64 * 1024
+_NOT_THERE = "is not there; is the path right?"
 
 
 async def fetch(address: str, *, stdin: BinaryIO | None = None) -> Fetched:
@@ -31,6 +32,13 @@ async def fetch(address: str, *, stdin: BinaryIO | None = None) -> Fetched:
     if scheme.lower() == "s3":
         return await asyncio.to_thread(fetch_bucket, address)
     raise refused(address, "is not a path, - (standard input), https:// or s3://")
+
+
+def check_is_there(address: str) -> None:
+    """Raise SheetError for a path where no file is; other addresses are only known by fetching."""
+    if address == "-" or "://" in address or Path(address).expanduser().exists():
+        return
+    raise refused(address, _NOT_THERE)
 
 
 async def _read_input(source: BinaryIO) -> bytes:
@@ -65,7 +73,7 @@ def _read_path(address: str) -> Fetched:
         with path.open("rb") as source:
             content = _read(source, path.name)
     except FileNotFoundError:
-        raise refused(address, "is not there; is the path right?") from None
+        raise refused(address, _NOT_THERE) from None
     except IsADirectoryError:
         raise refused(address, "is a folder, not a sheet: name the file in it") from None
     except PermissionError:

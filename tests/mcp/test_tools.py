@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 
 from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.run_monitor import monitoring
 from callsheet.deployments.board.services.people import admin_token, revoke
 from callsheet.deployments.board.services.plans import approve
 from callsheet.tasks.ledger.people import find_person
+from tests.board.conftest import settings_at
 from tests.mcp.conftest import AGENT, ROW, OpenDesk, call, finished, refused, sheet_of
 from tests.programs import Sandbox
 
@@ -254,3 +257,13 @@ async def test_each_refusal_says_what_to_do(
 ) -> None:
     async with desk.client(mode=mode) as client:
         assert words in (await refused(client, tool, **named))["remedy"]
+
+
+async def test_a_plan_without_a_service_is_refused_with_what_to_set(
+    desk: OpenDesk, tmp_path: Path
+) -> None:
+    board = replace(desk.desk.board, settings=settings_at(tmp_path, {}))
+    async with monitoring(board), desk.client(board=board) as client:
+        said = await refused(client, "plan", sheet=sheet_of(1), campaign="nowhere")
+    assert "no video service is configured" in said["refusal"]
+    assert "callsheet login" in said["refusal"]
