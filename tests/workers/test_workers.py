@@ -225,6 +225,6 @@ def test_a_killed_worker_and_a_killed_run_cost_nothing_but_time(tmp_path: Path):
             ("run", "workers: the production is begun"),
             ("worker", "worker: a batch is claimed"),
         ):
-            trial = Distributed(here, who, 1, point).process()
+            trial = Distributed(here, who, 1, point).carry()
             assert trial.kills >= 1, (who, point)
             assert trial.findings == [], (who, point, trial.said)
