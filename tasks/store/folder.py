@@ -63,9 +63,13 @@ class FolderStore:
         async def here() -> list[StoredFile]:
             return await self._run(lambda: self._writer.put(files))
 
+        async def again() -> list[StoredFile]:
+            return await self._run(lambda: self._writer.put(files, again=True))
+
         if self._second is None:
             return await here()
-        return await self._second.do(put_files, str(self._writer.root), files, here=here)
+        root = str(self._writer.root)
+        return await self._second.do(put_files, root, files, here=here, again=again)
 
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
         """Store `source` whatever the name held before; no one ever reads half of it."""
@@ -136,13 +140,18 @@ class FolderWriter:
         self._above = RLock()
         self._sync = SharedSync()
 
-    def put(self, files: Sequence[File]) -> list[StoredFile]:
-        """Store files whose names are free, or have these same bytes already."""
+    def put(self, files: Sequence[File], *, again: bool = False) -> list[StoredFile]:
+        """Store files whose names are free, or have these same bytes already.
+
+        Once `again`, temporary files that a process left that died in the middle are removed.
+        """
         paths = [self._path(file.name) for file in files]
         folders = {path.parent for path in paths}
         with disk_trouble(_DISK, self.root):
             for folder in folders:
                 self._prepare(folder)
+                if again:
+                    sweep(folder)
             stored = [self._put(path, file) for path, file in zip(paths, files, strict=True)]
             # Also for a file that was there: anyone who wrote it may have been killed before this.
             for folder in folders:

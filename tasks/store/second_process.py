@@ -72,20 +72,31 @@ class SecondProcess:
         """The process, if it is there."""
         return None if self._link is None else self._link.process.pid
 
-    async def do(self, work: Callable[..., T], *given: Any, here: Callable[[], Awaitable[T]]) -> T:
+    async def do(
+        self,
+        work: Callable[..., T],
+        *given: Any,
+        here: Callable[[], Awaitable[T]],
+        again: Callable[[], Awaitable[T]] | None = None,
+    ) -> T:
         """Return what `work`, a function of a module, returns for `given`; raise what it raises.
 
-        `here` does the same in this process: it may be done again from its beginning.
+        `here` does the same in this process. So does `again`, where it is given, after the other
+        process died in the middle of it.
         """
         self._under_way += 1
         try:
             link = self._link or await self._wanted()
-            if link is not None:
-                with contextlib.suppress(_Gone):
-                    seconds = self._timeout + await asyncio.to_thread(_size_of, given) / _PACE
-                    found: T = await link.ask(work, given, seconds)
-                    return found
-            return await here()
+            if link is None:
+                return await here()
+            try:
+                seconds = self._timeout + await asyncio.to_thread(_size_of, given) / _PACE
+                found: T = await link.ask(work, given, seconds)
+                return found
+            except _Gone:
+                # Until it is dead, it still holds the locks of what it was writing.
+                await asyncio.to_thread(link.process.wait)
+            return await (again or here)()
         finally:
             self._under_way -= 1
 

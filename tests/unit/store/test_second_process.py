@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import pickle
 import signal
@@ -290,3 +291,21 @@ async def test_it_dies_with_its_parent() -> None:
 async def test_it_is_small(second: SecondProcess) -> None:
     code = f"[name for name in {LARGE.split()} if name in __import__('sys').modules]"
     assert await second.do(eval, code, here=here) == []
+
+
+async def test_what_it_was_writing_when_it_hung_does_not_stay(tmp_path: Path) -> None:
+    second = SecondProcess("yes", timeout=1.0)
+    store = open_store(str(tmp_path), second)
+    # This process has looked through the folder before.
+    await store.replace("a/1.srt", b"1", content_type="text/plain")
+    pid = await second.do(os.getpid, here=here)
+    # As far as it comes: a draft without all of its bytes.
+    (tmp_path / "a" / ".callsheet-0123456789abcdef.part").write_bytes(b"")
+    os.kill(pid, signal.SIGSTOP)
+
+    sha256 = hashlib.sha256(b"2").hexdigest()
+    await store.put(File(kind="srt", name="a/2.srt", source=b"2", sha256=sha256), metadata={})
+
+    assert sorted(file.name for file in (tmp_path / "a").iterdir()) == ["1.srt", "2.srt"]
+    await store.aclose()
+    await second.aclose()
