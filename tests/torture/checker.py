@@ -120,9 +120,11 @@ def _intents(seen: Evidence) -> Iterator[str]:
         by_video[one["video_id"]].append(one)
     prices: dict[str, Counter[bool]] = defaultdict(Counter)
     edits: Counter[str] = Counter()
+    others = {(c["video_id"], c["render"]) for c in seen.others}
     for charge in bought(seen.charges):
         key, video = charge["idempotency_key"], charge["video_id"]
-        edited = charge["operation"] in EDITING
+        # What was edited in the service's app is part of what its video cost.
+        edited = charge["operation"] in EDITING and (video, charge["render"]) not in others
         prices[video][edited] += charge["credits"]
         edits[video] += edited
         take = by_key.get(key) if key else next(iter(by_video[video]), None)
