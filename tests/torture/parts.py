@@ -69,8 +69,8 @@ def under_prefect(options: Options) -> Iterator[Result]:
 
 
 def verbs(options: Options) -> Iterator[Result]:
-    """Kill what a person cancels or sets right with, and the run after it."""
-    for name, every, seconds in (("cancel", 2, 4), ("reconcile", 3, 3)):
+    """Kill what a person cancels, repairs or prunes with, and the run after it."""
+    for name, every, seconds in (("cancel", 2, 4), ("reconcile", 3, 3), ("prune", 2, 3)):
         yield crashes(
             name,
             every=every * options.every,
