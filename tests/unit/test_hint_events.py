@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -191,12 +190,13 @@ async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(
 ) -> None:
     prefect = Prefect()
     prefect.there.clear()
-    started = time.monotonic()
-    async with announcer(stage.ledger, stream=prefect.stream, clock=Clock()) as announce:
+    async with (
+        asyncio.timeout(webhook_events.DRAIN + 60),
+        announcer(stage.ledger, stream=prefect.stream, clock=Clock()) as announce,
+    ):
+        # Never ends if it waits for Prefect, which does not come back.
         for _ in range(webhook_events.ROOM + 10):
             announce(hint("vid_a"))
-        assert time.monotonic() - started < 1
-    assert time.monotonic() - started < webhook_events.DRAIN + 5
     assert prefect.told == []
     count = webhook_events.ROOM + 10
     assert f"{count} of {count} webhook events were not sent to Prefect" in caplog.text
