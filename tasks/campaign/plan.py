@@ -75,7 +75,7 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
 def _check_ids(connection: Connection, campaign_id: int, sheet: Sheet) -> None:
     """Raise SheetError for ids that a renamed row had first."""
     problems = []
-    for brief, column, now in reused_ids(connection, campaign_id, sheet.briefs):
+    for brief, column, now in reused_ids(connection, campaign_id, sheet.briefs, sheet.skipped):
         cell = sheet.cells.get(brief.row, {}).get(column)
         problem = Problem(
             file=sheet.name,

@@ -30,7 +30,8 @@ def find_renamed(
     """Return the rows that the sheet gives another id, by that id; `skipped` are in the sheet too.
 
     A row that is paid for under its new id is done, and an id that the ledger never had is new. A
-    row that a matrix makes again, with the same brief, needs no `was`.
+    row that a matrix makes again, with the same brief, needs no `was`, and neither does one that
+    gets its first id back.
     """
     if campaign_id is None or not known:
         return {}
@@ -40,11 +41,13 @@ def find_renamed(
     taken: set[str] = set()
     for brief in briefs:
         was = brief.earlier_id or ""
-        now, old = known.get(brief.row), known.get(was) or first.get(was)
+        now, old = known.get(brief.row), known.get(was) or first.get(was) or first.get(brief.row)
         if not old or old.row in there | taken or (now is not None and now.take_id is not None):
             continue
-        is_same = brief.was is not None or (old.digest == brief.digest and old.take_id is not None)
-        if is_same and (now is None or old.take_id is not None):
+        is_same = old.digest == brief.digest and old.take_id is not None
+        if (brief.was is not None or old is first.get(brief.row) or is_same) and (
+            now is None or old.take_id is not None
+        ):
             found[brief.row] = old
             taken.add(old.row)
     return found
@@ -109,7 +112,10 @@ def set_first_ids(
 
 
 def reused_ids(
-    connection: Connection, campaign_id: int, briefs: Sequence[Brief]
+    connection: Connection,
+    campaign_id: int,
+    briefs: Sequence[Brief],
+    skipped: Collection[str] = (),
 ) -> Iterator[tuple[Brief, str, str]]:
     """Yield briefs whose id, or earlier id, was the first id of another row.
 
@@ -117,9 +123,9 @@ def reused_ids(
     its first id: a second row with it could ask for the same video.
     """
     first = dict(first_ids(connection, campaign_id))
-    there = {brief.row for brief in briefs} if first else set()
+    there = {brief.row for brief in briefs} | set(skipped) if first else set()
     for brief in briefs if first else ():
-        if first.get(brief.row, brief.row) != brief.row:
+        if first.get(brief.row, brief.row) in there - {brief.row}:
             yield brief, "id", first[brief.row]
         elif brief.was and first.get(brief.was, brief.row) in there - {brief.row}:
             yield brief, "was", first[brief.was]

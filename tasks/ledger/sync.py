@@ -19,7 +19,7 @@ from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.diff import Diff, RowDiff, diff_rows, diff_sheet
 from callsheet.tasks.ledger.figures import Outline
 from callsheet.tasks.ledger.moves import move
-from callsheet.tasks.ledger.renames import rename_row
+from callsheet.tasks.ledger.renames import first_ids, rename_row
 from callsheet.tasks.ledger.schema import campaigns, events, rows
 from callsheet.tasks.ledger.values import NOT_BEGUN, TRANSITIONS, CampaignRow, State
 from callsheet.tasks.runtime.process import no_search
@@ -70,7 +70,8 @@ def sync_sheet(
     """
     changes = _Changes(connection)
     few = only is not None and len(only.places) + len(only.left) <= FEW
-    if only is None or not few or any(briefs[place - 1].earlier_id for place in only.places):
+    named = only is not None and any(briefs[place - 1].earlier_id for place in only.places)
+    if only is None or not few or named or first_ids(connection, campaign_id):
         # Which row has another id now is known by all rows together.
         found = diff_sheet(connection, campaign_id, briefs, skipped=skipped, edits=edits)
         places: Iterable[int] = count(1)

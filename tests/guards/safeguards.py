@@ -1610,7 +1610,7 @@ MUTATIONS = (
     Mutation(
         "the first id of a renamed row is no other row's",
         "tasks/ledger/renames.py",
-        "if first.get(brief.row, brief.row) != brief.row:",
+        "if first.get(brief.row, brief.row) in there - {brief.row}:",
         "if False:",
         RENAMES,
     ),

@@ -53,6 +53,14 @@ def test_a_row_that_becomes_a_matrix_keeps_the_video_that_is_one_of_its_variants
     }
     assert set(after) == {"a-de", "a-en", "b-de", "b-en"}
 
+    # The matrix is taken out again.
+    desk.sheet(f"{name}.csv", plain)
+    ended = desk.run(f"{name}.csv", "--retire")
+    assert (ended.status, ended.json["credits"]["charged_this_run"]) == (0, 0)
+    rows = desk.rows(name)
+    assert {row: rows[row] for row in "ab"} == before
+    assert {rows[row]["state"] for row in ("a-de", "b-de")} == {"retired"}
+
 
 @pytest.mark.parametrize("command", ["check", "plan", "run"])
 def test_many_videos_are_refused_with_their_number_and_the_option(
