@@ -210,6 +210,10 @@ class Sandbox:
         """Have something go wrong from now on; calls are counted from 1."""
         self._open("_sandbox/faults", fault)
 
+    def empty_list(self) -> None:
+        """Have its list show only what is made from now on, as that of a new organization."""
+        self._open("_sandbox/list", method="DELETE")
+
     def clear_faults(self) -> None:
         """Have nothing go wrong any more."""
         self._open("_sandbox/faults", method="DELETE")
@@ -255,6 +259,10 @@ class Sandbox:
             return json.load(answer)
 
 
+#: The sandboxes that tests share at this moment.
+RUNNING: list[Sandbox] = []
+
+
 @contextmanager
 def sandbox(state: Path, *options: str) -> Iterator[Sandbox]:
     """Run a sandbox; videos are instant copies unless the options say otherwise."""
@@ -266,8 +274,11 @@ def sandbox(state: Path, *options: str) -> Iterator[Sandbox]:
     )
     try:
         assert process.stdout is not None
-        yield Sandbox(json.loads(process.stdout.readline()), process)
+        running = Sandbox(json.loads(process.stdout.readline()), process)
+        RUNNING.append(running)
+        yield running
     finally:
+        RUNNING[:] = [one for one in RUNNING if one.process is not process]
         process.terminate()
         process.wait(60)
 
