@@ -18,6 +18,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import join, quote
 from typing import Any
 
 from rich.console import Console
@@ -40,15 +41,19 @@ from callsheet.deployments.terminal import console_for, plain, print_json, say_m
 from callsheet.deployments.up.deploy import pool_of
 from callsheet.deployments.up.programs import environment_of
 from callsheet.deployments.up.up_file import prefect_kept
+from callsheet.tasks.ledger.database import ledger_url, shown_address
 from callsheet.tasks.nights.calendar import check_schedule, name_of, next_due, read_zone
 from callsheet.tasks.nights.inboxes import FILES, Inbox, listed_inboxes
 from callsheet.tasks.notices.addresses import with_stored
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 from callsheet.tasks.runtime.home import make_home
-from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.known_settings import SECRETS, Settings
 from callsheet.tasks.runtime.redact import say
+from callsheet.tasks.runtime.settings import PREFIX, settings_in_environment
 from callsheet.tasks.runtime.suggest import again_with
 
+#: The variable that names the ledger.
+LEDGER = f"{PREFIX}LEDGER"
 #: Dotted paths of the flows.
 NIGHTLY, DIGEST = "callsheet.flows.nightly.sweep_inbox", "callsheet.flows.nightly.tell_digest"
 
@@ -68,6 +73,8 @@ class Start:
 async def install(args: Namespace) -> int:
     """Schedule nightly runs with the Prefect server, or print lines for other schedulers."""
     settings, folder = settings_of(args), Path.cwd()
+    if args.without_prefect or prefect_of(settings.home) is None:
+        _check_ledger()
     file, inboxes = _scheduled(args, settings)
     make_home(settings.home)
     starts = [start for inbox in inboxes for start in _starts(with_stored(inbox, settings.home))]
@@ -97,6 +104,31 @@ def _check(server: PrefectAddress) -> None:
             f"the Prefect server at {server.url} does not answer; nothing was installed",
             remedy="start it, or, for cron, systemd or Windows, " + again_with("--without-prefect"),
         )
+
+
+def _check_ledger() -> None:
+    """Raise BadInput if only this shell knows the ledger, and its address is a secret.
+
+    A line without it would start, with a new ledger that knows of no video.
+    """
+    address = os.environ.get(LEDGER, "").strip()
+    if not address or not _is_secret(LEDGER, address):
+        return
+    raise BadInput(
+        f"the ledger's address in {LEDGER} has a password, which a line for cron, systemd or "
+        "Windows cannot show, and without it the nightly run would begin a new ledger; nothing "
+        "was installed",
+        remedy=f"write the address to a file and set {LEDGER}_FILE to its path, then run the "
+        "command again",
+    )
+
+
+def _is_secret(name: str, value: str) -> bool:
+    """Return whether the value of a setting must not be printed."""
+    if name == LEDGER:
+        url = ledger_url(value)
+        return shown_address(url) != url.render_as_string(hide_password=False)
+    return name.removeprefix(PREFIX).lower() in SECRETS
 
 
 def _scheduled(args: Namespace, settings: Settings) -> tuple[Path, list[Inbox]]:
@@ -205,12 +237,17 @@ async def _deploy(
     for start in starts:
         console.print(plain(f"{start.name}: {_when(start)}"))
     console.print(plain(f"deployed on {server.url} from {written}, to run in {folder}"))
-    worker = f"python -P -m callsheet.deployments.prefect_worker --pool {pool}"
+    worker = join(
+        [sys.executable, "-P", "-m", "callsheet.deployments.prefect_worker", "--pool", pool]
+    )
+    if is_kept:
+        # Prefect's own settings do not name the server of `callsheet up`.
+        worker = f"PREFECT_API_URL={quote(server.url)} {worker}"
     if is_kept and pool == usual:
         console.print(plain("the Prefect worker of `callsheet up` runs them"))
     else:
         console.print(plain("a Prefect worker runs them, with the settings that a run needs:"))
-        console.print(plain(f"  {worker}"))
+        console.print(plain(f"  {worker}"), soft_wrap=True)
     names = [start.name for start in starts]
     return {"prefect": server.url, "deployments": names, "written": str(written), "worker": worker}
 
@@ -226,6 +263,9 @@ def _lines(
     """Write the systemd units and print the lines to paste."""
     said = {"--nights": file, "--profile": args.profile}
     more = [word for name, value in said.items() if value for word in (name, str(value))]
+    found = settings_in_environment()
+    shown = {name: value for name, value in found.items() if not _is_secret(name, value)}
+    secret = sorted(found.keys() - shown.keys())
     units = settings.home / "systemd"
     units.mkdir(exist_ok=True)
     console, told = console_for(args), []
@@ -234,6 +274,8 @@ def _lines(
             name=f"callsheet-{start.name}",
             words=(*_program(), *start.words, *more),
             folder=folder,
+            log=settings.home / f"callsheet-{start.name}.log",
+            settings=shown,
             cron=start.cron,
             timezone=_zone(start.inbox),
             about=start.about,
@@ -255,9 +297,13 @@ def _lines(
             )
             console.print(plain(words))
             console.print(plain("  set it above the line, or write the address as file:PATH"))
-    console.print(plain(f"Use one of them. It starts in {folder}, where the ledger is,"))
+    ledger = shown_address(ledger_url(settings.ledger))
+    console.print(plain(f"Use one of them. It starts in {folder} with the ledger {ledger}"))
     console.print(plain("and needs the same settings as a run: a login or a profile."))
-    return {"lines": told}
+    if secret:
+        console.print(plain(f"These lines do not contain {', '.join(secret)} of this shell."))
+        console.print(plain("Log in with `callsheet login`, or give a profile: --profile NAME."))
+    return {"lines": told, "settings": sorted(shown), "secrets": secret}
 
 
 def _variables(inbox: Inbox) -> list[str]:
@@ -281,7 +327,9 @@ def _show_ways(console: Console, start: Start, ways: Mapping[str, Any]) -> None:
         lines = ways[name] if isinstance(ways[name], list) else [ways[name]]
         console.print(plain(f"  {head}:"))
         for line in lines:
-            console.print(plain(f"    {line or 'none: this scheduler has no such schedule'}"))
+            # At a narrow terminal a line stays whole, or what is copied from it never starts.
+            words = f"    {line or 'none: this scheduler has no such schedule'}"
+            console.print(plain(words), soft_wrap=True)
 
 
 def _program() -> tuple[str, ...]:

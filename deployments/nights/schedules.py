@@ -138,7 +138,8 @@ def deploy(file: Path, *, at: PrefectAddress, folder: Path, pool: str) -> None:
 
 # Nightly runs without Prefect: the lines for cron, a systemd timer and a Windows task.
 #
-# Each line first changes to the folder of the inboxes, where the ledger and settings are.
+# Each line first changes to the folder that it was made in, which leads to the ledger and the
+# inboxes. It sets the variables that this shell has and a scheduler does not.
 
 
 _DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -149,13 +150,16 @@ _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT",
 class Job:
     """A command that a schedule starts in a folder.
 
-    `words` is the command with the full path of its program; `timezone` None means the time zone
-    of the machine.
+    `words` is the command with the full path of its program; `settings` are variables that it
+    needs and a scheduler does not have; its output goes to `log`. `timezone` None means the time
+    zone of the machine.
     """
 
     name: str
     words: tuple[str, ...]
     folder: Path
+    log: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
     cron: str
     timezone: str | None
     about: str
@@ -163,8 +167,9 @@ class Job:
 
 def crontab_lines(job: Job) -> list[str]:
     """Return the lines for `crontab -e`: the time zone, if there is one, and the job."""
-    log = Path(".callsheet", f"{job.name}.log")
-    command = f"cd {quote(str(job.folder))} && {join(job.words)} >> {quote(str(log))} 2>&1"
+    settings = "".join(f"{name}={quote(value)} " for name, value in job.settings.items())
+    start = f"{settings}{join(job.words)} >> {quote(str(job.log))} 2>&1"
+    command = f"cd {quote(str(job.folder))} && {start}"
     # A percent sign ends a command there.
     line = f"{five_fields(job.cron)} {command.replace('%', chr(92) + '%')}"
     return [line] if job.timezone is None else [f"CRON_TZ={job.timezone}", line]
@@ -173,6 +178,9 @@ def crontab_lines(job: Job) -> list[str]:
 def systemd_units(job: Job) -> Mapping[str, str]:
     """Return the units of a timer: the name and text of each file."""
     words = " ".join(_systemd_word(word) for word in job.words)
+    settings = "".join(
+        f"Environment={_systemd_text(f'{name}={value}')}\n" for name, value in job.settings.items()
+    )
     # Parked, refused, or needs attention: the run reported it, and the unit did not fail.
     service = f"""\
 [Unit]
@@ -183,7 +191,7 @@ After=network-online.target
 [Service]
 Type=oneshot
 WorkingDirectory={str(job.folder).replace("%", "%%")}
-ExecStart={words}
+{settings}ExecStart={words}
 SuccessExitStatus=3 4 5
 TimeoutStartSec=infinity
 """
@@ -203,8 +211,11 @@ WantedBy=timers.target
 
 
 def _systemd_word(word: str) -> str:
-    quoted = json.dumps(word, ensure_ascii=False)
-    return quoted.replace("%", "%%").replace("$", "$$")
+    return _systemd_text(word).replace("$", "$$")
+
+
+def _systemd_text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("%", "%%")
 
 
 def systemd_line(job: Job, units: Path) -> str:
@@ -239,7 +250,8 @@ def windows_line(job: Job) -> str | None:
     if when is None:
         return None
     words = " ".join(_windows_word(word) for word in job.words)
-    command = f"cmd /c cd /d {_windows_word(str(job.folder))} && {words}"
+    settings = "".join(f'set "{name}={value}" && ' for name, value in job.settings.items())
+    command = f"cmd /c {settings}cd /d {_windows_word(str(job.folder))} && {words}"
     told = command.replace('"', '\\"')
     return f'schtasks /Create /F /TN "{job.name}" {when} /TR "{told}"'
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -38,6 +38,8 @@ class Nights:
         self.inbox = desk.folder / "sheets"
         self.inbox.mkdir()
         (desk.folder / "nights.toml").write_text(TOML.format(name=name))
+        #: The line that a person is told to start the Prefect worker with.
+        self.worker: list[str] = []
 
     @property
     def deployment(self) -> dict[str, Any]:
@@ -69,9 +71,8 @@ class Nights:
 
     def carry(self) -> str:
         """Have a worker carry what waits; return what it said."""
-        words = [sys.executable, "-m", "prefect", "worker", "start", "--run-once", "--pool"]
         done = subprocess.run(
-            [*words, f"callsheet-{self.name}"],
+            [*self.worker, "--run-once"],
             cwd=self.desk.folder,
             env=self.desk.environment(),
             capture_output=True,
@@ -86,6 +87,7 @@ class Nights:
         pool = ("--pool", f"callsheet-{self.name}")
         done = self.desk.call("nights", "install", *pool, "--json")
         assert done.status == 0, done.err
+        self.worker = shlex.split(done.json["worker"])
         return done.json
 
 

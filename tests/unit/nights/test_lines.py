@@ -21,6 +21,7 @@ def job(cron: str = "0 2 * * *", timezone: str | None = "Europe/Berlin", **given
         "name": "callsheet-nightly-spring",
         "words": ("/srv/venv/bin/callsheet", "nightly", "spring"),
         "folder": Path("/srv/videos"),
+        "log": Path("/srv/videos/.callsheet/callsheet-nightly-spring.log"),
         "about": "The sheets of spring become videos",
         **given,
     }
@@ -63,7 +64,7 @@ def test_every_line_goes_to_the_folder_first() -> None:
     assert zone == "CRON_TZ=Europe/Berlin"
     assert line == (
         "0 2 * * * cd /srv/videos && /srv/venv/bin/callsheet nightly spring"
-        " >> .callsheet/callsheet-nightly-spring.log 2>&1"
+        " >> /srv/videos/.callsheet/callsheet-nightly-spring.log 2>&1"
     )
     service = systemd_units(job())["callsheet-nightly-spring.service"]
     assert "\nWorkingDirectory=/srv/videos\n" in service
@@ -73,6 +74,15 @@ def test_every_line_goes_to_the_folder_first() -> None:
     assert "\nPersistent=true\n" in timer
     assert "cd /d /srv/videos && /srv/venv/bin/callsheet nightly spring" in str(windows_line(job()))
     assert "enable --now callsheet-nightly-spring.timer" in systemd_line(job(), Path("/srv/u"))
+
+
+def test_a_line_brings_the_settings_of_the_shell() -> None:
+    given = {"CALLSHEET_STORE": "s3://videos/50% off", "CALLSHEET_HORIZON": "12h"}
+    (line,) = crontab_lines(job(timezone=None, settings=given))
+    assert "&& CALLSHEET_STORE='s3://videos/50\\% off' CALLSHEET_HORIZON=12h /srv/venv" in line
+    service = systemd_units(job(settings=given))["callsheet-nightly-spring.service"]
+    assert '\nEnvironment="CALLSHEET_STORE=s3://videos/50%% off"\n' in service
+    assert '\\"CALLSHEET_HORIZON=12h\\" && cd /d' in str(windows_line(job(settings=given)))
 
 
 def test_names_with_spaces_and_percent_signs_stay_what_they_are() -> None:
