@@ -76,7 +76,10 @@ async def deliver(
             found = [one for one in outcomes if isinstance(one, _Found)]
             if video and outcomes[0] in troubles:
                 raise troubles[0]
-            files = await _store(row, found, at)
+            try:
+                files = await _store(row, found, at)
+            except StoreError as error:
+                return await _refused(error, at)
             pictures = await _keep_pictures(row, found, at)
             if troubles:
                 # The video is stored whatever becomes of its captions.
@@ -86,8 +89,7 @@ async def deliver(
     except RateLimited as error:
         return closed(error, at.clock())
     except CallsheetError as error:
-        corrupt = isinstance(error, VideoError)
-        return NotStored(str(error), permanent=_permanent(error), corrupt=corrupt)
+        return _not_stored(error)
     here = {one.file.kind for one in found}
     late = tuple(format for format in wanted if format not in here)
     stored = (*memory.files, *files)
@@ -114,6 +116,29 @@ async def _together(*work: Awaitable[Fetched]) -> list[Fetched | CallsheetError]
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
+
+
+async def _refused(error: StoreError, at: Context) -> NotStored:
+    """Return what a failed write means: trouble with one file, or with the whole store."""
+    blocks = str(error) if error.full else None
+    if blocks is None and not error.conflict:
+        try:
+            await at.store.check()
+        except StoreUnusable as unusable:
+            blocks = f"{unusable}; {unusable.remedy}"
+    return NotStored(blocks or str(error), permanent=error.permanent, blocks=blocks)
+
+
+def _not_stored(error: CallsheetError) -> NotStored:
+    full = isinstance(error, StoreError) and error.full
+    return NotStored(
+        str(error),
+        permanent=_permanent(error),
+        corrupt=isinstance(error, VideoError),
+        # The disk of the spool may have room again once other videos are in the store.
+        blocks=str(error) if full else None,
+        in_the_end=True,
+    )
 
 
 def _permanent(error: CallsheetError) -> bool:

@@ -40,7 +40,7 @@ from callsheet.tasks.values.amounts import CreditPrice, as_text, in_credits, say
 
 #: Why the time left has grown, or is not known any more.
 SLOWER = "the last rows took longer than those before"
-OVERDUE = "what is under way takes longer than what is done took"
+OVERDUE = "the remaining videos are slower than average"
 #: So many seconds later is no news.
 LATER = 5.0
 #: A speed is that of so many last seconds, once so many are known.

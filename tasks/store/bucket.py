@@ -58,6 +58,9 @@ class BucketStore:
     async def check(self) -> Sequence[str]:
         """Raise StoreUnusable, with a remedy, unless objects can be written and read here."""
         try:
+            if self._objects is not None:
+                # In the middle of a run: what was true at its start may not be true any more.
+                return _lacks(self.address, await probe(self._calls, self._prefix))
             return _lacks(self.address, (await self._known()).abilities)
         except S3Trouble as trouble:
             unusable = trouble

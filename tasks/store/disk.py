@@ -39,7 +39,8 @@ def disk_trouble(what: str, folder: Path) -> Iterator[None]:
 
 def _store_error(error: OSError, what: str, folder: Path) -> StoreError:
     if error.errno in _FULL:
-        return StoreError(f"{what} is full; make room in {folder} and run the same command again")
+        message = f"{what} is full; make room in {folder} and run the same command again"
+        return StoreError(message, full=True)
     return StoreError(f"{what} cannot be used at {folder}: {os_reason(error)}")
 
 
@@ -58,7 +59,7 @@ def require_room(what: str, folder: Path, needed: int, *, reserve: int) -> None:
             f"stay in reserve, and {say_bytes(free)} are free; make room and run the same command "
             "again"
         )
-        raise StoreError(message)
+        raise StoreError(message, full=True)
 
 
 def make_private(folder: Path) -> None:
