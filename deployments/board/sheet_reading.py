@@ -15,7 +15,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.campaign.uploads import find_in_kept, size_of
@@ -24,7 +24,7 @@ from callsheet.tasks.ledger.plans import KeptSheet
 from callsheet.tasks.runtime.errors import BadInput, Problem
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.sheet.read import FoundSheet
-from callsheet.tasks.sheet.table import SheetOptions
+from callsheet.tasks.sheet.table import MeansMany, SheetOptions
 from callsheet.tasks.values.amounts import count, say_bytes
 
 log = logging.getLogger("callsheet.board")
@@ -37,11 +37,13 @@ OUT_OF_MEMORY = 7
 class ReadingLimits:
     """What a large sheet may take to be read: seconds, bytes of memory, processes at once.
 
-    A sheet of `large` bytes or more is read in a process: a workbook unpacks to 200 times that.
+    A sheet of `large` bytes or more, or whose matrix means more than `few` videos, is read in a
+    process: a workbook unpacks to 200 times its bytes.
     Each person can have `of_a_person` of them read at once, all people together `at_once`.
     """
 
     large: int = 64 * 1024
+    few: int = 1000
     seconds: float = 60.0
     memory: int = 2 * 1024**3
     at_once: int = 2
@@ -69,8 +71,10 @@ class SheetReader:
         """
         name = "" if person is None else person.name
         if size_of(settings, kept) < self._limits.large:
-            async with self._small[name]:
-                return await asyncio.to_thread(find_in_kept, settings, kept, options)
+            few = replace(options, few=self._limits.few)
+            with suppress(MeansMany):
+                async with self._small[name]:
+                    return await asyncio.to_thread(find_in_kept, settings, kept, few)
         with self._counted(name):
             async with self._slots:
                 return await _read_apart(self._limits, settings, kept, options)

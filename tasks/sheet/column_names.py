@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.sheet.headers import canonical_header, explain_column
+from callsheet.tasks.sheet.headers import canonical_header
+from callsheet.tasks.sheet.proposals import explain_column
 
 #: The file next to a sheet that maps headers to columns.
 FILE = "columns.toml"

@@ -9,15 +9,14 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
 
-from callsheet.tasks.sheet.headers import (
+from callsheet.tasks.sheet.header_lines import (
     SEARCHED,
     Column,
-    is_ours,
     known_names,
     pick_header,
     read_header,
-    takes_dates,
 )
+from callsheet.tasks.sheet.headers import is_ours, takes_dates
 from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import (
     Cell,

@@ -11,11 +11,11 @@ from callsheet.tasks.sheet.headers import (
     PARTS,
     SCHEMA,
     canonical_header,
-    check_header,
     explain_part,
     is_kept_only,
     is_ours,
 )
+from callsheet.tasks.sheet.proposals import check_header
 from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Where
 from callsheet.tasks.sheet.text import MAX_COLUMNS, MAX_ROWS, as_text, is_blank, tidy_value

@@ -36,7 +36,7 @@ class Speech(NamedTuple):
 
 def speech_of(request: Mapping[str, Json]) -> Speech | None:
     """Return what a request has to speak; None if it has no text."""
-    text = _DIRECTION.sub(" ", "\n".join(_texts(request)))
+    text = _DIRECTION.sub(" ", "\n".join(spoken_texts(request)))
     language = str(request.get("language") or "").partition("-")[0].casefold()
     if language in CHARACTERS:
         number, unit = sum(map(str.isalnum, text)), "characters"
@@ -63,7 +63,8 @@ def too_long(request: Mapping[str, Json]) -> str | None:
     )
 
 
-def _texts(request: Mapping[str, Json]) -> Iterator[str]:
+def spoken_texts(request: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the texts that a request has spoken, scene by scene."""
     script = request.get("script", request.get("narration"))
     scenes = script.get("scenes") if isinstance(script, Mapping) else [{"narration": script}]
     for scene in scenes if isinstance(scenes, list) else ():

@@ -13,25 +13,32 @@ from callsheet.tasks.sheet.text import plain
 
 #: Column -> what it is called, a space for any of space, hyphen and underscore.
 _CALLED: Mapping[str, str] = {
-    "id": "video id, row, row id, key, no, nr, #, nummer, number, clip id, referenz, ref, "
-    "reference, référence, referencia, numéro, número, kennung",
+    "id": "video id, row, row id, clip id, spot id, ad id, asset id, kennung, "
+    "key, no, nr, #, nummer, number, referenz, ref, reference, référence, referencia, numéro, "
+    "número, job #, job#, job no, job nr, job number, job id, job code, asset #, asset no, item #, "
+    "item no, item id, jobnummer, auftragsnummer",
     "video_id": "service video id, existing video, existing video id, adopt, bestehendes video, "
     "vorhandenes video, vidéo existante, video existente",
     "was": "moved, old id, previous id, former id, alte id, frühere id, ancien id, id anterior",
     "title": "name, headline, heading, video title, titel, überschrift, schlagzeile, titre, "
     "título, titular, encabezado",
     "topic": "subject, theme, brief, idea, thema, idee, sujet, thème, tema, idea del video",
-    "script": "copy, copy text, voiceover, voice over, voiceover text, voice over text, vo, text, "
-    "spoken text, narration text, skript, sprechertext, sprecher text, drehbuch, texte, scénario, "
-    "voix off, guion, texto, locución",
+    "script": "copy, copy text, text, texte, texto, voiceover, voice over, voiceover text, "
+    "voice over text, voiceover script, voice over script, voiceover copy, voice over copy, vo, "
+    "vo script, vo text, vo copy, copy (vo), script (vo), script vo, spoken text, spoken script, "
+    "spoken copy, narration text, narration script, final script, video script, skript, "
+    "sprechertext, sprecher text, drehbuch, scénario, texte voix off, voix off, guion, guión, "
+    "texto locución, locución",
     "narration": "narrator, erzählung, narración",
     "tool": "template, vorlage, werkzeug, modèle, outil, plantilla, herramienta",
     "duration_seconds": "duration, length, video duration, seconds, secs, video length, runtime, "
     "dauer, länge, laenge, sekunden, laufzeit, durée, longueur, secondes, duración, longitud, "
     "segundos",
-    "aspect_ratio": "ratio, format, aspect, size, orientation, seitenverhältnis, bildformat, "
+    "aspect_ratio": "ratio, format, aspect, size, orientation, ratios, formats, sizes, "
+    "aspect ratios, formate, formatos, seitenverhältnis, bildformat, "
     "ausrichtung, proportions, orientación, formato, relación de aspecto",
-    "language": "lang, locale, sprache, langue, idioma, lengua",
+    "language": "lang, locale, sprache, langue, idioma, lengua, languages, langs, locales, "
+    "sprachen, langues, idiomas, lenguas",
     "captions": "subtitles, caption, untertitel, sous titres, subtítulos",
     "voice_id": "voice, speaker, stimme, sprecher, voix, voz, locutor",
     "music_id": "music, musik, musique, música",
@@ -56,6 +63,16 @@ _CALLED: Mapping[str, str] = {
 }
 
 
+#: What may be a column and often is something else: another header that means it comes first, and
+#: a number is an id only where no two rows share it.
+_LOOSE: Mapping[str, str] = {
+    "id": "key, no, nr, #, nummer, number, referenz, ref, reference, référence, referencia, "
+    "numéro, número, job #, job#, job no, job nr, job number, job id, job code, asset #, asset no, "
+    "item #, item no, item id, jobnummer, auftragsnummer",
+    "script": "copy, copy text, text, texte, texto",
+}
+
+
 #: What people write for a priority, and the number that it means; a row without one has 0.
 PRIORITIES: Mapping[str, int] = {
     word.strip(): number
@@ -77,6 +94,17 @@ def header_form(header: str) -> str:
 
 
 _MEANT = {header_form(name): column for column, said in _CALLED.items() for name in said.split(",")}
+_LOOSELY = frozenset(header_form(name) for said in _LOOSE.values() for name in said.split(","))
+
+
+def meant_exactly(header: str) -> str | None:
+    """Return the column that people call by the whole header; None where that is not known."""
+    return _MEANT.get(header_form(header))
+
+
+def is_loose(header: str) -> bool:
+    """Say whether a header is a loose word for its column: `Copy` may not be what is spoken."""
+    return bool({header_form(header), _without_comment(header)} & _LOOSELY)
 
 
 def proposed(header: str) -> str | None:
@@ -84,8 +112,11 @@ def proposed(header: str) -> str | None:
 
     What stands in brackets at its end is a unit or a comment: `Length (seconds)`.
     """
-    form = header_form(header)
-    return _MEANT.get(form) or _MEANT.get(re.sub(r" ?[(\[].*[)\]]$", "", form))
+    return meant_exactly(header) or _MEANT.get(_without_comment(header))
+
+
+def _without_comment(header: str) -> str:
+    return re.sub(r" ?[(\[].*[)\]]$", "", header_form(header))
 
 
 class Names:

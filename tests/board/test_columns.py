@@ -24,13 +24,32 @@ async def upload(who: httpx.AsyncClient, name: str, text: str, **terms: str) -> 
     return await who.post("/new", files={"sheet": (name, text.encode())}, data=terms)
 
 
-async def confirm(who: httpx.AsyncClient, page: httpx.Response, *words: str) -> httpx.Response:
+#: What is chosen in each list of the page, as it is shown.
+SHOWN = re.compile(r'<select name="map"[^>]*>(?:<optgroup[^>]*>)?<option value="([^"]*)"')
+#: What a person is told where the first row was not shown with what they chose.
+OTHERS = "You chose other columns"
+
+
+async def press(
+    who: httpx.AsyncClient, page: httpx.Response, *words: str, to: str = "columns", **typed: str
+) -> httpx.Response:
     """Press "Use these columns", with these choices or those that are proposed."""
-    address = re.findall(r'action="(/new/[^"]+/columns)"', page.text)[0]
-    shown = re.findall(r'<select name="map"[^>]*><option value="([^"]+)"', page.text)
+    address = re.findall(r'action="(/new/[^"]+/)columns"', page.text)[0] + to
     kept = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text))
-    form = {**kept, "map": list(words) or shown}
+    form = {**kept, **typed, "map": list(words) or SHOWN.findall(page.text)}
     return await who.post(address, data=form, files={"x": ("", b"")})
+
+
+def first_row(page: httpx.Response) -> dict[str, str]:
+    """Return what the page says of the first row."""
+    shown = page.text.partition('name="shown"')[2].partition("</dl>")[0]
+    return dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", shown))
+
+
+async def confirm(who: httpx.AsyncClient, page: httpx.Response, *words: str) -> httpx.Response:
+    """Press it, and again once the first row was shown with other choices than the proposed."""
+    answer = await press(who, page, *words)
+    return await press(who, answer, *words) if OTHERS in answer.text else answer
 
 
 async def uploaded(who: httpx.AsyncClient, text: str, **more: object) -> dict[str, object]:
@@ -48,7 +67,7 @@ async def test_headers_are_confirmed_once_and_the_next_sheet_goes_to_its_plan(
     assert "4 headers in own.csv are not known yet" in asked.text
     assert "The Kettle · The Pot" in asked.text
     assert "1 of 2" in asked.text
-    assert re.findall(r'<select name="map"[^>]*><option value="([^"]+)"', asked.text) == PROPOSED
+    assert SHOWN.findall(asked.text) == PROPOSED
     # What follows from headers is no problem to be fixed in the sheet.
     assert "is not a column Callsheet knows" not in asked.text
 
@@ -199,3 +218,66 @@ async def test_headers_of_other_formats_are_asked_for_too(open_board: OpenBoard,
     asked = await upload(browser, name, text)
     assert f"4 headers in {name} are not known yet" in asked.text
     assert (await confirm(browser, asked)).url.path.startswith("/plans/")
+
+
+#: As agencies write them: promo copy next to what is spoken, languages in one cell, two titles.
+AGENCY = (
+    "Job #,Copy,Headline,Headline DE,VO script,VO script DE,Languages,Slogan,Claim\n"
+    "AH-1,Only today!,The Kettle,Der Kessel,It boils.,Er kocht.,en|de,Hot,Now\n"
+    "AH-2,Only now!,The Pot,Der Topf,It cooks.,Er gart.,en|de,Warm,Then\n"
+)
+
+
+async def test_every_column_can_be_chosen_and_the_first_row_is_shown_before_it_is_stored(
+    open_board: OpenBoard,
+) -> None:
+    browser = await open_board.form("reviewer")
+    asked = await upload(browser, "own.csv", AGENCY)
+    # What is spoken is never the promo copy, and each language has its own text.
+    proposed = ["Job #=id", "Copy=x_copy", "Headline=title.en", "Headline DE=title.de",
+                "VO script=script.en", "VO script DE=script.de", "Languages=matrix.language",
+                "Slogan=x_slogan", "Claim=x_claim"]  # fmt: skip
+    assert SHOWN.findall(asked.text) == proposed
+    assert "but &#34;VO script&#34; is closer to it" in asked.text
+    for column in ("title.fr", "matrix.aspect_ratio", "fields.slogan", "notes", "cs_slogan"):
+        assert f'<option value="Slogan={column}">' in asked.text
+    row = first_row(asked)
+    assert (row["Title"], row["Says"], row["Language"]) == ("The Kettle", "It boils.", "en")
+    assert row["Videos"] == "2 videos: AH-1-en, AH-1-de"
+    assert (row["x_copy"], row["x_slogan"]) == ("Only today!", "Hot")
+
+    # Other columns, one of them typed: the first row is shown with them, and nothing is stored.
+    chosen = [*proposed[:1], "Copy=script.en", "Headline=x_old", *proposed[3:4], "VO script=x_vo",
+              *proposed[5:7], "Slogan=", "Claim=title.en"]  # fmt: skip
+    typed = {"typed Slogan": "x_brand", "typed Claim": "x_never"}
+    shown = await press(browser, asked, *chosen, **typed)
+    assert (shown.status_code, OTHERS in shown.text) == (422, True)
+    row = first_row(shown)
+    assert (row["Title"], row["Says"], row["x_brand"]) == ("Now", "Only today!", "Hot")
+    assert SHOWN.findall(shown.text)[-2:] == ["Slogan=x_brand", "Claim=title.en"]
+    again = await upload(browser, "own.csv", AGENCY)
+    assert SHOWN.findall(again.text) == proposed
+    fragment = await press(browser, asked, *chosen, to="first-row", **typed)
+    assert first_row(fragment) == row
+    assert "<html" not in fragment.text
+
+    plan = await press(browser, shown, *SHOWN.findall(shown.text))
+    assert "Slogan is <code>x_brand</code>" in plan.text
+    assert "Copy is <code>script.en</code>" in plan.text
+
+
+async def test_of_two_headers_for_one_column_a_person_chooses(open_board: OpenBoard) -> None:
+    browser = await open_board.form("reviewer")
+    text = "id,Headline,Heading,script\na,The Kettle,Kettles,Boil it.\n"
+    asked = await upload(browser, "own.csv", text)
+    assert SHOWN.findall(asked.text) == ["", "", "id=id", "script=script"]
+    assert "Could be title, and so could &#34;Heading&#34;." in asked.text
+    left = await confirm(browser, asked)
+    assert "2 headers in own.csv are not known yet" in left.text
+    plan = await confirm(browser, left, "Headline=title", "Heading=x_heading")
+    assert "Headline is <code>title</code>" in plan.text
+    # Also a column that is known by its name may be meant as another one.
+    change = re.findall(r'href="(/new\?sheet=[^"]+)"', plan.text)[0]
+    seen = await browser.get(change)
+    plan = await confirm(browser, seen, "script=x_script", "Headline=topic", "Heading=script")
+    assert "script is <code>x_script</code>" in plan.text

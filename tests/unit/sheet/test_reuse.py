@@ -62,7 +62,7 @@ def test_a_title_of_its_own_is_never_replaced_by_another_rows_translation(
 
     (problem,) = refuse(f"id,uses,script,language,title,title.de\n{rows}")
 
-    assert 'row "b", column title.de has no title.de' in problem
+    assert 'row "b", column title.de is empty: the German title is missing' in problem
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 
 from callsheet.tasks.runtime.errors import BadInput, SheetError
 from callsheet.tasks.sheet.column_names import FILE, keep_names, parse_map, read_names
-from callsheet.tasks.sheet.headers import KNOWN_COLUMNS, likely_column
+from callsheet.tasks.sheet.headers import KNOWN_COLUMNS
+from callsheet.tasks.sheet.proposals import likely_column
 from callsheet.tasks.sheet.read import find_sheet, find_sheet_in, parse_sheet, read_sheet
 from callsheet.tasks.sheet.synonyms import proposed
 from callsheet.tasks.sheet.table import SheetOptions
@@ -43,7 +44,10 @@ def test_a_header_in_four_languages_is_proposed(header: str, column: str | None)
 @pytest.mark.parametrize(
     ("header", "column"),
     [("Headline (DE)", "title.de"), ("Copy EN", "script.en"), ("Titel DE", "title.de"),
-     ("Video ID", "id"), ("Script NO", "script"), ("Market UK", None)],
+     ("Video ID", "id"), ("Script NO", "script"), ("Market UK", None),
+     ("VO script DE", "script.de"), ("Titel (Deutsch)", "title.de"),
+     ("VO script pt-BR", "script.pt-br"),
+     ("Script VO", "script"), ("Text in", None), ("Description", None), ("Tilte", "title")],
 )  # fmt: skip
 def test_a_text_in_a_language_is_proposed_as_its_translation(
     header: str, column: str | None
@@ -61,18 +65,44 @@ def test_nothing_is_taken_that_nobody_said_and_every_cell_is_counted() -> None:
         found.good()
 
 
-def test_a_column_is_proposed_once_and_in_every_format() -> None:
+def test_of_headers_that_could_be_one_column_none_is_proposed_in_any_format() -> None:
     row = {"id": "a", "Headline": "One", "Heading": "Two", "fields.product": "Pot", "Tilte": "x",
            "idempotency-key": "k"}  # fmt: skip
     found = find_sheet_in(json.dumps([row]).encode(), name="own.json", options=SheetOptions())
     assert {one.name: (one.column, one.proposed, one.samples) for one in found.columns} == {
         "id": ("id", None, ("a",)),
-        "Headline": (None, "title", ("One",)),
+        "Headline": (None, None, ("One",)),
         "Heading": (None, None, ("Two",)),
         "fields.product": ("fields.product", None, ("Pot",)),
         "Tilte": (None, None, ("x",)),
         "idempotency-key": (None, None, ("k",)),
     }
+    assert {one.name: one.doubt for one in found.columns if one.open} == {
+        "Headline": 'could be title, and so could "Heading" and "Tilte"',
+        "Heading": 'could be title, and so could "Headline" and "Tilte"',
+        "Tilte": 'could be title, and so could "Headline" and "Heading"',
+    }
+    assert "Headline" not in found.proposals
+
+
+def test_what_is_spoken_is_told_from_the_whole_header_and_axes_from_their_cells() -> None:
+    text = (
+        "Job #,Nr.,Copy,Headline (DE),VO script,VO script DE,Languages,Description\n"
+        "AH-1,1,Only today.,Der Kessel,It boils.,Er kocht.,en|de,A kettle\n"
+        "AH-2,1,Only now.,Der Topf,It cooks.,Er gart.,en|de,A pot\n"
+    )
+    found = find_sheet_in(text.encode(), name="own.csv", options=SheetOptions())
+    assert found.proposals == {
+        "Job #": "id", "Nr.": "x_nr.", "Copy": "x_copy", "Headline (DE)": "title.de",
+        "VO script": "script.en", "VO script DE": "script.de", "Languages": "matrix.language",
+        "Description": "x_description",
+    }  # fmt: skip
+    assert [one.doubt for one in found.columns if one.name == "Copy"] == [
+        'could be script.en, but "VO script" is closer to it'
+    ]
+    told = [one.message for one in found.problems if one.value == "Copy"]
+    assert told == ["is not a column Callsheet knows; it could be script, but \"VO script\" is "
+                    "closer to it: call it x_copy to keep it for yourself"]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "yaml"])
