@@ -178,17 +178,18 @@ class Streams:
 
 
 async def _stream(request: Request, person: Viewer) -> AsyncIterator[None]:
-    with _held(request.app.state.streams, person):
+    with held(request.app.state.streams, person):
         yield
 
 
 async def _download(request: Request, person: Downloads) -> AsyncIterator[None]:
-    with _held(request.app.state.downloads, person):
+    with held(request.app.state.downloads, person):
         yield
 
 
 @contextmanager
-def _held(streams: Streams, person: Person) -> Iterator[None]:
+def held(streams: Streams, person: Person) -> Iterator[None]:
+    """Count a stream until it ends; raise ProblemDetails (429) where the person has too many."""
     streams.begin(person)
     try:
         yield

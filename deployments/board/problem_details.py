@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import PlainSerializer, WithJsonSchema
+
+from callsheet.tasks.values.amounts import count
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+#: Problems of a sheet that one answer lists; the others are counted.
+MOST_PROBLEMS = 500
 
 
 class ProblemDetails(Exception):
@@ -45,6 +53,13 @@ class ProblemDetails(Exception):
             "problems": self.problems,
             **self.extra,
         }
+
+
+def listed(problems: Sequence[T], told: Callable[[T], D], more: Callable[[str], D]) -> list[D]:
+    """Return what is told of the first problems, and of the others how many there are."""
+    found = [told(one) for one in problems[:MOST_PROBLEMS]]
+    left = len(problems) - len(found)
+    return [*found, more(f"and {count(left, 'more problem')}")] if left else found
 
 
 _TITLES = {

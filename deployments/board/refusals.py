@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -17,8 +18,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import compile_path
 
 from callsheet.deployments.board.page import page
-from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.tasks.runtime.errors import CallsheetError, SheetError, did_you_mean
+from callsheet.deployments.board.problem_details import ProblemDetails, listed
+from callsheet.tasks.runtime.errors import CallsheetError, Problem, SheetError, did_you_mean
 from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import redact
 
@@ -95,12 +96,17 @@ async def _refusal(request: Request, error: Exception) -> Response:
             status,
             redact(str(error)),
             remedy=remedy,
-            problems=[
-                {"line": one.line, "column": one.column, "words": redact(one.message)}
-                for one in problems
-            ],
+            problems=listed(problems, _told, partial(_place, None, None)),
         ),
     )
+
+
+def _told(problem: Problem) -> dict[str, Any]:
+    return _place(problem.line, problem.column, problem.message)
+
+
+def _place(line: int | None, column: str | None, words: str) -> dict[str, Any]:
+    return {"line": line, "column": column, "words": redact(words)}
 
 
 def methods_of(app: FastAPI, path: str) -> list[str]:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from callsheet.deployments.board.board import Board, Permission, has_role
-from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.problem_details import ProblemDetails, listed
 from callsheet.deployments.board.services.people import admin_token
 from callsheet.deployments.board.services.videos import Videos
 from callsheet.tasks.ledger.people import Person, Role, find_person
@@ -159,7 +159,8 @@ def refusal(error: CallsheetError | ProblemDetails, *, charged: float | None = 0
     else:
         charged = as_number(error.spent)
         problems = error.problems if isinstance(error, SheetError) else ()
-        document = {"refusal": str(error), "problems": [redact(str(one)) for one in problems]}
+        listing = listed(problems, lambda one: redact(str(one)), str)
+        document = {"refusal": str(error), "problems": listing}
     remedy = error.remedy or _REMEDIES.get(status, "call `status` to see what to do")
     document |= {"charged": charged, "remedy": remedy}
     document = redacted(document)

@@ -22,8 +22,8 @@ from callsheet.tasks.sheet.headers import (
     is_matrix_column,
     split_translation,
 )
-from callsheet.tasks.sheet.table import Cell, Findings, Row, Table
-from callsheet.tasks.sheet.text import MAX_ROWS, as_text, is_blank, slugify
+from callsheet.tasks.sheet.table import Cell, Findings, MeansMany, Row, Table
+from callsheet.tasks.sheet.text import MAX_ROWS, as_text, is_blank, language_name, slugify
 from callsheet.tasks.values.briefs import VARIANT_OF, Json
 from callsheet.tasks.values.requests import AspectRatio
 
@@ -51,8 +51,13 @@ class _Plan:
     included: int = 0
 
 
-def expanded(table: Table, findings: Findings, *, many: bool = False) -> Table:
-    """Return the table with a row for each video; a table without a matrix is returned as it is."""
+def expanded(
+    table: Table, findings: Findings, *, many: bool = False, few: int | None = None
+) -> Table:
+    """Return the table with a row for each video; a table without a matrix is returned as it is.
+
+    Raises MeansMany before more than `few` videos are made.
+    """
     names = [canonical_header(header) for header in table.columns] + [*table.defaults]
     speaks = "language" in names
     if table.matrix is None and not any(
@@ -62,7 +67,7 @@ def expanded(table: Table, findings: Findings, *, many: bool = False) -> Table:
         for name in names
     ):
         return table
-    return _Expansion(table, findings, MAX_ROWS if many else MAX_VIDEOS).table()
+    return _Expansion(table, findings, MAX_ROWS if many else MAX_VIDEOS, few).table()
 
 
 def asks_for_many(problem: Problem) -> bool:
@@ -71,9 +76,10 @@ def asks_for_many(problem: Problem) -> bool:
 
 
 class _Expansion:
-    def __init__(self, table: Table, findings: Findings, limit: int) -> None:
+    def __init__(self, table: Table, findings: Findings, limit: int, few: int | None) -> None:
         self.given = table
         self.limit = limit
+        self.few = few
         self.findings = findings
         self.plan = _Plan()
         self.spoken: frozenset[str] = frozenset()
@@ -91,6 +97,8 @@ class _Expansion:
                 line=self.given.matrix_line,
                 cell="matrix",
             )
+        if self.few is not None and count > self.few:
+            raise MeansMany
         self.spoken = self._languages(rows, axes)
         made = [one for row, own in zip(rows, axes, strict=True) for one in self._rows(row, own)]
         self._report(axes, len(made))
@@ -284,7 +292,8 @@ class _Expansion:
             lacks = f"{base}.{code}" if code else "language"
             own_id = row.cells.get("id")
             self.findings.refuse(
-                f"has no {lacks}: write it, or name a language in matrix.fallback"
+                f"is empty: the {language_name(code)} {base} is missing; write it, or name a "
+                "language in matrix.fallback"
                 if code
                 else "has translated columns and no language",
                 line=row.line,

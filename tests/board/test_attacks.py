@@ -14,7 +14,7 @@ import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from callsheet.deployments.board.app import HEAD_TIMEOUT, MOST_CONNECTIONS
+from callsheet.deployments.board.app import HEAD_TIMEOUT, MOST_CONNECTIONS, MOST_IDLE
 from callsheet.deployments.board.board import Beside
 from callsheet.deployments.board.guard import Guard
 from callsheet.deployments.board.limits import EACH, LOGINS, MOST, RESERVE, Streams, Tries
@@ -47,6 +47,18 @@ async def test_whoever_never_ends_a_head_is_sent_away(open_board: OpenBoard, bef
             assert await reader.read() == b""
 
     writer.close()
+
+
+async def test_connections_that_say_nothing_shut_nobody_out(open_board: OpenBoard) -> None:
+    where = urlsplit(open_board.origin)
+    async with AsyncExitStack() as many:
+        for _ in range(MOST_CONNECTIONS + MOST_IDLE + 8):
+            _, writer = await asyncio.open_connection(where.hostname, where.port)
+            many.callback(writer.close)
+        # A new connection each time, as of somebody who comes now.
+        for path in ("/live", "/api/v1/me"):
+            client = await open_board.client(headers=dict(open_board.viewer.headers))
+            assert (await client.get(path)).status_code == 200
 
 
 async def session_of(open_board: OpenBoard, role: str) -> tuple[httpx.AsyncClient, str]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -117,9 +118,16 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 async def desk(tmp_path: Path, made_ledger: Path, service: Sandbox) -> AsyncIterator[OpenDesk]:
     """A server for one agent without an allowance, as `callsheet mcp` has it."""
     lay_ledger(tmp_path, made_ledger)
-    settings = settings_at(tmp_path, service.environ)
+    async with desk_at(tmp_path, service.environ) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def desk_at(folder: Path, environ: Mapping[str, str]) -> AsyncIterator[OpenDesk]:
+    """Open a server on the ledger of a folder."""
+    settings = settings_at(folder, environ)
     async with await open_ledger(settings.ledger) as ledger:
         board = Board(settings=settings, ledger=ledger, origin="http://board", begin=forked_run)
         await allow(board, "the test", AGENT)
         async with monitoring(board):
-            yield OpenDesk(Desk(board=board, videos=Videos(board), agent=AGENT, folder=tmp_path))
+            yield OpenDesk(Desk(board=board, videos=Videos(board), agent=AGENT, folder=folder))

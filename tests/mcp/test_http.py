@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import httpx
 import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
+from callsheet.deployments.board.board import Beside
+from callsheet.deployments.board.guard import Guard
+from callsheet.deployments.board.limits import EACH as EACH_STREAM
+from callsheet.deployments.board.limits import Streams, Tries
 from callsheet.deployments.board.services.people import allow
+from callsheet.deployments.board.services.videos import Videos
+from callsheet.deployments.mcp.http import Agents
+from callsheet.deployments.mcp.sessions import EACH as EACH_SESSION
 from tests.board.conftest import OpenBoard, board_at, forked_run
 from tests.databases import lay_ledger
 from tests.mcp.conftest import AGENT, ROW, call, finished, refused, sheet_of
 from tests.programs import Sandbox
+from tests.up.conftest import until
 
+STARTED = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+               "clientInfo": {"name": "test", "version": "1"}},
+}  # fmt: skip
+ACCEPT = {"accept": "application/json, text/event-stream"}
 ASKED = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
@@ -112,12 +129,71 @@ async def test_a_page_of_another_site_or_name_reaches_no_tool(board: OpenBoard) 
 
 
 async def test_a_session_belongs_to_the_token_that_began_it(board: OpenBoard) -> None:
-    started = {
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {"protocolVersion": "2025-11-25", "capabilities": {},
-                   "clientInfo": {"name": "test", "version": "1"}},
-    }  # fmt: skip
-    accept = {"accept": "application/json, text/event-stream"}
-    answer = await board.admin.post("/mcp", json=started, headers=accept)
-    session = {"mcp-session-id": answer.headers["mcp-session-id"], **accept}
+    answer = await board.admin.post("/mcp", json=STARTED, headers=ACCEPT)
+    session = {"mcp-session-id": answer.headers["mcp-session-id"], **ACCEPT}
     assert (await board.viewer.post("/mcp", json=ASKED, headers=session)).status_code == 404
+
+
+#: A request for changes of the list of tools, which stays open.
+LISTEN = {
+    "jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen",
+    "params": {"notifications": {"toolsListChanged": True},
+               "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                         "io.modelcontextprotocol/clientCapabilities": {}}},
+}  # fmt: skip
+LISTENS = {"mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen", **ACCEPT}
+
+
+async def test_one_person_cannot_take_all_subscriptions(board: OpenBoard) -> None:
+    async with AsyncExitStack() as many:
+        for _ in range(EACH_STREAM):
+            answer = await many.enter_async_context(
+                board.viewer.stream("POST", "/mcp", json=LISTEN, headers=LISTENS)
+            )
+            assert answer.status_code == 200
+        refused = await board.viewer.post("/mcp", json=LISTEN, headers=LISTENS)
+        assert refused.status_code == 429
+        assert refused.headers["retry-after"] == "60"
+        other = board.reviewer.stream("POST", "/mcp", json=LISTEN, headers=LISTENS)
+        assert (await many.enter_async_context(other)).status_code == 200
+        assert (await board.nobody.get("/live")).status_code == 200
+
+
+async def test_one_person_cannot_take_all_sessions(board: OpenBoard) -> None:
+    async def begin(who: httpx.AsyncClient) -> httpx.Response:
+        return await who.post("/mcp", json=STARTED, headers=ACCEPT)
+
+    begun = [await begin(board.viewer) for _ in range(EACH_SESSION)]
+    assert {answer.status_code for answer in begun} == {200}
+    refused = await begin(board.viewer)
+    assert refused.status_code == 429
+    assert "idle sessions end" in refused.json()["remedy"]
+    assert (await begin(board.reviewer)).status_code == 200
+    session = {"mcp-session-id": begun[0].headers["mcp-session-id"], **ACCEPT}
+    assert (await board.viewer.delete("/mcp", headers=session)).status_code == 200
+    assert (await begin(board.viewer)).status_code == 200
+
+
+async def test_what_is_open_ends_for_an_agent_that_is_revoked(board: OpenBoard) -> None:
+    beside, streams, name = Beside(), Streams(), "agent:gone"
+    _, token = await allow(board.board, "the test", name, renew=True)
+    agents = Agents(board.board, Videos(board.board), beside, streams, look_again=0.01)
+    guard = Guard(agents, board.board, Tries(board.board.clock, most=9), beside)
+    transport = httpx.ASGITransport(guard)  # type: ignore[arg-type]
+    headers = {"authorization": f"Bearer {token}", "host": urlsplit(board.origin).netloc}
+    try:
+        async with httpx.AsyncClient(
+            transport=transport, base_url=board.origin, headers=headers, timeout=60
+        ) as agent:
+            begun = await agent.post("/mcp", json=STARTED, headers=ACCEPT)
+            session = begun.headers["mcp-session-id"]
+            listening = asyncio.create_task(agent.post("/mcp", json=LISTEN, headers=LISTENS))
+            await until(lambda: streams.open.total() == 1)
+            assert (await board.admin.delete(f"/api/v1/people/{name}")).is_success
+
+            # It ends, though it never would by itself.
+            with suppress(AssertionError):
+                await listening
+            await until(lambda: session not in agents._sessions.open)
+    finally:
+        await beside.aclose()

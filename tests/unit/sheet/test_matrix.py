@@ -115,7 +115,7 @@ def test_inputs_of_a_tool_are_translated() -> None:
 @pytest.mark.parametrize(
     ("text", "name", "words"),
     [
-        (CSV, "s.csv", "2 script.en: has no script.en: write it"),
+        (CSV, "s.csv", "2 script.en: is empty: the English script is missing; write it"),
         (CSV.replace("square", "round"), "s.csv", '2 matrix.aspect_ratio: "round" is not one of'),
         (CSV.replace("en|German", "de|German"), "s.csv", "is in this axis twice"),
         ("id,script,language,matrix.language\na,Buy,en,en|de\n", "s.csv", "is also an axis"),
@@ -183,14 +183,18 @@ def test_an_input_in_camel_case_keeps_its_spelling() -> None:
 def test_an_empty_translation_is_an_error_also_beside_others() -> None:
     found = problems("id,script,title.en,title.de,matrix.language\na,Buy,A,,en|de\n")
 
-    assert found == ["2 title.de: has no title.de: write it, or name a language in matrix.fallback"]
+    assert found == [
+        "2 title.de: is empty: the German title is missing; write it, or name a language "
+        "in matrix.fallback"
+    ]
 
 
 def test_an_empty_translation_never_passes_for_the_text_beside_it() -> None:
     sheet = "id,script,title,title.de,matrix.language\na,Buy,A,Ein A,de\nb,Buy,B,,de\n"
 
     assert problems(sheet) == [
-        "3 title.de: has no title.de: write it, or name a language in matrix.fallback"
+        "3 title.de: is empty: the German title is missing; write it, or name a language "
+        "in matrix.fallback"
     ]
 
 
