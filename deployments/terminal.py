@@ -23,7 +23,7 @@ from rich.table import Table
 
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.logs import log_for_people
-from callsheet.tasks.runtime.redact import say, visible, visible_json
+from callsheet.tasks.runtime.redact import one_line, say, visible, visible_json
 from callsheet.tasks.runtime.suggest import again_with
 
 #: A colour a state; the word is always there too.
@@ -101,8 +101,8 @@ def state_text(state: str) -> str:
 
 
 def plain(text: object) -> str:
-    """Return text that rich does not take for markup."""
-    return escape(str(text))
+    """Return text on one line that rich does not take for markup."""
+    return escape(one_line(str(text)))
 
 
 def at_terminal() -> bool:

@@ -34,7 +34,7 @@ from prefect.settings import PREFECT_UI_URL
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.runtime.errors import CallsheetError, Problem, SheetError, shorten
 from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.runtime.redact import one_line, redact
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import count
 
@@ -76,7 +76,7 @@ def _below(path: str, name: object) -> str | None:
 
 def cell(text: object) -> str:
     """Return text for a cell: one line, redacted, with Markdown escaped."""
-    flat = " ".join(redact(str(text)).split())
+    flat = " ".join(one_line(redact(str(text))).split())
     parts = flat.split("`")
     if len(parts) % 2 == 0:
         return _HEADS.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", flat))
@@ -87,7 +87,7 @@ def cell(text: object) -> str:
 
 def words_cell(text: object) -> str:
     """Return a sentence for a cell, on several lines, since a cell does not wrap."""
-    return "  \n".join(cell(line) for line in wrap(redact(str(text)), WIDE))
+    return "  \n".join(cell(line) for line in wrap(one_line(redact(str(text))), WIDE))
 
 
 def link(text: str, address: str) -> str:

@@ -31,7 +31,7 @@ from callsheet.tasks.ledger.row_pages import tags_of
 from callsheet.tasks.ledger.row_selection import rows_for_a_person
 from callsheet.tasks.ledger.values import NEEDS_PERSON, CampaignRow
 from callsheet.tasks.runtime.errors import CallsheetError
-from callsheet.tasks.runtime.redact import install, redact
+from callsheet.tasks.runtime.redact import install, one_line, redact
 from callsheet.tasks.runtime.suggest import suggest
 
 #: Maximum rows that need attention to name in the log.
@@ -114,7 +114,7 @@ class RunLog:
 
     def _say(self, words: str, level: int = logging.INFO) -> None:
         # Prefect finds the run of a log line by the context.
-        self._flow.copy().run(self._log.log, level, "%s", redact(words))
+        self._flow.copy().run(self._log.log, level, "%s", one_line(redact(words)))
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, context=self._flow.copy())
@@ -195,5 +195,5 @@ async def tag_run(run: Run) -> None:
     async with get_client() as client:
         # The flow run of a night may already have tags of other campaigns.
         there = (await client.read_flow_run(number)).tags
-        tags = dict.fromkeys((*there, run.campaign.name, *often))
+        tags = dict.fromkeys((*there, run.campaign.name, *map(one_line, often)))
         await client.update_flow_run(number, tags=list(tags))

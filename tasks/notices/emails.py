@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from callsheet.tasks.nights.calendar import read_zone
 from callsheet.tasks.notices.action_items import CampaignFigures, Contents, Letter, Matter, longest
 from callsheet.tasks.runtime.errors import shorten
+from callsheet.tasks.runtime.redact import one_line
 from callsheet.tasks.values.amounts import as_text, count, in_credits
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _short(contents: Contents) -> str:
     told.append(f"- {in_credits(contents.charged, contents.credit_price)} in this run")
     if contents.next_at is not None:
         told.append(f"- Next nightly run: {_moments(contents.zone)(contents.next_at)}")
-    return "\n".join(told)
+    return "\n".join(map(one_line, told))
 
 
 def _where(matter: Matter) -> str:
@@ -175,6 +176,7 @@ def _templates() -> Environment:
         # Plain text needs no escaping.
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=StrictUndefined,
+        finalize=_safe,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -183,6 +185,11 @@ def _templates() -> Environment:
     templates.globals |= {"count": count, "percent": _percent, "where": _where, "lasting": _lasting}
     templates.globals |= {"more_to_pay": _more_to_pay}
     return templates
+
+
+def _safe(value: Any) -> Any:
+    """Return a text of a sheet on one line; HTML as it is."""
+    return one_line(value) if type(value) is str else value
 
 
 def _coded(text: str) -> Markup:
@@ -218,7 +225,7 @@ def subject_of(contents: Contents) -> str:
     """Return the subject: how long the oldest action item has waited, then the result."""
     nights = longest(contents.matters)
     urgent = f"Waiting for {nights} nights – " if nights >= LONG else ""
-    return " ".join(f"{urgent}{verdict_of(contents)}".split())
+    return " ".join(one_line(f"{urgent}{verdict_of(contents)}").split())
 
 
 def verdict_of(contents: Contents) -> str:

@@ -46,6 +46,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from callsheet.tasks.runtime.redact import one_line
+
 #: Shown only where it is known to be true.
 NOTHING_SPENT = "nothing was spent"
 
@@ -248,13 +250,22 @@ class RunStopped(CallsheetError):
 class StoreError(CallsheetError):
     """A write to the store did not succeed.
 
-    `permanent` says whether trying again can help; `conflict` that another file has the name.
+    `permanent` says whether trying again can help; `conflict` that another file has the name;
+    `full` that a disk has no room for another file either.
     """
 
-    def __init__(self, message: str, *, permanent: bool = False, conflict: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        permanent: bool = False,
+        conflict: bool = False,
+        full: bool = False,
+    ) -> None:
         super().__init__(message)
         self.permanent = permanent
         self.conflict = conflict
+        self.full = full
 
 
 class VideoError(CallsheetError):
@@ -370,5 +381,5 @@ def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
 
 def shorten(text: str, limit: int = 60) -> str:
     """Return `text` on one line and no longer than `limit` characters."""
-    flat = " ".join(text.split())
+    flat = " ".join(one_line(text).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

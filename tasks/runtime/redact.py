@@ -144,11 +144,25 @@ def _redacted(report: Callable[[logging.LogRecord], None]) -> Callable[[logging.
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _INSTEAD = "\ufffd"
+#: All that a program may take for the end of a line, and what is shown instead.
+_BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_BREAK = "\u21b5"
 
 
 def visible(text: str) -> str:
     """Return text with a replacement character for each control character."""
     return text if text.isascii() and text.isprintable() else _CONTROLS.sub(_INSTEAD, text)
+
+
+def one_line(text: str) -> str:
+    """Return text on one line: a sign for each line break, and no control character.
+
+    For a title, a tag or another text of a sheet among the lines that Callsheet writes. With a
+    line break of its own it could pass for one of them.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return visible(_BREAKS.sub(_BREAK, text))
 
 
 def visible_json(document: str) -> str:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import IO, Any
 
+from callsheet.tasks.runtime.redact import one_line
 from callsheet.tasks.values.amounts import as_number
 
 #: What begins a formula, in both widths.
@@ -60,6 +61,15 @@ def csv_writer(out: IO[str], columns: Sequence[str]) -> Callable[[Mapping[str, A
         writer.writerow(_said(cell) if isinstance(cell, datetime) else cell for cell in cells)
 
     return add
+
+
+def shown_lines(lines: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """Yield the lines of a report for people: each text on one line, without control characters.
+
+    Not for a status sheet, which can be run as a sheet: its cells must stay what they are.
+    """
+    for line in lines:
+        yield {name: one_line(v) if isinstance(v, str) else v for name, v in line.items()}
 
 
 def write_xlsx(out: IO[bytes], columns: Sequence[str], lines: Iterable[Mapping[str, Any]]) -> int:

@@ -19,7 +19,7 @@ from callsheet.tasks.sheet.text import (
     row_id_fault,
 )
 from callsheet.tasks.sheet.trees import parse_json
-from callsheet.tasks.values.amounts import parse_credits, parse_duration, parse_moment
+from callsheet.tasks.values.amounts import count, parse_credits, parse_duration, parse_moment
 from callsheet.tasks.values.briefs import CaptionFormat, Json
 
 CAPTIONS: Mapping[str, tuple[CaptionFormat, ...]] = {
@@ -323,8 +323,7 @@ def _texts(values: list[Json]) -> list[str]:
 
 # Numbers and lengths of time as people write them: every way in which a text can be read.
 #
-# `1,200` is 1200 to some and 1.2 to others. The caller knows what can be meant, and refuses what
-# stays open.
+# `1,200` could mean 1200 or 1.2. The caller knows what can be meant, and refuses what stays open.
 
 
 #: Between the thousands: a blank, an apostrophe, a comma or a dot.
@@ -385,9 +384,16 @@ def settled(text: str, found: list[Decimal], fits: Callable[[Decimal], bool]) ->
     fitting = [number for number in found if fits(number)]
     if len(fitting) > 1 or (fitting and len(found) > 1 and "." in text and ":" not in text):
         ways = sorted(found, reverse=True)
-        told = f"is {say(ways[0])} to some and {say(ways[1])} to others"
+        spell = _spell_length if ":" in text else say
+        told = f"could mean {spell(ways[0])} or {spell(ways[1])}"
         raise ValueError(f"{told}: write {' or '.join(map(unmistakable, filter(fits, ways)))}")
     return fitting[0] if fitting else None
+
+
+def _spell_length(seconds: Decimal) -> str:
+    """Return a length in the largest unit that divides it: `6 minutes`, `90 seconds`."""
+    minutes, rest = divmod(int(seconds), 60)
+    return count(int(seconds), "second") if rest else count(minutes, "minute")
 
 
 def say(number: Decimal) -> str:

@@ -328,6 +328,8 @@ def _folded(table: Mapping[str, str]) -> dict[str, str]:
 
 
 LANGUAGES = _by_name(_NAMES)
+#: The codes of languages that have a name here.
+LANGUAGE_CODES = frozenset(LANGUAGES.values())
 REGIONS = _by_name(_REGIONS)
 _LANGUAGES, _REGION_CODES = _folded(LANGUAGES), _folded(REGIONS)
 
@@ -344,6 +346,11 @@ def language_code(said: str) -> str | None:
             if rest != words and rest in _LANGUAGES:
                 return _in_region(_LANGUAGES[rest], code)
     return None
+
+
+def language_name(code: str) -> str:
+    """Return the English name of a language: `German` for `de`; a code without one as it is."""
+    return _NAMES[code].partition("|")[0] if code in _NAMES else code
 
 
 def _in_region(language: str, region: str) -> str:

@@ -15,7 +15,8 @@ CELLS = [
     ("- 4", r"\- 4"),
     ("-4", "-4"),
     ("12. of May", r"12\. of May"),
-    ("two\n lines", "two lines"),
+    ("two\n lines", "two\u21b5 lines"),
+    ("two\r\n::error::\x85\u2028\x9b\u202e", "two\u21b5::error::\u21b5\u21b5\ufffd\ufffd"),
     ("run `callsheet retake a *`, or *not*", r"run `callsheet retake a *`, or \*not\*"),
     ("one ` alone *", r"one \` alone \*"),
     (

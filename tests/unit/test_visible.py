@@ -14,7 +14,7 @@ from callsheet.deployments.terminal import console_for, print_json, table
 from callsheet.tasks.ledger.reviews import _said
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.logs import JsonLines, log_for_people
-from callsheet.tasks.runtime.redact import control_fault, install, say, visible
+from callsheet.tasks.runtime.redact import control_fault, install, one_line, say, visible
 from tests.programs import ROOT
 
 ATTACK = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\x9b31md\u202ee\u2066f"
@@ -24,6 +24,13 @@ SAFE = "a\ufffd]52;c;aGk=\ufffdb\ufffd[2Jc\ufffd31md\ufffde\ufffdf"
 def test_it_replaces_controls_and_keeps_lines_and_tabs():
     assert visible(ATTACK) == SAFE
     assert visible("Grüße\n\tعربي 👩‍👧") == "Grüße\n\tعربي 👩‍👧"
+
+
+def test_a_text_on_one_line_shows_each_break_as_one_sign():
+    assert one_line("Grüße\tعربي 👩‍👧") == "Grüße\tعربي 👩‍👧"
+    breaks = ("\n", "\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029")
+    assert [one_line(f"a{end}b") for end in breaks] == ["a\u21b5b"] * len(breaks)
+    assert one_line(ATTACK) == SAFE
 
 
 def test_what_is_printed_has_no_controls(capsys):

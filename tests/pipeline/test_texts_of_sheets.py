@@ -1,0 +1,112 @@
+"""Texts of a sheet pass for no line of Callsheet's own, wherever they are printed, sent or written.
+
+A title, a tag or a cell with a line break could begin a line that reads as another row, a total or
+a command of a CI service; a control character could turn the rest of a line round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import os
+import time
+from decimal import Decimal
+from pathlib import Path
+
+from callsheet.flows.nightly_run import sweep
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.notices import tell
+from callsheet.tasks.runtime.settings import load_settings
+from tests.hearing_of_nights import mailbox
+from tests.here import Here
+from tests.programs import Sandbox
+
+#: Begins a line of its own after every kind of line break, in the middle of a text.
+FORGED = ("::error::forged", "1 video for 12 credits", "https://evil.example/approve")
+BREAKS = ("\n", "\r\n", "\r", "\x85", "\u2028", "\u2029")
+CONTROLS = frozenset("\r\x85\u2028\u2029\x9b\u202e\u2066")
+LINES = "".join(f"{end}{words}" for words in FORGED for end in BREAKS)
+TITLE = f"Kettle{LINES}\x9b31m\u202ered"
+HEADER = "id,tool,fields.product,title,duration_seconds,aspect_ratio,max_credits,tags,x_brand,notes"
+
+
+def sheet(*rows: tuple[str, str, str]) -> str:
+    """Return a CSV of rows: id, aspect ratio, limit."""
+    out = io.StringIO(newline="")
+    more = (f"red\r\n{FORGED[0]}", f"Acme\n{FORGED[0]}", f"a note\n{FORGED[1]}")
+    lines = [
+        (id, "product-launch", f"Kettle {id}", f"{TITLE} {id}", "5", ratio, limit, *more)
+        for id, ratio, limit in rows
+    ]
+    csv.writer(out).writerows([HEADER.split(","), *lines])
+    return out.getvalue()
+
+
+def forged(text: str) -> list[str]:
+    """Return what reads as another line than it is, and control characters."""
+    lines = [line for line in text.split("\n") if line.strip("\"'| ").startswith(FORGED)]
+    return [*lines, *sorted(set(text) & CONTROLS)]
+
+
+def test_plans_rows_problems_and_reports_stay_on_their_lines(here: Here, name: str) -> None:
+    file, broken = f"{name}.csv", here.folder / "broken.csv"
+    (here.folder / file).write_text(sheet(("a", "9:16", "100"), ("b", "9:16", "1")), newline="")
+    broken.write_text(sheet(("c", f"9:61\n{FORGED[0]}", "100")), newline="")
+
+    said = [
+        here.call("check", broken.name),
+        here.call("plan", file),
+        here.call("run", file, "--yes", "--without-prefect"),
+        here.call("rows", name),
+        here.call("explain", name, "b"),
+        here.call("retake", name, "a", "--because", "other"),
+        here.call("status"),
+    ]
+    exported = here.folder / "rows.csv"
+    assert here.call("export", name, "-o", str(exported)).status == 0
+
+    assert [forged(one.out + one.err) for one in said] == [[]] * len(said)
+    assert "Kettle\u21b5::error::forged" in said[1].out
+    (a, b) = csv.DictReader(exported.read_text("utf-8-sig").splitlines())
+    assert forged("\n".join(map(str, [*a.values(), *b.values()]))) == []
+    # What can be run as a sheet is not changed: another title would be paid for.
+    status = next((here.folder / "deliveries").rglob("status.csv")).read_bytes().decode("utf-8-sig")
+    assert f"{FORGED[0]}\n{FORGED[0]}" in status.replace("\r\n", "\n")
+    again = here.call("plan", file, "--json")
+    assert again.json["credits"]["total"] == 0
+
+
+async def test_mails_and_reports_of_a_night_stay_on_their_lines(
+    tmp_path: Path, service: Sandbox, name: str
+) -> None:
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    for stem, rows in {
+        "made": (("a", "9:16", "100"), ("b", "9:16", "1")),
+        "asks": (("c", "16:9", "100"), ("d", "16:9", "100"), ("e", "16:9", "100")),
+        "bad": (("f", f"9:61\n{FORGED[0]}", "100"),),
+    }.items():
+        file = folder / f"{name}-{stem}.csv"
+        file.write_text(sheet(*rows), newline="")
+        os.utime(file, (time.time() - 1000,) * 2)
+    settings = load_settings(environ=service.environ, folder=tmp_path)
+    with mailbox() as box:
+        inbox = Inbox(
+            name="spring", place=str(folder), approval="auto", per_night=Decimal(1000),
+            per_sheet=Decimal(30), notify=(box.address(),),
+        )  # fmt: skip
+        night = await sweep(inbox, settings, night="2026-11-20", zone="UTC", sleep=asyncio.sleep)
+        async with await open_ledger(settings.ledger) as ledger:
+            await tell(ledger, settings, inbox, night, clock=time.time)
+        (mail,) = box.letters
+
+    assert [one.outcome for one in night.sheets] == ["not-approved", "invalid", "needs-person"]
+    text = mail.get_body(("plain",))
+    assert text is not None
+    assert "b, Kettle\u21b5::error::forged" in text.get_content()
+    assert forged(text.get_content().replace("\r\n", "\n")) == []
+    reports = [path.read_text("utf-8-sig") for path in folder.glob("*.report.csv")]
+    assert len(reports) == 3
+    assert [forged(one.replace("\r\n", "\n")) for one in reports] == [[]] * 3
