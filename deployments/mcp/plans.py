@@ -30,11 +30,13 @@ from callsheet.deployments.board.services.plans import (
 )
 from callsheet.deployments.mcp.caller import Caller, answering, caller_of
 from callsheet.deployments.mcp.sheets import upload
+from callsheet.tasks.aftercare.approval import beyond_allowance, is_of_agent
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.stored_plans import unquoted_rows
 from callsheet.tasks.ledger.plans import approved_today, void_plan
 from callsheet.tasks.ledger.runs import BoardRun
 from callsheet.tasks.runtime.errors import AllowanceSpent, CallsheetError
+from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import as_number, count, in_credits, parse_credits
 
 Amount = int | float
@@ -52,6 +54,7 @@ class PlanAnswer(BaseModel):
     campaign: str
     rows: list[dict[str, Any]]
     rows_total: int
+    changes: list[str]
     counts: dict[str, int]
     credits: Amount | None
     unpriced: int | None
@@ -150,7 +153,7 @@ async def plan_answer(caller: Caller, view: PlanView) -> PlanAnswer:
     open_ = view.state in ("quoting", "ready")
     return PlanAnswer(
         **{name: said[name] for name in ("plan", "state", "campaign", "counts", "unpriced")},
-        **{name: said[name] for name in ("budget", "left", "expires_at", "words")},
+        **{name: said[name] for name in ("changes", "budget", "left", "expires_at", "words")},
         rows=said["rows"][:SHOWN],
         rows_total=len(said["rows"]),
         credits=said["total"] if view.state != "quoting" else None,
@@ -189,6 +192,8 @@ async def is_within(caller: Caller, view: PlanView) -> bool:
         return False
     if unquoted_rows(plan.document, accepts_limits=False):
         return False
+    if await caller.board.read(partial(beyond_allowance, plan=plan, approver=person)):
+        return False
     spent = await caller.board.read(
         partial(approved_today, person=person.name, at=caller.board.clock())
     )
@@ -216,9 +221,14 @@ async def ask(ctx: Context[Any, Any], plan: str) -> NotAsked | Elicit[Consent]:
     limit = f" The budget of the campaign is {in_credits(parse_credits(budget))}." if budget else ""
     words = (
         f"Approve {rows} of campaign {view.plan.campaign} for {in_credits(view.plan.total)}{more}?"
-        f"{limit} Plan {view.plan.id}."
+        f"{limit}{_also(view)} Plan {view.plan.id}."
     )
     return Elicit(words, Consent)
+
+
+def _also(view: PlanView) -> str:
+    """Say what else is approved, in the question to a person."""
+    return f" Approving it also means: {'; '.join(view.changes)}." if view.changes else ""
 
 
 def _can_ask(ctx: Context[Any, Any]) -> bool:
@@ -274,9 +284,19 @@ async def _approver(caller: Caller, view: PlanView, answer: ElicitationResult[An
     if await is_within(caller, view):
         return caller.person
     if view.state == "ready":
-        raise _link(caller, view, "a person has to approve this plan; nothing was charged")
+        raise _link(caller, view, f"a person has to approve this plan{await _why(caller, view)}")
     words = f"the plan is {view.state}; nothing was charged"
     raise ProblemDetails(409, words, remedy=_next(view, within=False))
+
+
+async def _why(caller: Caller, view: PlanView) -> str:
+    """Say why an agent's allowance does not do, where that is not the amount."""
+    words = None
+    if caller.person.role == "agent":
+        check = partial(beyond_allowance, plan=view.plan, approver=caller.person)
+        words = await caller.board.read(check)
+    because = f": an allowance covers only making videos, and {words}" if words else ""
+    return f"{because}; nothing was charged"
 
 
 def _link(caller: Caller, view: PlanView, words: str) -> ProblemDetails:
@@ -334,5 +354,13 @@ async def cancel(
     What is rendering is cancelled as far as the service allows, and may have been charged.
     """
     caller = await caller_of(ctx, "agent")
+    if caller.person.role == "agent" and not await caller.board.read(
+        partial(is_of_agent, campaign=campaign, agent=caller.person)
+    ):
+        raise ProblemDetails(
+            403,
+            f"{caller.person.name} did not begin campaign {campaign}; nothing was cancelled",
+            remedy=f"ask a person to cancel it: `{suggest('cancel', campaign)}`, or on the board",
+        )
     done = await row_services.cancel(caller.board, caller.person, campaign, rows=rows)
     return CancelAnswer.model_validate(done.as_json())

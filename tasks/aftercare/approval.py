@@ -19,14 +19,21 @@ from sqlalchemy import Connection
 from callsheet.tasks.aftercare.retake import Offer, approve_once, approve_wanted
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import asked_of
-from callsheet.tasks.campaign.quotes import approve_shown, as_shown, check_wanted
+from callsheet.tasks.campaign.plan_document import plan_of
+from callsheet.tasks.campaign.quotes import approve_shown, as_shown, check_elsewhere, check_wanted
 from callsheet.tasks.campaign.stored_plans import paid_lines, unquoted_rows, words_of_approval
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.campaign.waits import canaries_of, wave_of
 from callsheet.tasks.ledger.audit_log import note_act, restored_since
-from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign, find_campaign
+from callsheet.tasks.ledger.campaigns import (
+    Campaign,
+    ensure_campaign,
+    find_campaign,
+    paid_elsewhere,
+)
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
 from callsheet.tasks.ledger.deliveries import verdicts_of
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.moves import move
@@ -36,6 +43,7 @@ from callsheet.tasks.ledger.plans import (
     approve_plan,
     approved_since,
     approved_today,
+    begun_by,
     find_plan,
     hold_plans,
     start_of_day,
@@ -47,11 +55,13 @@ from callsheet.tasks.ledger.runs import BoardRun, ask_run, end_run, find_run, ru
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
-from callsheet.tasks.values.amounts import as_number, as_text, in_credits, parse_credits
+from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits, parse_credits
 from callsheet.tasks.values.edits import edit_of, made_by
 
 #: Seconds that other plans of a campaign wait until an approved one is in its rows.
 UNBEGUN = 120.0
+#: Things that a refusal names at most.
+NAMED = 3
 
 
 def approve_on_board(
@@ -74,6 +84,7 @@ def approve_on_board(
     Raise NotApproved if the person may not approve, MovedOn for an outdated plan, AllowanceSpent
     above the allowance, SpendRefused for a campaign that was cancelled meanwhile.
     """
+    dialect_of(connection).hold_approvals(connection)
     approver = person_of(connection, person, locked=True)
     if approver is None or not approver.may("agent"):
         raise NotApproved("you may no longer approve plans; nothing was approved or spent")
@@ -82,7 +93,8 @@ def approve_on_board(
     if already := run_for(connection, plan.id):
         return already
     _check_others(connection, plan, at)
-    _check_allowance(connection, plan, approver, at=at)
+    _check_elsewhere(connection, plan)
+    _check_allowance(connection, plan, approver, options, sheet, at=at)
     if not approve_plan(connection, plan.id, terms=options.kept(), by=by, at=at):
         raise MovedOn("the plan is no longer valid; nothing was approved or spent")
     if sheet is not None and find_campaign(connection, plan.campaign) is None:
@@ -119,13 +131,31 @@ def _check_others(connection: Connection, plan: KeptPlan, at: float) -> None:
         )
 
 
+def _check_elsewhere(connection: Connection, plan: KeptPlan) -> None:
+    """Raise MovedOn when other campaigns have paid for or approved rows since the plan was made.
+
+    The run asks again when it approves the rows.
+    """
+    if plan.kind == "run" and plan.document is not None:
+        shown = plan_of(plan.document)
+        campaign = find_campaign(connection, plan.campaign)
+        check_elsewhere(connection, campaign, shown, {line.row for line in shown.spending})
+
+
 def _check_allowance(
-    connection: Connection, plan: KeptPlan, approver: Person, *, at: float
+    connection: Connection,
+    plan: KeptPlan,
+    approver: Person,
+    options: RunOptions,
+    sheet: Sheet | None,
+    *,
+    at: float,
 ) -> None:
     by, allowance = approver.name, approver.allowance
     if allowance is None:
         return
     assert plan.document is not None
+    _check_videos_only(connection, plan, approver, options, sheet)
     is_person = approver.role != "agent"
     if rows := unquoted_rows(plan.document, accepts_limits=is_person):
         named = ", ".join(rows[:5]) + (", ..." if len(rows) > 5 else "")
@@ -149,6 +179,62 @@ def _check_allowance(
             "many; nothing was approved or spent",
             remedy="ask a person with a higher allowance to approve it, or name fewer rows",
         )
+
+
+def _check_videos_only(
+    connection: Connection,
+    plan: KeptPlan,
+    approver: Person,
+    options: RunOptions,
+    sheet: Sheet | None,
+) -> None:
+    """Raise AllowanceSpent where a plan changes more than an allowance covers."""
+    words = beyond_allowance(connection, plan, approver)
+    if words is None and (budget := _new_budget(connection, plan, options, sheet)) is not None:
+        words = f"this sets the budget of {plan.campaign} to {in_credits(budget)}"
+    if words is not None:
+        raise AllowanceSpent(
+            f"an allowance covers only making videos, and {words}; nothing was approved or spent",
+            remedy="ask a person without an allowance limit to approve it",
+        )
+
+
+def _new_budget(
+    connection: Connection, plan: KeptPlan, options: RunOptions, sheet: Sheet | None
+) -> Decimal | None:
+    """Return the budget that an approval gives a campaign instead of the one that it has."""
+    campaign = find_campaign(connection, plan.campaign)
+    wished = options.budget if options.budget is not None or sheet is None else sheet.budget
+    if campaign is None or (options.keep_budget and campaign.budget is not None):
+        return None
+    return None if wished == campaign.budget else wished
+
+
+def beyond_allowance(connection: Connection, plan: KeptPlan, approver: Person) -> str | None:
+    """Say what a plan does besides making videos, which no allowance covers; None for nothing.
+
+    Rows of a campaign that somebody else began are beyond the allowance of an agent.
+    """
+    document: Mapping[str, Any] = plan.document or {}
+    of_sheet = (one for one in document.get("changes", ()) if not one["by_settings"])
+    # What a person gives with the approval counts, and not what was planned (`_new_budget`).
+    asked = (one for one in of_sheet if one["what"] != "budget" or approver.role == "agent")
+    found = [f"with this plan {one['words']}" for one in asked]
+    if videos := sum(line["action"] == "adopt" for line in document.get("rows", ())):
+        found.append(f"this plan takes over {count(videos, 'video')}")
+    if approver.role == "agent" and not is_of_agent(connection, plan.campaign, approver, plan):
+        found.append(f"{approver.name} did not begin campaign {plan.campaign}")
+    return "; ".join(found[:NAMED]) or None
+
+
+def is_of_agent(
+    connection: Connection, campaign: str, agent: Person, plan: KeptPlan | None = None
+) -> bool:
+    """Return whether an agent began a campaign, or begins it with this plan."""
+    begun = begun_by(connection, campaign)
+    if begun is None and find_campaign(connection, campaign) is None:
+        begun = plan.made_by if plan is not None else None
+    return begun == agent.name
 
 
 def cancel_on_board(
@@ -341,6 +427,17 @@ def _release(
     for row in rows_named(connection, campaign, list(first)):
         if row.take is not None and said.get(row.row) not in ("keep", "reject"):
             review(connection, row.take.id, "keep", by=by, at=at)
+
+
+async def plan_of_waiting(
+    ledger: Ledger, campaign: Campaign, rows: Sequence[CampaignRow], budget: Decimal | None
+) -> Plan:
+    """Return the waiting rows as a plan, with what other campaigns have paid for of them."""
+    plan = waiting_plan(campaign, rows, budget)
+    wanted = [pair for line in plan.lines for pair in line.pairs]
+    ask = partial(paid_elsewhere, campaign_id=campaign.id, wanted=wanted)
+    found = await ledger.read(partial(ask, sandbox=bool(campaign.sandbox)))
+    return replace(plan, elsewhere=tuple(found))
 
 
 def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decimal | None) -> Plan:

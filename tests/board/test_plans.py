@@ -120,6 +120,38 @@ async def test_a_sheet_becomes_videos_once_somebody_approved(
     assert again["budget"] == 100
 
 
+async def test_rows_of_a_plan_that_is_approved_are_not_approved_in_another_campaign(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    plans = [await plan_for(board.admin, f"{name}-{n}.csv", simple_sheet(3)) for n in "ab"]
+    before = service.calls().get("create", 0)
+    run = await approved(board.admin, plans[0])
+    answer = await board.admin.post(f"{API}/plans/{plans[1]['plan']}/approve")
+    assert answer.status_code == 409, answer.text
+    new = await priced(board.admin, answer.json()["plan"])
+    assert f"campaign {name}-a already" in new["refusal"]
+    (other,) = new["elsewhere"]
+    assert (other["campaign"], len(other["rows"])) == (f"{name}-a", 3)
+    assert (await ended(board.viewer, run))["exit"] == 0
+    assert service.calls()["create"] == before + 3
+
+
+async def test_a_title_shows_its_line_breaks_and_turns_no_text_round(
+    board: OpenBoard, name: str
+) -> None:
+    text = simple_sheet(1, title='"Mug\r\nApprove now\x9b\u202e').replace(" 1,5", ' 1",5')
+    page = {"accept": "text/html"}
+
+    plan = await plan_for(board.reviewer, f"{name}.csv", text)
+    pages = [(await board.approver.get(f"/plans/{plan['plan']}", headers=page)).text]
+    await ended(board.viewer, await approved(board.approver, plan))
+    for path in ("", "/rows/r001", "/videos"):
+        pages.append((await board.viewer.get(f"/c/{name}{path}", headers=page)).text)
+
+    assert ["Mug\u21b5Approve now\ufffd\ufffd 1" in shown for shown in pages] == [True] * 4
+    assert not any(set(shown) & {"\x9b", "\u202e"} for shown in pages)
+
+
 async def test_an_edit_is_approved_at_its_limit(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
@@ -181,6 +213,49 @@ async def test_an_edit_is_approved_at_its_limit_and_a_retake_of_it_at_the_price_
     assert (edit["rows"][0]["edit_of"], edit["total"], end["exit"]) == ("title", 98, 0)
     assert retake["total"] == made["total"] != 98
     assert (await ended(board.admin, await approved(board.admin, retake)))["exit"] == 0
+
+
+async def test_what_else_a_plan_changes_is_above_the_button_and_no_allowance_covers_it(
+    board: OpenBoard, name: str
+) -> None:
+    await made(board, f"{name}.csv", simple_sheet(3))
+    tree = f"campaign: {name}\nkeep_at_service: 30d\nnames: 'x/{{id}}_v{{take}}'\n"
+    row = "- {{id: r{n:03}, tool: product-launch, title: Video {n}, fields.product: Kettle {n}, "
+    row += "duration_seconds: 5, aspect_ratio: '9:16'}}"
+    tree += "rows:\n" + "\n".join(row.format(n=n) for n in (1, 2, 4)) + "\n"
+    plan = await plan_for(board.reviewer, f"{name}.yaml", tree, same_campaign=True)
+
+    assert plan["changes"] == [
+        "1 row left the sheet and is retired (r003); videos and history stay",
+        "delivered videos are deleted at the service after 30d",
+        "new files of 3 rows get other names: x/r001_v{take}",
+    ]
+    page = (await (await board.form("approver")).get(f"/plans/{plan['plan']}")).text
+    above, button, _ = page.partition("Approve 1 row for 15 credits")
+    assert button
+    assert all(words.split(" (")[0][1:] in above for words in plan["changes"])
+    path = f"{API}/plans/{plan['plan']}/approve"
+    limited = await board.approver.post(path)
+    assert (limited.status_code, (await states(board, name))["r003"]) == (403, "delivered")
+    assert "covers only making videos, and with this plan 1 row left" in limited.json()["detail"]
+    assert (await ended(board.viewer, await approved(board.admin, plan)))["exit"] == 0
+    assert (await states(board, name))["r003"] == "retired"
+
+    # A plan that only changes such things can be approved on its page, too.
+    only = await plan_for(board.reviewer, f"{name}.yaml", tree.replace("30d", "60d"))
+    page = (await (await board.form("admin")).get(f"/plans/{only['plan']}")).text
+    assert only["changes"] == [
+        "delivered videos are deleted at the service after 60d (so far: after 30d)"
+    ]
+    assert "Apply the changes for 0 credits</button>" in page
+    await ended(board.viewer, await approved(board.admin, only))
+    found = await board.ledger.read(partial(find_campaign, name=name))
+    assert found is not None
+    assert found.keep_at_service == 60 * 86400.0
+    budget = await plan_for(board.approver, f"{name}.yaml", tree.replace("30d", "60d"), budget=900)
+    limited = await board.approver.post(f"{API}/plans/{budget['plan']}/approve")
+    assert limited.status_code == 403
+    assert "sets the budget" in limited.json()["detail"]
 
 
 async def test_two_who_approve_one_plan_have_one_run(

@@ -81,7 +81,7 @@ class PlanOut(BaseModel):
     """A plan; amounts in credits, null where there is none or no one could read it.
 
     `elsewhere` are rows that another campaign has paid for, `retiring` those that have left the
-    sheet: both are approved with it.
+    sheet; `changes` says what else approving it changes: all of this is approved with it.
     """
 
     plan: str
@@ -98,6 +98,7 @@ class PlanOut(BaseModel):
     balance: Number | None
     elsewhere: list[dict[str, Any]]
     retiring: list[str]
+    changes: list[str]
     notes: list[str]
     because: str | None
     expires_at: str | None

@@ -24,6 +24,7 @@ from callsheet.deployments.board.services.plans import (
 )
 from callsheet.deployments.board.services.sheets import (
     SheetView,
+    columns_key,
     hand_in,
     hand_in_address,
     hand_in_from_inbox,
@@ -34,6 +35,7 @@ from callsheet.deployments.board.uploads import UploadForm, upload_in
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.runtime.errors import BadInput, Problem, SheetError
+from callsheet.tasks.sheet.column_names import parse_map
 from callsheet.tasks.values.amounts import parse_credits
 
 router = APIRouter(prefix="/plans/{plan_id}")
@@ -227,21 +229,50 @@ async def _plan(
 async def map_columns(
     request: Request, board: TheBoard, person: Reviewer, sheet_id: str
 ) -> Response:
-    """Remember what the headers of a sheet mean, and go on to its plan or what is left to fix."""
+    """Remember what the headers of a sheet mean, and go on to its plan or what is left to fix.
+
+    Columns whose first row was not shown are shown first.
+    """
     sent = await upload_in(request)
     form = _filled(sent.texts)
     options = _options(form, reading=True)
+    show = partial(page, request, "new.html", person, status=422, form=form)
     try:
-        seen = await sheets.map_columns(board, person, sheet_id, sent.map, options)
+        words = _chosen(sent)
+        if columns_key(parse_map(words)) != sent.texts.get("shown"):
+            seen = await sheets.try_columns(board, person, sheet_id, words, options)
+            return show(seen=seen, unseen=True, inbox=await _inbox(board, person))
+        seen = await sheets.map_columns(board, person, sheet_id, words, options)
     except (SheetError, BadInput) as error:
         seen = await see_sheet(board, person, sheet_id, options)
         inbox = await _inbox(board, person)
-        refused = _sheet_refused(error)
-        return page(
-            request, "new.html", person,
-            status=422, inbox=inbox, seen=seen, form=form, refused=refused,
-        )  # fmt: skip
+        return show(seen=seen, inbox=inbox, refused=_sheet_refused(error))
     return await _plan(request, board, person, seen, form)
+
+
+@sheet_router.post("/new/{sheet_id}/first-row")
+async def first_row(request: Request, board: TheBoard, person: Reviewer, sheet_id: str) -> Response:
+    """Show what would be made of the first row with the columns that are chosen in the form."""
+    sent = await upload_in(request)
+    options = _options(_filled(sent.texts), reading=True)
+    try:
+        seen = await sheets.try_columns(board, person, sheet_id, _chosen(sent), options)
+    except (SheetError, BadInput) as error:
+        seen = await see_sheet(board, person, sheet_id, options)
+        return page(request, "_first_row.html", person, seen=seen, fault=_sheet_refused(error))
+    return page(request, "_first_row.html", person, seen=seen)
+
+
+def _chosen(sent: UploadForm) -> list[str]:
+    """Return what headers mean by a form: chosen from its lists, or typed next to them."""
+    words = []
+    for word in filter(None, sent.map):
+        header, _, column = word.rpartition("=")
+        column = column or sent.texts.get(f"typed {header}", "").strip()
+        if not column:
+            raise BadInput(f'type which column "{header}" is', remedy="such as title.it or x_brand")
+        words.append(f"{header}={column}")
+    return words
 
 
 @sheet_router.post("/new/{sheet_id}/cells")

@@ -8,7 +8,13 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
+from callsheet.tasks.aftercare.approval import (
+    approve_waiting,
+    plan_of_waiting,
+    waiting_plan,
+    waiting_rows,
+)
+from callsheet.tasks.campaign.report import say_elsewhere
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
 from callsheet.tasks.ledger.ledger import Ledger
@@ -77,6 +83,23 @@ async def test_nothing_is_approved_once_something_changed(
     with pytest.raises(MovedOn, match=words):
         await approved(stage, meanwhile)
     assert "approved" not in {row.state for row in await stage.rows()}
+
+
+async def test_what_another_campaign_has_paid_for_is_shown_before_it_is_approved(
+    stage: Stage,
+) -> None:
+    async def approved_elsewhere(stage: Stage) -> None:
+        other = await Stage.set(stage.ledger, brief("a", topic="a"), name="autumn")
+        await other.approve("a")
+
+    with pytest.raises(MovedOn, match="a: campaign autumn approved it"):
+        await approved(stage, approved_elsewhere)
+    rows = await waiting_rows(stage.ledger, stage.campaign)
+    plan = await plan_of_waiting(stage.ledger, stage.campaign, rows, None)
+    assert say_elsewhere(plan) == ["campaign autumn already approved 1 of these rows (12 credits)"]
+    named = {"run": "1", "owner": None, "at": NOW}
+    plan = plan.approved("Ann")
+    assert await stage.write(approve_waiting, stage.campaign, plan, **named) == 2
 
 
 async def test_a_run_that_lost_the_campaign_approves_nothing(stage: Stage) -> None:

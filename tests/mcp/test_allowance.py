@@ -1,0 +1,131 @@
+"""An allowance covers making videos: whatever else a plan changes needs a person."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from mcp import Client
+
+from callsheet.deployments.board.services.people import admin_token
+from callsheet.deployments.board.services.plans import approve, plan_of_sheet
+from callsheet.deployments.board.services.sheets import hand_in
+from callsheet.deployments.mcp.caller import Caller
+from callsheet.deployments.mcp.plans import priced
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.values import rows_of
+from tests.mcp.conftest import ROW, OpenDesk, call, desk_at, finished, refused
+from tests.programs import Sandbox
+
+
+def tree(campaign: str, rows: int, *more: str) -> str:
+    """Return a sheet of so many rows as YAML, with more members."""
+    row = "- {{id: r{n}, title: {campaign} {n}, topic: Lighthouse, script: Here it is.}}"
+    lines = [row.format(n=n, campaign=campaign) for n in range(rows)]
+    return "\n".join((f"campaign: {campaign}", *more, "rows:", *lines)) + "\n"
+
+
+async def admin_of(desk: OpenDesk) -> Person:
+    found = await admin_token(desk.desk.board)
+    assert found is not None
+    return found[0]
+
+
+async def made_by_a_person(desk: OpenDesk, client: Client, campaign: str) -> None:
+    """Have two videos of a campaign made that a person planned and approved."""
+    board, admin = desk.desk.board, await admin_of(desk)
+    text = tree(campaign, 2).encode()
+    sheet = await hand_in(board, admin, name=f"{campaign}.yaml", content=text)
+    plan = await plan_of_sheet(board, admin, sheet.kept.id, RunOptions())
+    await priced(Caller(desk=desk.desk, board=board, person=admin), plan)
+    await approve(board, admin, plan)
+    await finished(client, campaign)
+
+
+async def stands(desk: OpenDesk, campaign: str) -> tuple[Campaign, dict[str, str]]:
+    """Return a campaign of the ledger, and the states of its rows."""
+    read = desk.desk.board.read
+    found = await read(partial(find_campaign, name=campaign))
+    assert found is not None
+    rows = await read(partial(rows_of, campaign_id=found.id))
+    return found, {row.row: row.state for row in rows}
+
+
+@pytest.mark.parametrize("allowance", [0, 20 * ROW])
+async def test_an_agent_changes_nothing_of_a_campaign_that_it_did_not_begin(
+    desk: OpenDesk, service: Sandbox, allowance: int
+) -> None:
+    await desk.allow(allowance)
+    name = f"spring-{allowance}"
+    async with desk.client("cancel") as client:
+        await made_by_a_person(desk, client, name)
+        before, stood = service.balance(), await stands(desk, name)
+        fewer = tree(name, 1, "keep_at_service: 1s", "copies: ['s3://mine/{campaign}/{name}.mp4']")
+        for sheet in (fewer, tree(name, 2), tree(name, 3)):
+            plan = await call(client, "plan", sheet=sheet)
+            said = await refused(client, "run_plan", plan=plan["plan"])
+            assert said["approve_at"] == plan["approve_at"]
+        again = await call(client, "retake", campaign=name, rows=["r0"], because="dark")
+        said = await refused(client, "run_plan", plan=again["plan"])
+        assert said["approve_at"]
+        said = await refused(client, "cancel", campaign=name)
+        assert "did not begin" in said["refusal"]
+        assert (await stands(desk, name))[1] == stood[1] == {"r0": "delivered", "r1": "delivered"}
+        assert (await stands(desk, name))[0].keep_at_service is None
+
+        # The question to a person says all of it.
+        plan = await call(client, "plan", sheet=fewer)
+        assert plan["changes"] == [
+            "1 row left the sheet and is retired (r1); videos and history stay",
+            "delivered videos are deleted at the service after 1s",
+            f"files of 1 row are copied to s3://mine (like {name}/{{name}})",
+        ]
+        await refused(client, "run_plan", plan=plan["plan"])
+        assert all(words in desk.asked[-1] for words in plan["changes"])
+    assert service.balance() == before
+
+
+async def test_an_agent_s_own_campaign_grows_by_its_allowance_and_by_nothing_else(
+    desk: OpenDesk, service: Sandbox
+) -> None:
+    await desk.allow(20 * ROW)
+    before = service.balance()
+    async with desk.client() as client:
+        for rows in (1, 2):
+            plan = await call(client, "plan", sheet=tree("mine", rows))
+            assert (plan["changes"], plan["approve_at"]) == ([], None)
+            await call(client, "run_plan", plan=plan["plan"])
+            await finished(client, "mine")
+        for sheet, words in (
+            (tree("mine", 1), "retired"),
+            (tree("mine", 3, "keep_at_service: 30d"), "after 30d"),
+            (tree("mine", 3, "copies: ['s3://mine/{name}.mp4']"), "copied to s3://mine"),
+            (tree("mine", 3, "names: 'x/{id}_v{take}'"), "other names: x/r0_v{take}"),
+            (tree("mine", 3, "budget: 900"), "budget of the campaign becomes 900 credits"),
+            (tree("new", 1, "keep_at_service: 30d"), "after 30d"),
+            (tree("mine", 2).replace("id: r1", "id: r9, was: r1"), "r1 becomes r9"),
+        ):
+            plan = await call(client, "plan", sheet=sheet)
+            said = await refused(client, "run_plan", plan=plan["plan"])
+            assert words in said["refusal"]
+            assert plan["approve_at"] == said["approve_at"]
+        assert (await stands(desk, "mine"))[1] == {"r0": "delivered", "r1": "delivered"}
+        assert (await call(client, "cancel", campaign="mine"))["asked"] == 0
+    assert before - service.balance() == 2 * ROW
+
+
+async def test_what_the_settings_ask_for_is_no_change_of_the_agent(
+    service: Sandbox, tmp_path: Path
+) -> None:
+    copies = f"file:{tmp_path / 'copies'}/{{name}}.mp4"
+    async with desk_at(tmp_path, {**service.environ, "CALLSHEET_COPIES": copies}) as desk:
+        await desk.allow(ROW)
+        async with desk.client() as client:
+            plan = await call(client, "plan", sheet=tree("copied", 1))
+            assert (len(plan["changes"]), plan["approve_at"]) == (1, None)
+            await call(client, "run_plan", plan=plan["plan"])
+            await finished(client, "copied")
+    assert list((tmp_path / "copies").iterdir())
