@@ -116,18 +116,18 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     from textwrap import indent
 
     from callsheet.tasks.runtime.errors import NOTHING_SPENT, Parked, SheetError, grouped
-    from callsheet.tasks.runtime.redact import redact, visible, visible_json
+    from callsheet.tasks.runtime.redact import one_line, redact, visible, visible_json
     from callsheet.tasks.values.amounts import as_number
 
     found = (error.problems, error.notes) if isinstance(error, SheetError) else ((), ())
-    problems, notes = ([visible(redact(str(one))) for one in kind] for kind in found)
+    problems, notes = ([one_line(redact(str(one))) for one in kind] for kind in found)
     for note in notes:
         say(f"note {note}")
     untold = [one for one in found[0] if one not in getattr(error, "told", ())]
     for problem in grouped(untold):
         if problem not in str(error):
-            say(visible(redact(problem)))
-    words = visible(redact(str(error)).rstrip("."))
+            say(one_line(redact(problem)))
+    words = one_line(redact(str(error)).rstrip("."))
     # Known, and not concluded from the exit status.
     if error.spent == 0 and NOTHING_SPENT not in words:
         words += f"; {NOTHING_SPENT}"

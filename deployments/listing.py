@@ -7,7 +7,7 @@ its line, and a first cell that is too long, has a line of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from callsheet.deployments.terminal import plain, say_moment, table
 from callsheet.tasks.engine.owner import name_of
 from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import Tally
+from callsheet.tasks.runtime.redact import one_line
 from callsheet.tasks.values.amounts import CreditPrice, as_text, count, say_date
 
 _GAP = "  "
@@ -51,10 +52,16 @@ def show_lines(
     numbers: Sequence[str] = (),
 ) -> None:
     """Show lines under a header; the last of `columns` is that of words and paths."""
+    lines = [_on_one_line(line) for line in lines]
     layout = _Layout(console, columns, lines, numbers)
     layout.show_header()
     for line in lines:
         layout.show_line(line)
+
+
+def _on_one_line(line: ListedLine) -> ListedLine:
+    """Return a line whose texts cannot begin another one."""
+    return replace(line, cells=tuple(map(one_line, line.cells)), words=one_line(line.words))
 
 
 class _Layout:

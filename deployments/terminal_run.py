@@ -32,7 +32,7 @@ from callsheet.flows.executor import PLAIN, noted, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement
 from callsheet.tasks.campaign.plan_document import check_saved_plan
-from callsheet.tasks.campaign.report import say_outcome
+from callsheet.tasks.campaign.report import say_elsewhere, say_outcome
 from callsheet.tasks.campaign.run import Door, Run, say_hidden
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import released, waiting_lines
@@ -152,13 +152,7 @@ async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
     price = plan.credit_price
     credits = in_credits(plan.total, price)
     credits += _later(plan)
-    again = sum((one.credits for one in plan.elsewhere), Decimal(0))
-    named = " and ".join(one.campaign for one in plan.elsewhere)
-    more = (
-        f", though {named} has paid {in_credits(again, price)} for videos of it"
-        if plan.elsewhere
-        else ""
-    )
+    more = f", though {' and '.join(say_elsewhere(plan))}" if plan.elsewhere else ""
     if plan.adopting:
         videos = f"take over {count(len(plan.adopting), 'video')} for 0 credits"
         more += f", and {videos}"

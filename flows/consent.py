@@ -184,6 +184,7 @@ def digest_of(plan: Plan) -> str:
         list(plan.retiring) if plan.needs_word else [],
         [(one.campaign, sorted(one.costs)) for one in plan.elsewhere],
         *(["sandbox"] if plan.sandbox else []),
+        *([[one.words for one in plan.changes]] if plan.changes else []),
     ]
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
 

@@ -15,12 +15,12 @@ from callsheet.flows.endings import ShownDoor, ended
 from callsheet.flows.flow_runs import run_name, set_up_prefect_logs
 from callsheet.flows.interface import CampaignResult, Credits, PlanResult, amount_of
 from callsheet.flows.shown import publish_plan
-from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
+from callsheet.tasks.aftercare.approval import approve_waiting, plan_of_waiting, waiting_rows
 from callsheet.tasks.aftercare.drift import refresh_for_plan
 from callsheet.tasks.aftercare.retake import begun_rows, has_approved
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
-from callsheet.tasks.campaign.report import sums_of
+from callsheet.tasks.campaign.report import say_elsewhere, sums_of
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.stored_plans import plan_from, plan_with_prices
 from callsheet.tasks.campaign.values import Canary, Plan
@@ -28,7 +28,7 @@ from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.runtime.errors import NotApproved
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.runtime.suggest import suggest_for
+from callsheet.tasks.runtime.suggest import suggest, suggest_for
 from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
 from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.values.edits import Edits
@@ -200,7 +200,7 @@ class _WaitingRows(ShownDoor):
             # Rows that started to wait since then were not seen by the person who started this.
             return await begun_rows(run.at.ledger, campaign)
         rows = await waiting_rows(run.at.ledger, campaign)
-        plan = waiting_plan(campaign, rows, self._budget)
+        plan = await plan_of_waiting(run.at.ledger, campaign, rows, self._budget)
         run.show(plan)
         if rows:
             await publish_plan(plan)
@@ -208,6 +208,11 @@ class _WaitingRows(ShownDoor):
             words = f"{in_credits(plan.total)} for {count(len(rows), 'video')}, and "
             words += f"{as_text(self._at_most)} at most: not approved; nothing was spent"
             raise NotApproved(words)
+        if plan.elsewhere:
+            raise NotApproved(
+                f"{' and '.join(say_elsewhere(plan))}: not approved; nothing was spent",
+                remedy=f"to make them again: `{suggest('approve', campaign.name)}`",
+            )
         check_budget(plan)
         self._plan = plan.approved(self._by)
         return [row.row for row in rows]

@@ -11,6 +11,7 @@ import importlib
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import suppress
@@ -140,3 +141,15 @@ def made_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def nobodys_notes(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep what a command notes for its person out of the home of whoever runs the tests."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture(autouse=True)
+def organization_of_its_own() -> None:
+    """Have each test begin with nothing in the list of the sandboxes that it shares with others.
+
+    In one organization a sheet with the texts of another test's may be that one, of a lost ledger.
+    """
+    programs = sys.modules.get("tests.programs")
+    for one in programs.RUNNING if programs else ():
+        with suppress(OSError):
+            one.empty_list()

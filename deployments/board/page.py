@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
 from callsheet.tasks.runtime.process import own_version
+from callsheet.tasks.runtime.redact import visible
 from callsheet.tasks.sheet.correct import is_correctable
 from callsheet.tasks.values.amounts import CreditPrice, as_text, count, in_credits, parse_credits
 
@@ -143,10 +144,16 @@ def _under(which: frozenset[State], rows: Mapping[State, int]) -> int:
     return sum(rows.get(state, 0) for state in which)
 
 
+def _safe(value: Any) -> Any:
+    """Return a text without control characters; HTML as it is."""
+    return visible(value) if type(value) is str else value
+
+
 _TEMPLATES = Environment(
     loader=PackageLoader("callsheet.deployments.board"),
     autoescape=True,
     undefined=StrictUndefined,
+    finalize=_safe,
     trim_blocks=True,
     lstrip_blocks=True,
 )

@@ -16,11 +16,12 @@ from callsheet.deployments.tables import show_plan
 from callsheet.deployments.terminal import consent, console_for, plain, print_json
 from callsheet.deployments.terminal_run import RowsAtTerminal
 from callsheet.flows.executor import PLAIN, run_rows
-from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
+from callsheet.tasks.aftercare.approval import approve_waiting, plan_of_waiting, waiting_rows
 from callsheet.tasks.aftercare.explain import run_line
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, quote_rows
+from callsheet.tasks.campaign.report import say_elsewhere
 from callsheet.tasks.campaign.run import Run, open_run
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import first_videos
@@ -75,12 +76,13 @@ async def _ask(args: Namespace, run: Run, campaign: Campaign, console: Console) 
     if not rows:
         console.print(f"nothing of {plain(campaign.name)} waits for approval, 0 credits")
         return None
-    plan = waiting_plan(campaign, rows, budget_of(args))
+    plan = await plan_of_waiting(run.at.ledger, campaign, rows, budget_of(args))
     plan = replace(plan, credit_price=run.at.settings.credit_price)
     show_plan(plan, console)
     check_budget(plan)
     first = first_videos(row.reason for row in rows if row.state == "held")
     kept = f", and keep {first}" if first else ""
     credits = in_credits(plan.total, plan.credit_price)
-    question = f"Approve {count(len(rows), 'video')} for {credits}{kept}?"
+    though = f", though {' and '.join(say_elsewhere(plan))}" if plan.elsewhere else ""
+    question = f"Approve {count(len(rows), 'video')} for {credits}{kept}{though}?"
     return plan.approved(await consent(args, question, what=f"{credits} are"))

@@ -69,6 +69,9 @@ async def _with_unlisted(found: FoundSheet, error: SheetError, settings: Setting
 
 def _propose(args: Namespace, found: FoundSheet, error: SheetError) -> None:
     """Say what the unknown headers may mean, and the command that says so."""
+    for one in found.columns:
+        if one.doubt:
+            say(f"{one.name} {one.doubt}" + (": say which one is, with --map" if one.open else ""))
     columns = found.proposals
     if not columns:
         if found.columns and not any(one.column for one in found.columns):
@@ -80,13 +83,17 @@ def _propose(args: Namespace, found: FoundSheet, error: SheetError) -> None:
             own = "" if one.proposed else ", a column that you keep for yourself"
             filled = f"{one.filled:,} of {count(found.rows, 'cell')} filled"
             say(f"{one.name} -> {column}{own} ({filled})")
+    if found.first:
+        say("the first row, as it would be made:")
+        for what, text in found.first:
+            say(f"  {what}: {text}")
     error.told = frozenset(
         one for one in error.problems if one.value in columns and one.row is None
     )
     words = [word for name, column in columns.items() for word in ("--map", f"{name}={column}")]
     typed = [word for one in args.map or () for word in ("--map", one)]
     command = suggest("check", unsigned(args.sheet), *typed, *words)
-    error.remedy = f"if these columns are right, confirm them once:\n  {command}"
+    error.remedy = f"if these columns and the first row are right, confirm them once:\n  {command}"
 
 
 def show_sheet(sheet: Sheet, console: Console) -> None:

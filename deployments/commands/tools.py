@@ -89,7 +89,7 @@ async def find_catalogue(
         raise ending(trouble, time.time()) from trouble
     assert found is not None, "the rest is listed"
     if trouble is not None:
-        say(f"{str(trouble).rstrip('.')}; this is what it told on {day_told(found)}")
+        say(f"{str(trouble).rstrip('.')}; this is its list of {day_told(found)}")
     elif refresh and known is not None:
         say("nothing is new" if found.body == known.body else "there is something new")
     return found
@@ -117,7 +117,7 @@ def _show_tools(catalogue: Catalogue, console: Console) -> dict[str, Any]:
     console.print(made)
     if any(one.required for tool in tools for one in _fields(tool)):
         console.print("* the tool needs it")
-    console.print(f"as {plain(catalogue.base_url)} told on {day_told(catalogue)}")
+    console.print(f"from {plain(catalogue.base_url)}, {day_told(catalogue)}")
     console.print("`callsheet tools NAME` shows what one takes, and a row to begin with")
     return {"tools": [tool_document(tool) for tool in tools]}
 
@@ -150,7 +150,7 @@ def _show_list(name: str, catalogue: Catalogue, console: Console) -> dict[str, A
         raise BadInput(f"the service does not list its {name}")
     entries = catalogue.body[name]
     show_records(name.capitalize(), entries, LISTS[name], console)
-    console.print(f"as {plain(catalogue.base_url)} told on {day_told(catalogue)}")
+    console.print(f"from {plain(catalogue.base_url)}, {day_told(catalogue)}")
     return {name: entries}
 
 

@@ -62,6 +62,8 @@ class Container:
         )
         self.calls: Counter[str] = Counter()
         self.names: dict[object, str] = {}
+        #: Videos up to this one are not listed.
+        self.unlisted = 0
         self.faults = Faults(options.state / "faults.jsonl")
         attempts = DeliveryAttempts(
             self.database,

@@ -146,16 +146,23 @@ def listed(
     *,
     limit: int,
     before: int | None,
+    after: int = 0,
     statuses: Collection[str] = STATUSES,
 ) -> tuple[list[Video], int | None]:
     """Give a page of videos, newest first, and where the next page begins."""
     marks = ", ".join("?" * len(statuses))
     rows = db.execute(
-        f"SELECT * FROM videos WHERE status IN ({marks}) AND seq < ? ORDER BY seq DESC LIMIT ?",
-        (*statuses, before if before is not None else 2**62, limit + 1),
+        f"SELECT * FROM videos WHERE status IN ({marks}) AND seq < ? AND seq > ?"
+        " ORDER BY seq DESC LIMIT ?",
+        (*statuses, before if before is not None else 2**62, after, limit + 1),
     ).fetchall()
     page = [Video.from_row(row) for row in rows[:limit]]
     return page, page[-1].seq if len(rows) > limit else None
+
+
+def newest(db: sqlite3.Connection) -> int:
+    """Give the number of the video that was made last; 0 where there is none."""
+    return int(db.execute("SELECT COALESCE(MAX(seq), 0) FROM videos").fetchone()[0])
 
 
 def generating(db: sqlite3.Connection) -> list[Video]:

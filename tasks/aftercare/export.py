@@ -32,7 +32,7 @@ from callsheet.tasks.ledger.row_history import (
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.process import check_extra
 from callsheet.tasks.runtime.redact import redact
-from callsheet.tasks.runtime.spreadsheets import write_csv, write_xlsx
+from callsheet.tasks.runtime.spreadsheets import shown_lines, write_csv, write_xlsx
 from callsheet.tasks.values.amounts import MICRO, as_number, from_micro, to_micro
 
 if TYPE_CHECKING:
@@ -324,7 +324,11 @@ def format_of(path: str | None) -> Format:
 
 def _csv(out: IO[bytes], columns: Sequence[str], lines: Lines) -> int:
     with _text(out) as text:
-        return write_csv(text, columns, lines)
+        return write_csv(text, columns, shown_lines(lines))
+
+
+def _xlsx(out: IO[bytes], columns: Sequence[str], lines: Lines) -> int:
+    return write_xlsx(out, columns, shown_lines(lines))
 
 
 def _jsonl(out: IO[bytes], columns: Sequence[str], lines: Lines) -> int:
@@ -347,7 +351,7 @@ def _parquet(out: IO[bytes], columns: Sequence[str], lines: Lines) -> int:
 
 
 WRITE: dict[Format, Write] = {
-    "csv": _csv, "xlsx": write_xlsx, "parquet": _parquet, "jsonl": _jsonl,
+    "csv": _csv, "xlsx": _xlsx, "parquet": _parquet, "jsonl": _jsonl,
 }  # fmt: skip
 
 

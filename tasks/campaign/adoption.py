@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.recovery import ENDED, read_list
+from callsheet.tasks.campaign.service_list import ENDED, read_list
 from callsheet.tasks.campaign.values import FoundVideo, Plan, PlanLine
 from callsheet.tasks.engine.free_calls import before_spending
 from callsheet.tasks.ledger.campaigns import Campaign

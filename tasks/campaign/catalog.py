@@ -166,7 +166,7 @@ def is_young(catalogue: Catalogue, now: float) -> bool:
 def day_told(catalogue: Catalogue) -> str:
     """Return the day on which it was told, in words."""
     day = datetime.fromtimestamp(catalogue.told_at, UTC)
-    return f"{day.day} {day:%B %Y}"
+    return f"{day:%B} {day.day}, {day.year}"
 
 
 async def _ask(

@@ -61,7 +61,14 @@ async def find_earlier(run: Run, campaign: Campaign) -> bool:
     `--pay-again`.
     """
     before = await run.at.ledger.read(partial(tally_of, campaign=campaign))
-    recovery = await recover(run.at, campaign, only=run.only, pay_again=run.options.pay_again)
+    options = run.options
+    recovery = await recover(
+        run.at,
+        campaign,
+        only=run.only,
+        pay_again=options.pay_again,
+        new=options.new_campaign,
+    )
     if recovery.restored:
         now = await run.at.ledger.read(partial(tally_of, campaign=campaign))
         run.say(say_found(recovery, now.charged - before.charged))
@@ -275,8 +282,7 @@ async def is_settled(run: Run, match: Match) -> bool:
     if campaign is None or not await _is_known(at, campaign, sheet):
         return False
     plan = await plan_sheet(at.ledger, sheet, options)
-    same_budget = plan.budget is None or plan.budget == campaign.budget
-    if plan.moves_anything or not plan.synced or not same_budget:
+    if plan.moves_anything or not plan.synced or plan.changes:
         return False
     if not await report_stands(at, campaign):
         return False

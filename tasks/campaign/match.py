@@ -17,6 +17,7 @@ from itertools import chain, count
 from pathlib import Path, PurePath
 
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.plan import wanted_of
 from callsheet.tasks.campaign.selection import check_selection, parse_selection
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
@@ -257,7 +258,7 @@ async def _match_new(
         check_selection(options.select, ((b, b.asked(), "planned") for b in sheet.briefs))
     briefs = [b for b in sheet.briefs if b.enabled and chosen(b, b.asked(), "planned")]
     number = campaign.id if campaign else None
-    wanted = [(row, one.digest) for one in briefs for row in (one.row, one.earlier_id) if row]
+    wanted = wanted_of(briefs, {one.row for one in briefs})
     query = partial(paid_elsewhere, campaign_id=number, wanted=wanted, sandbox=options.sandbox)
     found = tuple(await ledger.read(query))
     paid = {row for one in found for row in one.costs}
@@ -267,9 +268,10 @@ async def _match_new(
     costs = {row: cost for one in reversed(found) for row, cost in one.costs.items()}
     credits = as_text(sum(costs.values(), Decimal(0)))
     whose = [
-        f"{len(one.costs)} of {len(briefs)} rows are campaign {one.campaign}'s" for one in found
+        f"campaign {one.campaign} {one.verb} {len(one.costs)} of {len(briefs)} rows"
+        for one in found
     ]
-    words = f"{', '.join(whose)}, already paid for; nothing was spent"
+    words = f"{', '.join(whose)}; nothing was spent"
     return Match(
         elsewhere=found,
         refusal=SpendRefused(

@@ -36,6 +36,7 @@ from callsheet.tasks.ledger.deliveries import (
 from callsheet.tasks.ledger.sync import note_changes
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
+from callsheet.tasks.runtime.redact import visible
 from callsheet.tasks.store import File, FileKind, Store, open_store
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.disk import disk_trouble, make_private
@@ -217,11 +218,13 @@ def item_of(
     if address is None:
         return None
     asked, take = row.asked(), row.take
+    # Other sites show it: a line break of its own is none of ours there.
+    title = visible(str(asked.get("title") or asked.get("topic") or row.row))
     moment = take.delivered_at if take is not None and take.delivered_at else row.since
     return FeedItem(
         id=f"{campaign}/{row.row}/{line['video_take']}",
-        title=row.title,
-        text=str(asked.get("topic") or row.title),
+        title=title,
+        text=visible(str(asked.get("topic") or title)),
         at=datetime.fromtimestamp(int(moment), UTC),
         link=address,
         bytes=files["mp4"]["bytes"],

@@ -5,7 +5,7 @@ Nothing here writes to the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -13,7 +13,9 @@ from typing import Any, cast, overload
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.changes import changes_of
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.paid_before import with_like_videos
 from callsheet.tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
 from callsheet.tasks.campaign.values import Canary, Plan, PlanLine
 from callsheet.tasks.campaign.waits import hold_back
@@ -44,7 +46,8 @@ async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -
     """Return the plan without prices for rows that were never quoted; write nothing."""
     if ledger is None:
         with no_search():
-            return _plan(sheet, options, None, partial(map, _unknown, sheet.briefs))
+            plan = _plan(sheet, options, None, partial(map, _unknown, sheet.briefs))
+        return replace(plan, changes=changes_of(None, None, sheet, plan))
     return await ledger.read(partial(_read_plan, sheet=sheet, options=options))
 
 
@@ -55,6 +58,7 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
     diff = partial(diff_sheet, connection, number, sheet.briefs, skipped=sheet.skipped, edits=edits)
     with no_search():
         plan = _plan(sheet, options, campaign, diff)
+    plan = replace(plan, changes=changes_of(connection, campaign, sheet, plan))
     if number is not None:
         _check_ids(connection, number, sheet)
     if number is not None and not options.pay_again:
@@ -66,10 +70,19 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
         plan = hold_back(replace(plan, lines=tuple(lines)), choose=False)
     if not plan.spending:
         return plan
+    if number is not None:
+        plan = with_like_videos(connection, number, plan, sheet)
     if sheet.read_at is not None and any(line.deliver_by for line in plan.spending):
         plan = with_late(plan, pace_of(connection, number or 0), now=sheet.read_at)
-    wanted = [(line.row, line.digest) for line in plan.spending]
-    return replace(plan, elsewhere=tuple(paid_elsewhere(connection, number, wanted)))
+    wanted = wanted_of(sheet.briefs, {line.row for line in plan.spending})
+    found = paid_elsewhere(connection, number, wanted, sandbox=options.sandbox)
+    return replace(plan, elsewhere=tuple(found))
+
+
+def wanted_of(briefs: Iterable[Brief], rows: Collection[str]) -> list[tuple[str, str]]:
+    """Return the ids under which other campaigns may have these rows, each with its digest."""
+    briefs = [brief for brief in briefs if brief.row in rows]
+    return [(row, one.digest) for one in briefs for row in (one.row, one.earlier_id) if row]
 
 
 def _check_ids(connection: Connection, campaign_id: int, sheet: Sheet) -> None:
@@ -215,6 +228,7 @@ def _plan(
     canary = cast(Canary, options.canary or sheet.canary or "no")
     lines: list[PlanLine] = []
     retiring: list[str] = []
+    renamed: list[tuple[str, str]] = []
     unsynced: list[int] = []
     branded = bool(brand_of((header, "x") for header in sheet.columns))
     live, taken, paid = 0, 0, False
@@ -234,6 +248,8 @@ def _plan(
             unsynced.append(position)
         if one.outline is not None:
             live += one.outline.state != "retired"
+            if one.outline.row != named.row:
+                renamed.append((named.row, one.outline.row))
             paid = paid or one.outline.take_id is not None
             # Taking over videos is no word on rows that are missing.
             if one.diff.action == "retire" and not options.adopt:
@@ -253,6 +269,7 @@ def _plan(
         budget=budget,
         committed=campaign.reserved + campaign.charged if campaign else Decimal(0),
         retiring=tuple(retiring),
+        renamed=tuple(renamed),
         live=live,
         needs_word=many and paid and not options.retire,
         sandbox=options.sandbox,

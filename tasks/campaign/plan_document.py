@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +17,7 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.values import FoundVideo, Plan, PlanLine
+from callsheet.tasks.campaign.values import Change, FoundVideo, Plan, PlanLine
 from callsheet.tasks.ledger.campaigns import PaidElsewhere
 from callsheet.tasks.ledger.diff import ACTIONS
 from callsheet.tasks.ledger.plans import PlanKind, add_approved
@@ -69,10 +69,15 @@ def _head_document(plan: Plan) -> dict[str, object]:
             "balance": as_number(plan.balance),
         },
         "elsewhere": [
-            {"campaign": one.campaign, "rows": {r: as_number(c) for r, c in one.costs.items()}}
+            {
+                "campaign": one.campaign,
+                "rows": {r: as_number(c) for r, c in one.costs.items()},
+                "approved": sorted(one.approved),
+            }
             for one in plan.elsewhere
         ],
         "retiring": list(plan.retiring),
+        "changes": [one._asdict() for one in plan.changes],
         "needs_word": plan.needs_word,
         "live": plan.live,
         "canary": plan.canary,
@@ -120,10 +125,12 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
                 campaign_id=0,
                 campaign=one["campaign"],
                 costs={row: Decimal(str(cost)) for row, cost in one["rows"].items()},
+                approved=frozenset(one.get("approved", ())),
             )
             for one in document.get("elsewhere", ())
         ),
         retiring=tuple(document.get("retiring", ())),
+        changes=tuple(Change(**one) for one in document.get("changes", ())),
         needs_word=document.get("needs_word", False),
         live=document.get("live", 0),
         canary=document.get("canary", "no"),
@@ -279,16 +286,39 @@ def moved_since(
     after = {line.row: line for line in (*now.spending, *now.adopting)}
     for row, line in after.items():
         moved += _moved(line, before.get(row), tolerance)
+    shown = {(one["campaign"], row) for one in document.get("elsewhere", ()) for row in one["rows"]}
+    moved += paid_since(shown, now.elsewhere)
     retries = document.get("retry_failed", 0)
     if now.retry_failed > retries:
         moved.append(f"{now.retry_failed} new attempts of a failed row now, {retries} then")
-    left, shown = set(now.retiring), set(document.get("retiring", ()))
-    gone = left - shown if now.needs_word or not costlier else set()
+    left, gone_then = set(now.retiring), set(document.get("retiring", ()))
+    gone = left - gone_then if now.needs_word or not costlier else set()
     if not costlier:
         paid = (row for row, line in before.items() if line["action"] in PAID)
         moved += [f"{row}: it is no longer paid for" for row in paid if row not in after]
-        moved += [f"{row}: the sheet has it again" for row in sorted(shown - left)]
+        moved += [f"{row}: the sheet has it again" for row in sorted(gone_then - left)]
+    moved += _unshown(document, now)
     return moved + [f"{row}: the sheet no longer has it" for row in sorted(gone)]
+
+
+def _unshown(document: Mapping[str, Any], now: Plan) -> list[str]:
+    """Say what would be changed besides making videos that a plan's document did not show.
+
+    Retired rows are compared by themselves, and a budget is what the approval says.
+    """
+    shown = {one["words"] for one in document.get("changes", ())}
+    said = (one for one in now.changes if one.what not in ("retire", "budget"))
+    return [f"not in the plan: {one.words}" for one in said if one.words not in shown]
+
+
+def paid_since(shown: Collection[tuple[str, str]], now: Iterable[PaidElsewhere]) -> list[str]:
+    """Say which rows other campaigns have by now, besides those (campaign, row) that were shown."""
+    return [
+        f"{row}: campaign {one.campaign} {'approved' if row in one.approved else 'paid for'} it"
+        for one in now
+        for row in one.costs
+        if (one.campaign, row) not in shown
+    ]
 
 
 def check_money(planned: bool | None, now: bool, *, look: str) -> None:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from decimal import Decimal
 from functools import partial
 from typing import Generic, TypeVar
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.plan_document import store_approved
+from callsheet.tasks.campaign.plan_document import paid_since, store_approved
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.free_calls import (
@@ -24,8 +32,15 @@ from callsheet.tasks.engine.free_calls import (
 )
 from callsheet.tasks.engine.stop import answers
 from callsheet.tasks.ledger.accounts import AtLimit, Terms
-from callsheet.tasks.ledger.campaigns import Campaign, check_unchanged, set_apart, set_budget
+from callsheet.tasks.ledger.campaigns import (
+    Campaign,
+    check_unchanged,
+    paid_elsewhere,
+    set_apart,
+    set_budget,
+)
 from callsheet.tasks.ledger.cancel_requests import end_cancel
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.earlier_takes import allow_to_pay
 from callsheet.tasks.ledger.quotes import (
     PricedRow,
@@ -190,6 +205,8 @@ def approve_shown(
     Raises MovedOn when the campaign or a row is not what was shown to the person who approves,
     SpendRefused when the campaign was cancelled since.
     """
+    if found:
+        check_elsewhere(connection, campaign, plan, {row.row for row in found})
     check_unchanged(connection, campaign, owner=owner)
     plan = store_approved(connection, plan, at=at)
     if found:
@@ -205,6 +222,23 @@ def approve_shown(
     if plan.budget is not None:
         set_budget(connection, campaign, budget=plan.budget, at=at)
     return approve(connection, found, by=plan.by, at=at, retries=plan.retry_failed)
+
+
+def check_elsewhere(
+    connection: Connection, campaign: Campaign | None, plan: Plan, rows: Collection[str]
+) -> None:
+    """Raise MovedOn when other campaigns have paid for or approved rows since a plan was shown.
+
+    No other approval is written until this transaction ends: of two that are given at once, the
+    second one sees the first.
+    """
+    dialect_of(connection).hold_approvals(connection)
+    wanted = [pair for line in plan.spending if line.row in rows for pair in line.pairs]
+    shown = {(one.campaign, row) for one in plan.elsewhere for row in one.costs}
+    number = None if campaign is None else campaign.id
+    sandbox = plan.sandbox if campaign is None else bool(campaign.sandbox)
+    if new := paid_since(shown, paid_elsewhere(connection, number, wanted, sandbox=sandbox)):
+        raise changed_since(new)
 
 
 def check_wanted(connection: Connection, campaign: Campaign) -> None:

@@ -9,8 +9,7 @@ person says `--pay-again`. Everything else has a key that the service still know
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -19,9 +18,10 @@ from functools import partial
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.manifest import keep_manifest, past_takes
+from callsheet.tasks.campaign.service_list import Alike, Made, find_listed
 from callsheet.tasks.engine.context import Context
-from callsheet.tasks.engine.evidence import created_at, shows
-from callsheet.tasks.engine.policy.decision import FAILED, RUNNING, SKEW
+from callsheet.tasks.engine.evidence import created_at
+from callsheet.tasks.engine.policy.decision import RUNNING, SKEW
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.earlier_takes import (
     EarlierTake,
@@ -35,12 +35,10 @@ from callsheet.tasks.ledger.earlier_takes import (
 )
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
-from callsheet.tasks.ledger.webhook_events import tracked_videos
-from callsheet.tasks.runtime.errors import CallsheetError, NotFound, SpendRefused
+from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.suggest import again_with
-from callsheet.tasks.service import Video, VideoService
 from callsheet.tasks.values.amounts import count, in_credits, say_duration
-from callsheet.tasks.values.briefs import CREATE, Json, idempotency_key
+from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import made_by
 
 #: Rows that a refusal names.
@@ -63,23 +61,28 @@ class Recovery:
 
 
 async def recover(
-    at: Context, campaign: Campaign, *, only: Collection[str] | None = None, pay_again: bool = False
+    at: Context,
+    campaign: Campaign,
+    *,
+    only: Collection[str] | None = None,
+    pay_again: bool = False,
+    new: bool = False,
 ) -> Recovery:
     """Restore what another ledger paid for, and refuse rows that it may have paid for.
 
     Of all rows of the campaign that are not paid for, or of those in `only`. Sends nothing that
-    costs. With `pay_again` nothing is refused. Raises SpendRefused for a campaign folder in the
-    store with videos that a sandbox made.
+    costs. With `pay_again` nothing is refused; with `new`, which says that another campaign may
+    have made the same videos, no row because of another key. Raises SpendRefused for a campaign
+    folder in the store with videos that a sandbox made.
     """
     unread = await keep_manifest(at, campaign)
-    wanted = await at.ledger.read(partial(unpaid_rows, campaign_id=campaign.id))
-    if only is not None:
-        wanted = [row for row in wanted if row.row in only]
+    unpaid = await at.ledger.read(partial(unpaid_rows, campaign_id=campaign.id))
+    wanted = [row for row in unpaid if only is None or row.row in only]
     if not wanted:
         return Recovery()
     known = await _from_manifest(at, campaign, wanted)
     rest = [row for row in wanted if row.row not in known.past]
-    listed = await find_listed(at, campaign, rest)
+    listed = await find_listed(at, campaign, rest, unpaid=unpaid, sent=known.sent, new=new)
     known.past |= await _listed_takes(at, campaign, list(listed.made.values()))
     for name, one in listed.alike.items():
         known.doubts.setdefault(name, _of_alike(one))
@@ -96,6 +99,8 @@ class _Known:
     past: dict[str, tuple[CampaignRow, PastTake]] = field(default_factory=dict)
     attempts: list[tuple[CampaignRow, int]] = field(default_factory=list)
     doubts: dict[str, EarlierTake] = field(default_factory=dict)
+    #: Rows whose next request was, or may have been, sent: under the key that they have today.
+    sent: set[str] = field(default_factory=set)
 
 
 def _record(
@@ -178,6 +183,7 @@ async def _from_manifest(at: Context, campaign: Campaign, wanted: Sequence[Unpai
                 continue
             elif one.nth > row.nth:
                 known.attempts.append((row, one.nth))
+            known.sent.add(row.row)
             operation = _operation(one, row.operation)
             if one.refused or _is_old(at, operation, one.sent_at):
                 why = one.why or _say_sent(at, operation, one)
@@ -222,9 +228,9 @@ def _of_alike(one: Alike) -> EarlierTake:
         row=row.row,
         digest=row.digest,
         nth=row.nth,
-        sent_at=one.created,
-        video_id=one.video_id,
-        why=f"the service lists {one.video_id}, which shows the same as the row",
+        sent_at=created_at(one.video.raw),
+        video_id=one.video.id,
+        why=f"the service lists {one.video.id}, which may be the video of this row",
     )
 
 
@@ -271,166 +277,3 @@ def _say_sent(at: Context, operation: str, one: EarlierTake) -> str:
         f"{moment} UTC, longer ago than the service is known to remember keys "
         f"({say_duration(at.settings.horizon)})"
     )
-
-
-# The service's own list of videos: which rows that this ledger has not paid for are in it.
-#
-# A key of ours in the list is certain at any age. Where the service shows no keys, a video that
-# shows what a row asks for is evidence that a person decides on. Absence from the list proves
-# nothing. Reads only.
-
-
-#: How many attempts beyond a row's own are looked for: retakes that another ledger paid for.
-AHEAD = 2
-#: A video that was never finished is nothing to bring home.
-ENDED = FAILED | {"cancelled", "canceled", "deleted"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Made:
-    """A video that the service lists under a key of ours: a row's `nth` attempt at its brief."""
-
-    row: UnpaidRow
-    nth: int
-    key: str
-    video: Video
-
-
-@dataclass(frozen=True, kw_only=True)
-class Alike:
-    """A listed video without a key that shows what a row asks for; `created` in Unix seconds."""
-
-    row: UnpaidRow
-    video_id: str
-    created: float | None
-
-
-@dataclass(kw_only=True)
-class ServiceList:
-    """What the list says of rows, by row id; `unread` says why it could not be read, if so."""
-
-    made: dict[str, Made] = field(default_factory=dict)
-    alike: dict[str, Alike] = field(default_factory=dict)
-    #: Other videos, those that the reader asked to keep.
-    kept: list[Video] = field(default_factory=list)
-    unread: str | None = None
-
-
-async def find_listed(at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow]) -> ServiceList:
-    """Read the service's list once, and return what it says of these rows.
-
-    In memory are the videos that may be one of theirs, and no others.
-    """
-    found = await read_list(at.service, campaign.name, wanted, keep=lambda one: not _key_of(one))
-    if found.kept:
-        rest = [row for row in wanted if row.row not in found.made]
-        found.alike = await _alike(at, campaign, rest, found.kept)
-    return found
-
-
-async def read_list(
-    service: VideoService,
-    campaign: str,
-    wanted: Sequence[UnpaidRow],
-    *,
-    keep: Callable[[Video], bool],
-) -> ServiceList:
-    """Read the service's list once: videos under keys of these rows, and others to `keep`."""
-    found = ServiceList()
-    keys: dict[str, tuple[UnpaidRow, int]] = {}
-    try:
-        async for video in service.list_videos():
-            if not keys:
-                # Only once there is a video at all: many rows have many keys.
-                keys = _keys(campaign, wanted)
-            key = _key_of(video)
-            if key in keys:
-                _note(found.made, video, key, *keys[key])
-            elif keep(video):
-                found.kept.append(video)
-    except NotFound:
-        found.unread = "the service has no list of videos"
-    except CallsheetError as error:
-        found.unread = f"the service's list of videos could not be read ({error})"
-    return found
-
-
-def _keys(campaign: str, wanted: Iterable[UnpaidRow]) -> dict[str, tuple[UnpaidRow, int]]:
-    """Return the keys of the attempts at each row's brief that come now, with row and attempt."""
-    return {
-        idempotency_key(
-            campaign=campaign,
-            row=row.first_id or row.row,
-            operation=made_by(row.operation),
-            digest=row.digest,
-            nth=nth,
-        ): (row, nth)
-        for row in wanted
-        for nth in range(row.nth, row.nth + AHEAD + 1)
-    }
-
-
-def _note(made: dict[str, Made], video: Video, key: str, row: UnpaidRow, nth: int) -> None:
-    """Keep the latest attempt at a row that has come to something."""
-    known = made.get(row.row)
-    if video.status not in ENDED and (known is None or known.nth < nth):
-        made[row.row] = Made(row=row, nth=nth, key=key, video=video)
-
-
-def _key_of(video: Video) -> str | None:
-    """Return the key that a record shows: an empty one where it shows that there is none."""
-    raw = video.raw if isinstance(video.raw, dict) else {}
-    return str(raw["idempotency_key"] or "") if "idempotency_key" in raw else None
-
-
-async def _alike(
-    at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow], keyless: Sequence[Video]
-) -> dict[str, Alike]:
-    """Return for each row a video of no take of this ledger that shows what the row asks for."""
-    ours = {
-        one.video_id
-        for page in pages_of(keyless)
-        for one in await at.ledger.read(partial(tracked_videos, videos=[v.id for v in page]))
-    }
-    by_title: dict[str | None, list[Video]] = defaultdict(list)
-    for video in keyless:
-        if video.id not in ours and video.status not in ENDED:
-            by_title[_title(video.raw)].append(video)
-    found: dict[str, Alike] = {}
-    if not by_title:
-        return found
-    for page in pages_of(wanted):
-        of_row = {row.row: row for row in page}
-        query = partial(rows_of, campaign_id=campaign.id, named=list(of_row))
-        for row in await at.ledger.read(query):
-            asked = row.asked()
-            for video in _with_title(by_title, asked):
-                if _key_of(video) == "" and row.operation == CREATE:
-                    # The service shows keys, and this video was made without one.
-                    continue
-                created = created_at(video.raw)
-                if shows(video.raw, asked) and not _is_young(at, row.operation, created):
-                    found[row.row] = Alike(row=of_row[row.row], video_id=video.id, created=created)
-                    break
-    return found
-
-
-def _is_young(at: Context, operation: str, created: float | None) -> bool:
-    """Whether the service still knows the key that made a video: then sending it again is safe."""
-    if operation != CREATE or created is None:
-        return False
-    return -SKEW <= at.clock() - created < at.settings.horizon
-
-
-def _with_title(
-    by_title: Mapping[str | None, Sequence[Video]], asked: Mapping[str, Json]
-) -> list[Video]:
-    title = _title(asked)
-    if title is None:
-        return [video for some in by_title.values() for video in some]
-    return [*by_title.get(title, ()), *by_title.get(None, ())]
-
-
-def _title(record: Json | Mapping[str, Json]) -> str | None:
-    title = record.get("title") if isinstance(record, Mapping) else None
-    return title if isinstance(title, str) else None

@@ -232,11 +232,8 @@ NAMED = 5
 def warnings_of(plan: Plan) -> list[str]:
     """Return what a person may not have meant, a sentence each."""
     found = [
-        f"{count(len(one.costs), 'of these rows is', 'of these rows are')} campaign "
-        f"{one.campaign}'s, already paid for there "
-        f"({in_credits(one.credits, plan.credit_price)}): a run makes "
-        f"{'it' if len(one.costs) == 1 else 'them'} again"
-        for one in plan.elsewhere
+        f"{words}: a run makes {'it' if len(one.costs) == 1 else 'them'} again"
+        for one, words in zip(plan.elsewhere, say_elsewhere(plan), strict=True)
     ]
     if plan.late and plan.pace:
         late = [f"{one.row} (by {say_date(one.deliver_by or 0)})" for one in plan.late]
@@ -256,10 +253,24 @@ def warnings_of(plan: Plan) -> list[str]:
     return found
 
 
+def say_elsewhere(plan: Plan) -> list[str]:
+    """Say what other campaigns have paid for or approved of a plan, a sentence for each of them."""
+    return [
+        f"campaign {one.campaign} {one.verb} {len(one.costs):,} of these rows "
+        f"({in_credits(one.credits, plan.credit_price)})"
+        for one in plan.elsewhere
+    ]
+
+
 def sums_of(plan: Plan) -> list[str]:
-    """Return what a plan comes to, a sentence each: videos, lengths, account and budget."""
+    """Return what a plan comes to, a sentence each: videos, lengths, account and budget.
+
+    Last comes what it changes besides making videos.
+    """
     words = [_videos(plan), _retries(plan), _lengths(plan), _account(plan), _budget(plan)]
-    return [one for one in words if one]
+    # A warning says more of rows that leave against what a person may have meant.
+    also = (one for one in plan.changes if one.what != "retire" or not plan.needs_word)
+    return [*filter(None, words), *(f"also: {one.words}" for one in also)]
 
 
 def why_of(line: PlanLine) -> str:
@@ -316,7 +327,7 @@ def _retries(plan: Plan) -> str:
     if not plan.retry_failed or not plan.spending:
         return ""
     words = f"up to {count(plan.retry_failed, 'new attempt')} of each row whose render fails, "
-    words += "within its max_credits and the budget"
+    words += "earlier attempts included, within its max_credits and the budget"
     if plan.budget is None:
         return f"{words}: at most {in_credits(plan.most - plan.total, plan.credit_price)} more"
     return words

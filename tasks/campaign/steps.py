@@ -41,7 +41,7 @@ from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.engine.pages import NAMED, Shard, Work
 from callsheet.tasks.ledger.accounts import Account, find_account
-from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign
+from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign, set_retention
 from callsheet.tasks.ledger.figures import endings_of, pages_of
 from callsheet.tasks.ledger.quotes import PricedRow, hold_unpaid, priced_rows
 from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_process
@@ -97,7 +97,8 @@ async def plan_step(run: Run, campaign: str) -> None:
     await _sync(run, plan)
     if await find_earlier(run, run.campaign):
         # Rows that were found, or that may have been paid for, are not made any more.
-        plan = await plan_sheet(at.ledger, sheet, options)
+        changes = plan.changes
+        plan = replace(await plan_sheet(at.ledger, sheet, options), changes=changes)
     run.go_by(replace(plan, credit_price=at.settings.credit_price))
     if plan.moves_anything:
         await run.meet_starter()
@@ -130,7 +131,6 @@ async def _campaign_of(run: Run, sheet: Sheet, match: Match) -> Campaign:
         at=run.at.clock(),
         origin=sheet.origin,
         sandbox=run.options.sandbox,
-        keep_at_service=sheet.keep_at_service,
         apart_from=apart_from,
     )
     return await run.at.ledger.write(change)
@@ -270,8 +270,9 @@ def _approve(
     approved = wanted(connection, run.campaign, plan, waiting, owner=owner, at=now)
     adopt(connection, run.campaign, plan, at=now)
     _hold(connection, run.campaign, plan, at=now)
+    assert run.sheet is not None
+    set_retention(connection, run.campaign, keep=run.sheet.keep_at_service)
     if left:
-        assert run.sheet is not None
         briefs, skipped = run.sheet.briefs, run.sheet.skipped
         edits = edits_of(run.sheet, run.options)
         sync_sheet(connection, run.campaign.id, briefs, at=now, skipped=skipped, edits=edits)

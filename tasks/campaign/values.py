@@ -34,6 +34,17 @@ class FoundVideo(NamedTuple):
     seconds: float | None = None
 
 
+class Change(NamedTuple):
+    """What a plan changes besides making videos, in words for the person who approves it.
+
+    `by_settings` says that the settings of this machine ask for it, and not the sheet.
+    """
+
+    what: Literal["retire", "ids", "retention", "copies", "names", "budget"]
+    words: str
+    by_settings: bool = False
+
+
 class PlanLine(NamedTuple):
     """What would happen to one row now, and its price (None: not priced, or not readable).
 
@@ -112,6 +123,11 @@ class PlanLine(NamedTuple):
         return self.priced is not None and is_above(self.priced, self.max_credits)
 
     @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The ids under which another campaign may have its video, each with its digest."""
+        return [(row, self.digest) for row in (self.row, self.variant_of) if row]
+
+    @property
     def spends(self) -> bool:
         """Whether carrying it out may cost credits."""
         return self.action in ("make", "retake", "edit")
@@ -141,6 +157,10 @@ class Plan:
     live: int = 0
     #: Whether so many have left that nothing happens without a person's word on it.
     needs_word: bool = False
+    #: The rows that get another id: the new one, and the one in the ledger.
+    renamed: tuple[tuple[str, str], ...] = ()
+    #: What it changes besides making videos.
+    changes: tuple[Change, ...] = ()
     #: Whether a sandbox has priced it, whose videos and credits are not real.
     sandbox: bool = False
     #: Takes of its rows that another ledger may have paid for: no run pays for those rows.

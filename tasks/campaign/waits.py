@@ -18,7 +18,7 @@ from callsheet.tasks.ledger.values import State
 from callsheet.tasks.values.amounts import percent
 
 #: The reason of a row that waits for a canary, whose id follows; and for a wave, `1 of 3`.
-CANARY, WAVE = "waits for the canary ", "waits for wave "
+CANARY, WAVE = "waits for the test video ", "waits for wave "
 #: The last take may have been paid for; only a person decides on another one.
 _ENDED: frozenset[State | None] = frozenset({"failed", "stalled", "uncertain"})
 

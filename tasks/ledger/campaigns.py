@@ -8,13 +8,14 @@ A campaign has no state of its own: it is the counts of its rows. Who is at work
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, or_, select, update
 
 from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
 from callsheet.tasks.ledger.figures import NAMES, sums_of, total
@@ -31,10 +32,17 @@ from callsheet.tasks.ledger.schema import (
     separations,
     takes,
 )
+from callsheet.tasks.ledger.schema_runs import plans, runs
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.runtime.errors import MovedOn
 from callsheet.tasks.runtime.suggest import again_with
-from callsheet.tasks.values.amounts import as_number, from_micro, in_credits, to_micro
+from callsheet.tasks.values.amounts import (
+    as_number,
+    from_micro,
+    in_credits,
+    parse_credits,
+    to_micro,
+)
 from callsheet.tasks.values.briefs import SheetOrigin
 
 
@@ -124,13 +132,11 @@ def ensure_campaign(
     origin: SheetOrigin | None = None,
     apart_from: Collection[int] = (),
     sandbox: bool | None = False,
-    keep_at_service: float | None = None,
 ) -> Campaign:
     """Return the campaign of this name, made if it is new, with the sheet it is run from.
 
     `apart_from` are campaigns that have paid for rows of it, and from which it stands apart; with
     `sandbox` its service is one of our own, which stays so once anything is approved or was sent.
-    `keep_at_service` is how long the service keeps its delivered videos, in seconds.
     """
     found = find_campaign(connection, name)
     if found is None:
@@ -144,7 +150,6 @@ def ensure_campaign(
     if is_begun(connection, found.id):
         sandbox = found.sandbox
     said: dict[str, Any] = {"sheet": sheet, "sheet_digest": sheet_digest, "sandbox": sandbox}
-    said["keep_at_service"] = keep_at_service
     connection.execute(update(campaigns).where(this).values(**said))
     if origin is not None:
         remember_origin(connection, found.id, origin, at=at)
@@ -164,6 +169,12 @@ def set_budget(connection: Connection, campaign: Campaign, *, budget: Decimal, a
     )
     if changed.rowcount:
         note_campaign(connection, campaign.id, "budget", f"{in_credits(budget)}", at=at)
+
+
+def set_retention(connection: Connection, campaign: Campaign, *, keep: float | None) -> None:
+    """Set how long the service keeps delivered videos, in seconds; None: the settings say it."""
+    this = update(campaigns).where(campaigns.c.id == campaign.id)
+    connection.execute(this.values(keep_at_service=keep))
 
 
 def last_event(connection: Connection, campaign_id: int) -> int:
@@ -268,17 +279,30 @@ AT_ONCE = 500
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PaidElsewhere:
-    """Rows of a sheet that another campaign has paid for, under the same id and brief."""
+    """Rows of a sheet that another campaign has paid for, under the same id and brief.
+
+    What is approved there counts as paid for: it may be sent at any moment.
+    """
 
     campaign_id: int
     campaign: str
-    #: What each has cost there, or what was set aside for it, by row id.
+    #: What each has cost there, or what was set aside or approved for it, by row id.
     costs: Mapping[str, Decimal]
+    #: Those of them that are approved there and were not sent yet.
+    approved: frozenset[str] = frozenset()
 
     @property
     def credits(self) -> Decimal:
         """What they have cost there together."""
         return sum(self.costs.values(), Decimal(0))
+
+    @property
+    def verb(self) -> str:
+        """What the campaign did with the rows, to go between its name and their number."""
+        if not self.approved:
+            return "already paid for"
+        every = self.approved >= self.costs.keys()
+        return "already approved" if every else "already paid for or approved"
 
 
 def remember_origin(
@@ -337,7 +361,7 @@ def paid_elsewhere(
     *,
     sandbox: bool = False,
 ) -> list[PaidElsewhere]:
-    """Return the other campaigns that have paid for some of these (row id, brief digest).
+    """Return the other campaigns that have paid for, or approved, some of these (id, digest).
 
     The one with the most of them comes first; those that stand apart from the campaign, which may
     be a new one (None), are left out, and with them what was paid for with other credits: those of
@@ -348,16 +372,23 @@ def paid_elsewhere(
     pairs, digests = set(wanted), sorted({digest for _, digest in wanted})
     known = {campaign_id, *_apart_from(connection, campaign_id)}
     found: dict[tuple[int, str], dict[str, Decimal]] = defaultdict(dict)
+    waiting: dict[int, set[str]] = defaultdict(set)
+    for number, name, row, digest, cost in _approved(connection, campaign_id, sandbox):
+        if (row, digest) in pairs and number not in known:
+            found[number, name][row] = cost
+            waiting[number].add(row)
     for start in range(0, len(digests), AT_ONCE):
         chunk = digests[start : start + AT_ONCE]
         for number, name, row, digest, cost in connection.execute(_paid(chunk, sandbox)):
             if (row, digest) in pairs and number not in known:
                 found[number, name][row] = from_micro(cost)
+                waiting[number].discard(row)
     several = [
         PaidElsewhere(
             campaign_id=number,
             campaign=name,
             costs={row: costs[row] for row, _ in wanted if row in costs},
+            approved=frozenset(waiting[number]),
         )
         for (number, name), costs in found.items()
     ]
@@ -397,7 +428,43 @@ def _paid(digests: Sequence[str], sandbox: bool) -> Select[tuple[int, str, str, 
             takes.c.refused_at.is_(None),
             takes.c.abandoned_at.is_(None),
             or_(takes.c.charged.is_(None), takes.c.charged > 0),
-            or_(campaigns.c.sandbox.is_(None), campaigns.c.sandbox == sandbox),
+            _is_of(sandbox),
         )
         .order_by(takes.c.id)
     )
+
+
+#: Number and name of a campaign, id and digest of a row, and what that costs.
+_Approved = tuple[int, str, str, str, Decimal]
+
+
+def _approved(
+    connection: Connection, campaign_id: int | None, sandbox: bool
+) -> Iterator[_Approved]:
+    """Yield the rows of other campaigns that are approved and were not sent yet."""
+    theirs = (campaigns.c.id.is_distinct_from(campaign_id), _is_of(sandbox))
+    price = func.coalesce(rows.c.approved, rows.c.quoted, 0)
+    query = select(campaigns.c.id, campaigns.c.name, rows.c.row, rows.c.digest, price)
+    query = query.join(rows, rows.c.campaign_id == campaigns.c.id)
+    for number, name, row, digest, cost in connection.execute(
+        query.where(rows.c.state == "approved", *theirs)
+    ):
+        yield number, name, row, digest, from_micro(cost)
+    # The rows of a plan that was approved on the board are not in the ledger until its run begins.
+    query = select(campaigns.c.id, campaigns.c.name, plans.c.document)
+    query = query.join(plans, plans.c.campaign == campaigns.c.name)
+    query = query.join(runs, runs.c.plan_id == plans.c.id)
+    open = (runs.c.ended_at.is_(None) | runs.c.due_at.is_not(None), plans.c.state == "approved")
+    # A plan of retakes is in the rows as soon as it is approved.
+    for number, name, document in connection.execute(
+        query.where(plans.c.kind == "run", runs.c.begun_at.is_(None), *open, *theirs)
+    ):
+        for line in json.loads(document)["rows"]:
+            if line["action"] in ("make", "retake", "edit"):
+                cost = parse_credits(line["quoted"]) or Decimal(0)
+                yield number, name, line["row"], line.get("digest", ""), cost
+
+
+def _is_of(sandbox: bool) -> ColumnElement[bool]:
+    """Return the condition that a campaign's credits may be of this kind."""
+    return or_(campaigns.c.sandbox.is_(None), campaigns.c.sandbox == sandbox)

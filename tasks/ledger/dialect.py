@@ -18,6 +18,8 @@ from callsheet.tasks.ledger.database import ledger_file
 
 #: Any number, the same in every process: who holds it may change the schema (PostgreSQL).
 _ADVISORY_LOCK = 0x63616C6C
+#: Another such number: who holds it may approve rows (PostgreSQL).
+_APPROVAL_LOCK = _ADVISORY_LOCK + 1
 #: How long an upgrade waits for a table (PostgreSQL): later queries wait behind it.
 _TABLE_WAIT = "500ms"
 
@@ -35,6 +37,9 @@ class Dialect(Protocol):
 
     def hold_table(self, connection: Connection, name: str) -> None:
         """Let no one else write to a table until this transaction has ended."""
+
+    def hold_approvals(self, connection: Connection) -> None:
+        """Have no one else approve rows, of any campaign, until this transaction has ended."""
 
     def notify(self, connection: Connection, channel: str) -> None:
         """Tell who waits for it of a change, once this transaction is committed."""
@@ -60,6 +65,9 @@ class _Sqlite:
         """Anyone who writes has the whole file."""
 
     def hold_table(self, connection: Connection, name: str) -> None:
+        """Anyone who writes has the whole file."""
+
+    def hold_approvals(self, connection: Connection) -> None:
         """Anyone who writes has the whole file."""
 
     def notify(self, connection: Connection, channel: str) -> None:
@@ -99,6 +107,9 @@ class _Postgresql:
 
     def hold_table(self, connection: Connection, name: str) -> None:
         connection.execute(text(f"LOCK TABLE {name} IN SHARE ROW EXCLUSIVE MODE"))
+
+    def hold_approvals(self, connection: Connection) -> None:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _APPROVAL_LOCK})
 
     def notify(self, connection: Connection, channel: str) -> None:
         connection.execute(text(f"NOTIFY {channel}"))

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.ledger.attempts import failed_before
 from callsheet.tasks.ledger.figures import Outline, outlines_of, pages_of
 from callsheet.tasks.ledger.renames import find_renamed
 from callsheet.tasks.ledger.service_state import changed_by_hand
@@ -192,6 +193,7 @@ def _diff_page(
             for number, take in takes_of(connection, campaign_id, numbers=changed):
                 takes[number].append(take)
     by_hand = changed_by_hand(connection) if takes else set[str]()
+    failed = failed_before(connection, [n for n, row in found.items() if _waits_again(row)])
     for outline, brief in pairs:
         row = found.get(outline.id) if outline else None
         if outline is None:
@@ -206,7 +208,14 @@ def _diff_page(
             given_up = next((take.nth for take in alike if take.abandoned_at), 0)
             made = None if edits == "retake" else last_made(mine)
             made = None if made is None or made.video_id in by_hand else made
-            yield RowDiff(outline, brief, diff_row(row, brief, past, made), row, past, given_up)
+            diff = diff_row(row, brief, past, made, failed=failed.get(row.id, 0))
+            yield RowDiff(outline, brief, diff, row, past, given_up)
+
+
+def _waits_again(row: CampaignRow) -> bool:
+    """Whether a row waits for another attempt at the brief that its take was made of."""
+    take = row.take
+    return take is not None and row.state in _UNMADE and take.digest == row.digest
 
 
 def _is_settled(outline: Outline, brief: Brief | None) -> bool:
@@ -219,12 +228,14 @@ def diff_row(
     brief: Brief | None,
     past: Take | None = None,
     made: Take | None = None,
+    *,
+    failed: int = 0,
 ) -> Diff:
     """Return what a run of the sheet does with one row.
 
     `row` is None for a row the ledger does not know, `brief` None for one the sheet no longer
     has. `past` is an earlier take of exactly this brief and attempt, if there is one; `made` the
-    take whose video an edit may change.
+    take whose video an edit may change. `failed` is how often its render failed.
     """
     if brief is None:
         return _left(row)
@@ -234,7 +245,7 @@ def diff_row(
         return _under_way(row, brief)
     if row.digest != brief.digest:
         return _changed(row, brief, past, made)
-    return _unchanged(row, brief, made)
+    return _unchanged(row, brief, made, failed)
 
 
 def changed_fields(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[str]:
@@ -276,7 +287,7 @@ def _changed(row: CampaignRow, brief: Brief, past: Take | None, made: Take | Non
     return _wanted(row, brief, "planned", _edit(row, brief, made))
 
 
-def _unchanged(row: CampaignRow, brief: Brief, made: Take | None) -> Diff:
+def _unchanged(row: CampaignRow, brief: Brief, made: Take | None, failed: int) -> Diff:
     if row.state == "delivered":
         return Diff("none", "delivered")
     if row.state in ("rejected", "failed", "cancelled"):
@@ -288,7 +299,14 @@ def _unchanged(row: CampaignRow, brief: Brief, made: Take | None) -> Diff:
         return Diff("none" if resting == "delivered" else "fetch", resting, row.reason)
     edit = _edit(row, brief, made)
     stays = _stays(row, brief) and (edit and edit.of) == edit_of(row.operation)
-    return _wanted(row, brief, row.state if stays else "planned", edit)
+    wanted = _wanted(row, brief, row.state if stays else "planned", edit)
+    retakes = failed and wanted.action == "retake"
+    return replace(wanted, why=_say_failed(failed)) if retakes else wanted
+
+
+def _say_failed(failed: int) -> str:
+    often = "once" if failed == 1 else f"{failed} times"
+    return f"its render failed {often}: this is attempt {failed + 1}"
 
 
 def _stays(row: CampaignRow, brief: Brief) -> bool:

@@ -101,6 +101,14 @@ def unpaid_rows(connection: Connection, campaign_id: int) -> list[UnpaidRow]:
     return [UnpaidRow._make(found) for found in connection.execute(query)]
 
 
+def taken_keys(connection: Connection, keys: Collection[str]) -> set[str]:
+    """Return those of the keys that a take of this ledger has."""
+    found: set[str] = set()
+    for page in pages_of(sorted(keys)):
+        found.update(connection.scalars(select(takes.c.key).where(takes.c.key.in_(page))))
+    return found
+
+
 def keep_earlier(
     connection: Connection,
     campaign_id: int,

@@ -311,6 +311,12 @@ def approved_since(connection: Connection, campaign: str, moment: float) -> Kept
     return None if found is None else _plan(found)
 
 
+def begun_by(connection: Connection, campaign: str) -> str | None:
+    """Return who made the plan with which a campaign began; None where none of it is approved."""
+    query = select(plans.c.made_by).where(plans.c.campaign == campaign, plans.c.state == "approved")
+    return connection.scalar(query.order_by(plans.c.approved_at, plans.c.made_at).limit(1))
+
+
 def approved_today(
     connection: Connection, person: str, *, at: float, to_approve: bool = False
 ) -> Decimal:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import BigInteger, Connection, bindparam, select, update
+from sqlalchemy import BigInteger, Connection, Integer, bindparam, case, select, update
 
+from callsheet.tasks.ledger.attempts import FAILED_BEFORE
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, move_all, note_approvals, remark
 from callsheet.tasks.ledger.schema import rows
@@ -30,6 +31,7 @@ _PRICED = (
     # As it stands, SQLite would find some by walking through all in the order of the sheet.
     .order_by(rows.c.position + 0, rows.c.id)
 )  # fmt: skip
+_RETRIES = bindparam("retries", type_=Integer)
 # The guarded move of many rows at once, at the price that was shown. It returns the digests: an
 # edited row takes back the whole transaction.
 _APPROVE = (
@@ -44,7 +46,8 @@ _APPROVE = (
         since=bindparam("moment"),
         reason=None,
         approved=rows.c.quoted,
-        retries=bindparam("retries"),
+        # Attempts that were made already count: the next one may have waited for a budget.
+        retries=case((FAILED_BEFORE < _RETRIES, _RETRIES - FAILED_BEFORE), else_=0),
     )
     .returning(rows.c.id, rows.c.digest)
 )
@@ -160,7 +163,8 @@ def approve(
 ) -> int:
     """Approve quoted rows with the brief and the price they were shown with; return how many.
 
-    `retries` more takes of each are approved with it, for renders that fail at the service.
+    `retries` more takes of each are approved with it, for renders that fail at the service; those
+    that have failed already count.
     All of them in one transaction, a few statements for each page of rows at the same price. A row
     that is already approved as shown stays as it is. Raises MovedOn, which takes back everything
     in the transaction, when any other row is not as it was shown.

@@ -6,11 +6,12 @@ that it had first: keys are made of that, so a paid request has the same key as 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, and_, exists, func, select, update
 
-from callsheet.tasks.ledger.figures import Outline
+from callsheet.tasks.ledger.figures import Outline, pages_of
 from callsheet.tasks.ledger.moves import move, note
 from callsheet.tasks.ledger.schema import RENAMED, earlier_takes, rows
 from callsheet.tasks.ledger.values import rows_by_number
@@ -31,7 +32,7 @@ def find_renamed(
 
     A row that is paid for under its new id is done, and an id that the ledger never had is new. A
     row that a matrix makes again, with the same brief, needs no `was`, and neither does one that
-    gets its first id back.
+    gets its first id back, nor one that asks for the video of a row which is not in the sheet.
     """
     if campaign_id is None or not known:
         return {}
@@ -50,7 +51,41 @@ def find_renamed(
         ):
             found[brief.row] = old
             taken.add(old.row)
+    others = [brief for brief in briefs if brief.row not in found]
+    return found | _same_briefs(known, others, there | taken)
+
+
+def _same_briefs(
+    known: Mapping[str, Outline], briefs: Sequence[Brief], there: Collection[str]
+) -> dict[str, Outline]:
+    """Return rows that left the sheet with a take, by the new ids that ask for the same video.
+
+    Each goes on under one of them, in the order of the sheet.
+    """
+    left: dict[str, list[Outline]] = defaultdict(list)
+    for old in known.values():
+        if old.take_id is not None and old.row not in there:
+            left[old.digest].append(old)
+    found: dict[str, Outline] = {}
+    for brief in briefs if left else ():
+        now = known.get(brief.row)
+        unpaid = (now is None or now.take_id is None) and brief.video_id is None
+        if unpaid and (waiting := left.get(brief.digest)):
+            found[brief.row] = waiting.pop(0)
     return found
+
+
+def may_be_renamed(connection: Connection, campaign_id: int, briefs: Sequence[Brief]) -> bool:
+    """Whether any of these rows of a sheet may be a row that has another id until now."""
+    if any(brief.earlier_id for brief in briefs) or first_ids(connection, campaign_id):
+        return True
+    ids = {brief.row for brief in briefs}
+    query = select(rows.c.row).where(rows.c.campaign_id == campaign_id, rows.c.take_id.is_not(None))
+    for page in pages_of(briefs):
+        same = query.where(rows.c.digest.in_([brief.digest for brief in page]))
+        if any(row not in ids for row in connection.scalars(same)):
+            return True
+    return False
 
 
 def first_ids(connection: Connection, campaign_id: int) -> list[tuple[str, str]]:

@@ -32,6 +32,7 @@ from callsheet.tasks.ledger.row_selection import (
 from callsheet.tasks.ledger.schema import deliveries, rows, takes
 from callsheet.tasks.ledger.values import STATES, State
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.redact import one_line
 from callsheet.tasks.values.briefs import VARIANT_OF, variant_of
 
 #: sheet: its order. since: what changed last comes first. worst: videos with most that is wrong
@@ -349,7 +350,7 @@ def _shown(
     return ShownRow(
         id=raw["id"],
         row=raw["row"],
-        title=str(wanted.get("title") or wanted.get("topic") or raw["row"]),
+        title=one_line(str(wanted.get("title") or wanted.get("topic") or raw["row"])),
         state=raw["state"],
         since=raw["since"],
         reason=raw["reason"],

@@ -17,9 +17,9 @@ from sqlalchemy import Connection, Insert, Update, bindparam, insert, select, up
 
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.diff import Diff, RowDiff, diff_rows, diff_sheet
-from callsheet.tasks.ledger.figures import Outline
+from callsheet.tasks.ledger.figures import Outline, pages_of
 from callsheet.tasks.ledger.moves import move
-from callsheet.tasks.ledger.renames import first_ids, rename_row
+from callsheet.tasks.ledger.renames import may_be_renamed, rename_row
 from callsheet.tasks.ledger.schema import campaigns, events, rows
 from callsheet.tasks.ledger.values import NOT_BEGUN, TRANSITIONS, CampaignRow, State
 from callsheet.tasks.runtime.process import no_search
@@ -33,7 +33,7 @@ GONE = 10_000_000
 _WISHES = ("position", "line", "captions", "enabled", "priority", "max_credits", "tags",
            "cost_center", "notes", "deliver_after", "deliver_by", "name", "copies", "cells",
            "wishes")  # fmt: skip
-_BRIEF = ("operation", "request", "digest", "nth", "take_id", "quoted")
+_BRIEF = ("operation", "request", "digest", "nth", "take_id", "quoted", "retries")
 _ROW = update(rows).where(rows.c.id == bindparam("the_row"))
 _SET_PLACE = _ROW.values(position=bindparam("new_position"), line=bindparam("new_line"))
 _SET_WISHES = _ROW.values({name: bindparam(f"new_{name}") for name in _WISHES})
@@ -70,13 +70,12 @@ def sync_sheet(
     """
     changes = _Changes(connection)
     few = only is not None and len(only.places) + len(only.left) <= FEW
-    named = only is not None and any(briefs[place - 1].earlier_id for place in only.places)
-    if only is None or not few or named or first_ids(connection, campaign_id):
+    these = [briefs[place - 1] for place in only.places] if only is not None and few else []
+    if only is None or not few or may_be_renamed(connection, campaign_id, these):
         # Which row has another id now is known by all rows together.
         found = diff_sheet(connection, campaign_id, briefs, skipped=skipped, edits=edits)
         places: Iterable[int] = count(1)
     else:
-        these = [briefs[place - 1] for place in only.places]
         found = diff_rows(connection, campaign_id, these, only.left, edits=edits)
         places = chain(only.places, count(len(briefs) + 1))
     for position, one in zip(places, found, strict=False):
@@ -206,6 +205,30 @@ def _wishes(brief: Brief, position: int) -> dict[str, Any]:
     }
 
 
+class RowFiles(NamedTuple):
+    """What the files of a row are called, and where they are copied to (place and name)."""
+
+    name: str | None
+    copies: tuple[tuple[str, str], ...]
+
+
+#: Those of a row that the ledger does not have.
+NO_FILES = RowFiles(None, ())
+
+
+def files_of(connection: Connection, campaign_id: int, ids: Sequence[str]) -> dict[str, RowFiles]:
+    """Return what files of rows are called and where they are copied to, by row id."""
+    found: dict[str, RowFiles] = {}
+    for page in pages_of(ids):
+        query = select(rows.c.row, rows.c.name, rows.c.copies).where(
+            rows.c.campaign_id == campaign_id, rows.c.row.in_(page)
+        )
+        for row, name, text in connection.execute(query):
+            copies = tuple((place, named) for place, named in json.loads(text or "[]"))
+            found[row] = RowFiles(name, copies)
+    return found
+
+
 def _renewal(row: CampaignRow, brief: Brief, one: RowDiff) -> dict[str, Any]:
     """Return what becomes of a row's brief; a key that was given up (its nth) is not used again."""
     earlier, same = one.earlier, row.digest == brief.digest
@@ -214,6 +237,8 @@ def _renewal(row: CampaignRow, brief: Brief, one: RowDiff) -> dict[str, Any]:
         "nth": row.nth if same else earlier.nth if earlier else one.given_up + 1,
         "take_id": earlier.id if earlier else (row.take.id if row.take else None),
         "quoted": to_micro(price),
+        # New attempts were approved for one brief, and are none for another.
+        "retries": row.retries if same else None,
         **_asked(brief),
         "operation": one.operation,
     }

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Select, select
 from sqlalchemy import Row as Record
 
 from callsheet.tasks.ledger.schema import campaigns, events, rows, takes
+from callsheet.tasks.runtime.redact import one_line
 from callsheet.tasks.values.amounts import from_micro
 from callsheet.tasks.values.briefs import CaptionFormat, Json, frozen_body, idempotency_key
 from callsheet.tasks.values.edits import made_by
@@ -166,7 +167,7 @@ class CampaignRow:
     def title(self) -> str:
         """A few words for people."""
         asked = self.asked()
-        return str(asked.get("title") or asked.get("topic") or self.row)
+        return one_line(str(asked.get("title") or asked.get("topic") or self.row))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -260,6 +261,23 @@ def takes_of(
     if numbers is not None:
         query = query.where(takes.c.row_id.in_(list(numbers)))
     return [(found.row_id, take_of(found)) for found in connection.execute(query)]
+
+
+def delivered_briefs(
+    connection: Connection, campaign_id: int, digests: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the rows of a campaign that have a delivered video of these briefs, by digest."""
+    query = (
+        select(takes.c.digest, rows.c.row)
+        .join(rows, rows.c.id == takes.c.row_id)
+        .where(takes.c.campaign_id == campaign_id, takes.c.digest.in_(digests))
+        .where(takes.c.delivered_at.is_not(None), takes.c.abandoned_at.is_(None))
+        .order_by(rows.c.position, takes.c.id)
+    )
+    found: dict[str, list[str]] = {}
+    for digest, row in connection.execute(query):
+        found.setdefault(digest, []).append(row)
+    return found
 
 
 def last_made(takes: Sequence[Take]) -> Take | None:

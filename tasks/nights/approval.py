@@ -20,6 +20,7 @@ from sqlalchemy import Connection
 from callsheet.tasks.campaign.match import Match
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement
+from callsheet.tasks.campaign.report import say_elsewhere
 from callsheet.tasks.campaign.stored_plans import PricedPlan, ask_plan, run_document
 from callsheet.tasks.campaign.uploads import fit_name, keep_bytes
 from callsheet.tasks.campaign.values import Plan
@@ -75,11 +76,8 @@ class NightApproval:
             )
         if plan.elsewhere:
             # A question that needs a person and has no standing answer.
-            named = " and ".join(one.campaign for one in plan.elsewhere)
-            paid = sum(len(one.costs) for one in plan.elsewhere)
             raise SpendRefused(
-                f"{count(paid, 'row')} of it {'was' if paid == 1 else 'were'} paid for already, in "
-                f"{named}; nothing was spent",
+                f"{' and '.join(say_elsewhere(plan))}; nothing was spent",
                 remedy=f"check the plan and approve it:\n  {self.again}",
             )
         if plan.unpriced:

@@ -24,7 +24,7 @@ from callsheet.tasks.ledger.figures import numbers_of, pages_of
 from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.runtime.errors import Problem
 from callsheet.tasks.runtime.redact import redact
-from callsheet.tasks.runtime.spreadsheets import write_csv
+from callsheet.tasks.runtime.spreadsheets import shown_lines, write_csv
 from callsheet.tasks.values.amounts import as_number
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def rows_report(connection: Connection, campaign: Campaign) -> bytes:
 
 def _csv(columns: Sequence[str], lines: Lines) -> bytes:
     out = io.StringIO(newline="")
-    write_csv(out, columns, lines)
+    write_csv(out, columns, shown_lines(lines))
     return out.getvalue().encode()
 
 

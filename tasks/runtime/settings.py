@@ -172,6 +172,19 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Found]:
     return found
 
 
+def settings_in_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the variables of the environment that are settings, as they are written there."""
+    environ = os.environ if environ is None else environ
+    names = {*KNOWN, *(f"{secret}_file" for secret in SECRETS)}
+    return {
+        variable: environ[variable]
+        for variable in sorted(environ)
+        if variable.startswith(PREFIX)
+        and environ[variable].strip()
+        and variable.removeprefix(PREFIX).lower() in names
+    }
+
+
 def _telemetry(environ: Mapping[str, str]) -> frozenset[str]:
     """Return what OpenTelemetry's variables ask for: an endpoint, or an exporter, is named."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().casefold() == "true":

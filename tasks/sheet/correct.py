@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape
 from callsheet.tasks.runtime.errors import BadInput, Problem
 from callsheet.tasks.sheet.formats import SUFFIXES, encoding_of
 from callsheet.tasks.sheet.grid import delimited_records
-from callsheet.tasks.sheet.headers import SEARCHED, Column, pick_header, read_header
+from callsheet.tasks.sheet.header_lines import SEARCHED, Column, pick_header, read_header
 from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Findings, Line, is_blank
 

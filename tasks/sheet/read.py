@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
@@ -20,7 +20,7 @@ from callsheet.tasks.sheet.synonyms import Names, header_form
 from callsheet.tasks.sheet.table import Cell, Findings, Sheet, SheetOptions, Table
 from callsheet.tasks.sheet.text import MAX_BYTES, campaign_fault, slugify
 from callsheet.tasks.values.amounts import parse_retries, parse_waves, say_bytes
-from callsheet.tasks.values.briefs import Json, origin_of
+from callsheet.tasks.values.briefs import Brief, Json, origin_of
 from callsheet.tasks.values.names import DEFAULT_NAMES
 
 T = TypeVar("T")
@@ -52,6 +52,7 @@ async def find_sheet(
     Its problems include those that it has once its unknown headers are read as proposed.
     """
     from callsheet.tasks.sheet.fetch import fetch
+    from callsheet.tasks.sheet.first_row import first_row
 
     found = await fetch(address, stdin=stdin)
     read = partial(
@@ -63,7 +64,8 @@ async def find_sheet(
             return seen
         headers = [one for one in seen.problems if one.row is None and one.value in seen.proposals]
         mapped = read(options=replace(options, columns={**options.columns, **seen.proposals}))
-        return replace(seen, problems=(*headers, *mapped.problems))
+        problems = (*headers, *mapped.problems)
+        return replace(seen, problems=problems, first=first_row(mapped.sheet))
 
 
 def parse_sheet(
@@ -122,7 +124,7 @@ def sheet_of(
 
     name = findings.file
     note_hidden(table, options.hidden_rows, findings)
-    table = expanded(completed(table, findings), findings, many=options.yes_many)
+    table = expanded(completed(table, findings), findings, many=options.yes_many, few=options.few)
     skipped: frozenset[str] = frozenset()
     if options.hidden_rows == "skip":
         table, skipped = without_hidden(table, findings, folder)
@@ -131,6 +133,8 @@ def sheet_of(
         briefs = dated(briefs, findings, now=options.now)
     if not table.rows and not findings.problems:
         findings.refuse("has no rows")
+    if not findings.problems:
+        _advise_of_repeats(briefs, findings)
     campaign = _campaign(table, options, findings)
     budget = _budget(table, options, findings)
     canary = _member(table.canary, cells_of.canary, findings)
@@ -167,6 +171,8 @@ def sheet_of(
         waves=waves or (),
         retry_failed=retry_failed,
         keep_at_service=keep,
+        says_names=table.names is not None,
+        says_copies=table.copies is not None,
         read_at=options.now,
         briefs=briefs,
         columns=table.columns,
@@ -178,6 +184,18 @@ def sheet_of(
         hidden=frozenset() if options.hidden_rows else hidden_among(briefs, table),
         skipped=skipped - {brief.row for brief in briefs},
     )
+
+
+def _advise_of_repeats(briefs: Iterable[Brief], findings: Findings) -> None:
+    """Advise of rows that ask for the very same video as a row above: each is paid for."""
+    first: dict[str, Brief] = {}
+    for brief in briefs:
+        if not brief.enabled or brief.video_id:
+            continue
+        before = first.setdefault(brief.digest, brief)
+        if before is not brief:
+            words = f'asks for the same video as row "{before.row}": each of them is paid for'
+            findings.advise(words, line=brief.line or None, row=brief.row)
 
 
 def _campaign(table: Table, options: SheetOptions, findings: Findings) -> str:
@@ -239,6 +257,7 @@ class FoundColumn:
     """A column as its header names it, and in how many rows it has a value.
 
     `column` is the column that it is (None: not one that is known), `proposed` what it may mean;
+    `doubt` is why nothing is proposed that seems near, and `open` that a person has to choose.
     `samples` are some of its values.
     """
 
@@ -246,6 +265,8 @@ class FoundColumn:
     filled: int
     column: str | None = None
     proposed: str | None = None
+    doubt: str | None = None
+    open: bool = False
     samples: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
@@ -258,7 +279,8 @@ class FoundColumn:
 class FoundSheet:
     """Rows and columns of a sheet, nothing of what cannot be read at all; its problems, and it.
 
-    With problems, the sheet is only what can be told of it.
+    With problems, the sheet is only what can be told of it. `first` is what would be made of the
+    first row (what, text), with the headers that are unknown read as proposed.
     """
 
     rows: int = 0
@@ -266,6 +288,7 @@ class FoundSheet:
     sheet: Sheet | None = None
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = field(default=())
+    first: tuple[tuple[str, str], ...] = ()
 
     @property
     def headers(self) -> str:
@@ -275,12 +298,15 @@ class FoundSheet:
 
     @property
     def proposals(self) -> dict[str, str]:
-        """The column that each unknown header may mean, where the sheet has any that is known."""
+        """The column that each unknown header may mean, where the sheet has any that is known.
+
+        Of headers that could be one column, none is among them.
+        """
         from callsheet.tasks.sheet.headers import canonical_header
 
         if not any(one.proposed or one.column for one in self.columns):
             return {}
-        unknown = (one for one in self.columns if not one.column)
+        unknown = (one for one in self.columns if not (one.column or one.open))
         return {one.name: one.proposed or f"x_{canonical_header(one.name)}" for one in unknown}
 
     def good(self) -> Sheet:
@@ -292,7 +318,8 @@ class FoundSheet:
 
 def _found(table: Table, names: Names) -> Iterator[FoundColumn]:
     """Yield the columns; each column is proposed once, and never where the sheet has it."""
-    from callsheet.tasks.sheet.headers import canonical_header, explain_column, likely_column
+    from callsheet.tasks.sheet.headers import canonical_header
+    from callsheet.tasks.sheet.proposals import Likely, likely_columns
 
     # By header, so that a column counts once, and also where its name is not known.
     texts: dict[str, list[str]] = {header: [] for header in table.columns}
@@ -300,19 +327,18 @@ def _found(table: Table, names: Names) -> Iterator[FoundColumn]:
         for header, text in row.texts:
             if text.strip():
                 texts.setdefault(header, []).append(text)
-    columns = {header: canonical_header(header) for header in texts}
-    known = {h for h, column in columns.items() if explain_column(column) is None}
-    taken = {columns[header] for header in known}
+    unknown = likely_columns(texts, rows=len(table.rows))
     for header, filled in texts.items():
-        meant = None if header in known else likely_column(header)
+        likely = unknown.get(header, Likely())
         yield FoundColumn(
             name=names.written(header),
             filled=len(filled),
-            column=columns[header] if header in known else None,
-            proposed=None if meant in taken or explain_column(meant or "") else meant,
+            column=None if header in unknown else canonical_header(header),
+            proposed=likely.column,
+            doubt=likely.doubt,
+            open=likely.open,
             samples=tuple(shorten(text, 60) for text in dict.fromkeys(filled[:50]))[:3],
         )
-        taken |= {meant} if meant else set()
 
 
 def find_sheet_in(

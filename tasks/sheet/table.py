@@ -207,6 +207,12 @@ class SheetOptions:
     names: str = DEFAULT_NAMES
     #: The profile's addresses of copies, for sheets that have none.
     copies: tuple[str, ...] = ()
+    #: Raise MeansMany for a matrix that means more videos: they are made elsewhere.
+    few: int | None = None
+
+
+class MeansMany(Exception):
+    """A sheet that seems small means more videos than are to be made here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,6 +244,10 @@ class Sheet:
     retry_failed: int | None = None
     #: How long the service keeps a delivered video, in seconds, where it says so.
     keep_at_service: float | None = None
+    #: Whether it says itself what files are called, and where they are copied to; else the settings
+    #: may.
+    says_names: bool = False
+    says_copies: bool = False
     #: When it was read (Unix seconds), where dates matter.
     read_at: float | None = None
     #: Where it comes from; None for standard input.

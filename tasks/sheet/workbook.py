@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet.grid import Grid
-from callsheet.tasks.sheet.headers import SEARCHED, HeaderLines, find_header
+from callsheet.tasks.sheet.header_lines import SEARCHED, HeaderLines, find_header
 from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Findings, Line, Table
 from callsheet.tasks.sheet.text import MAX_UNZIP_RATIO, MAX_UNZIPPED_BYTES

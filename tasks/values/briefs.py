@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from callsheet.tasks.runtime.redact import unsigned
+from callsheet.tasks.runtime.redact import one_line, unsigned
 
 Json = Any
 CaptionFormat = Literal["srt", "vtt"]
@@ -102,7 +102,7 @@ class Brief:
     @property
     def title(self) -> str:
         """A few words for people: the title, the topic, or the row's id."""
-        return str(self.request.get("title") or self.request.get("topic") or self.row)
+        return one_line(str(self.request.get("title") or self.request.get("topic") or self.row))
 
 
 def brand_of(cells: Iterable[tuple[str, str]]) -> str | None:

@@ -9,6 +9,7 @@ import httpx
 import openpyxl
 
 from tests.board.conftest import OpenBoard
+from tests.board.test_columns import confirm
 
 
 def workbook() -> bytes:
@@ -53,8 +54,7 @@ async def test_a_workbook_is_corrected_downloaded_and_planned(open_board: OpenBo
     left = fields(second)
     assert set(left) == {"16:10"}
     # What a header means is said instead: the sheet keeps it.
-    word = {"map": "duratoin_seconds=duration_seconds", "budget": "120"}
-    said = await browser.post(address(second, "columns"), data=word, files={"x": ("", b"")})
+    said = await confirm(browser, second)
     rest = {fields(said)["16:10"]: "16:9", "budget": "120"}
     third = await browser.post(address(said, "cells"), data=rest, files={"x": ("", b"")})
 

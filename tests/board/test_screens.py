@@ -142,7 +142,7 @@ async def test_a_plan_of_a_retake_says_what_is_sent_before_it_says_the_price(
 
     told = " ".join((await (await open_board.form("approver")).get("/plans/take")).text.split())
 
-    sent = told.index("The same brief is sent again")
+    sent = told.index("The same script and settings are sent again")
     assert sent < told.index("(the service does not get it): the logo is wrong")
     assert told.index('href="/new">upload the sheet') < told.index("This run costs")
 
@@ -153,7 +153,7 @@ async def test_a_row_says_that_a_retake_sends_the_same_brief(open_board: OpenBoa
     page = await (await open_board.form("approver")).get("/c/spring/rows/delivered")
 
     told = page.text
-    assert told.index("A retake sends the same brief again") < told.index("Shows the price first")
+    assert told.index("A retake makes the video again") < told.index("Shows the price first")
     assert "What is to be different" not in told
 
 
@@ -179,6 +179,7 @@ def priced_at(credits: int) -> dict[str, Any]:
             {"row": "c", "action": "fetch", "title": "C", "quoted": 12, **one, "charged": 12},
         ],
         "retiring": ["gone"],
+        "changes": [{"what": "retire", "words": "1 row left the sheet", "by_settings": False}],
         "refusal": None,
     }  # fmt: skip
 
@@ -206,7 +207,7 @@ async def a_plan(
         ("viewer", "ready", ["An approver must approve"], ["<button class=\"button primary"]),
         ("viewer", "ready", ["2 <small>rows", "1,152 credits charged for them before; 0 "
              "credits now"], ["paid for before: 0"]),
-        ("approver", "late", ["stopped holding", "Plan again"], [">Approve"]),
+        ("approver", "late", ["This plan has expired", "Plan again"], [">Approve"]),
         ("approver", "new", ["The sheet or the prices changed",
                              "It was 5 credits, it is 6 credits now", "Price before",
                              "Approve 1 row for 6 credits"], []),
@@ -366,7 +367,7 @@ async def test_what_needs_a_person_is_told_by_what_is_the_matter(open_board: Ope
 
     for words in (
         "Nobody knows whether 1 row was paid for", "1 render failed", "1 row on hold",
-        "1 row without progress for too long", "1 brief refused by the service", "Retake 1 row",
+        "1 row without progress for too long", "1 row refused by the service", "Retake 1 row",
     ):  # fmt: skip
         assert words in page.text
 

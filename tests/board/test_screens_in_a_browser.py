@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 
 import openpyxl
 from playwright.async_api import Browser, FilePayload, Route, expect
 
 from tests.board.conftest import OpenBoard
 from tests.board.looking import barriers, picture, watched
+from tests.board.test_columns import AGENCY
 from tests.board.test_screens import in_every_state
 from tests.campaigns import Stage, brief
 
@@ -145,6 +147,29 @@ async def test_problems_of_a_workbook_never_overprint(
         await page.get_by_role("button", name="Check").click()
         await expect(page.get_by_role("region", name="Problems")).to_be_visible()
         assert await page.evaluate(OVERPRINTED) == 0, width
+
+
+async def test_the_first_row_follows_the_columns_that_are_chosen(
+    open_board: OpenBoard, chromium: Browser
+) -> None:
+    page = await (await open_board.logged_in(chromium, "reviewer")).new_page()
+    await page.goto("/new")
+    sheet = FilePayload(name="own.csv", mimeType="text/csv", buffer=AGENCY.encode())
+    await page.get_by_label("Sheet", exact=True).set_input_files(sheet)
+    await page.get_by_role("button", name="Check").click()
+    first = page.get_by_role("region", name="First row")
+    await expect(first).to_contain_text("The Kettle")
+    typed = page.get_by_label("Slogan means, typed")
+    await expect(typed).to_be_hidden()
+    await page.get_by_label("Slogan means", exact=True).select_option(label="Type another")
+    await typed.fill("x_brand")
+    await page.get_by_label("Copy means", exact=True).select_option("Copy=notes")
+    await expect(first).to_contain_text("x_brand")
+    await expect(first).to_contain_text("Notes")
+    assert await page.evaluate(WIDE) <= 0
+    # What was shown is confirmed with one press.
+    await page.get_by_role("button", name="Use these columns").click()
+    await expect(page).to_have_url(re.compile("/plans/"))
 
 
 async def test_the_report_fits_a_phone_and_times_are_in_the_zone_of_the_browser(

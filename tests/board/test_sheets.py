@@ -18,6 +18,7 @@ import pytest
 from openpyxl import Workbook
 from sqlalchemy import update
 
+from callsheet.deployments.board.problem_details import MOST_PROBLEMS
 from callsheet.deployments.board.sheet_reading import ReadingLimits, SheetReader
 from callsheet.deployments.board.uploads import DAY, LIFETIME, SHEETS
 from callsheet.tasks.ledger.plans import KeptSheet, begin_plan, find_sheet, keep_sheet, sheets_by
@@ -297,6 +298,31 @@ async def test_large_sheets_of_one_person_do_not_hold_up_others(
 
 
 MIB = 1024**2
+
+
+async def test_a_small_sheet_that_means_many_videos_is_read_as_a_large_one(
+    tmp_path: Path,
+) -> None:
+    def titles(count: int) -> bytes:
+        text = "|".join(f"Title {n}" for n in range(count))
+        return f"id,matrix.title,topic,script\nr1,{text},T,Say this.\n".encode()
+
+    limits = ReadingLimits(seconds=0.01)
+    async with board_at(tmp_path, reader=SheetReader(limits)) as board:
+        seen = await hand_in(board.admin, "many.csv", titles(limits.few + 1))
+        fine = await hand_in(board.admin, "few.csv", titles(limits.few))
+    assert ["longer than 0.01 seconds" in one["words"] for one in seen["problems"]] == [True]
+    assert (fine["problems"], fine["rows"]) == ([], 1)
+
+
+async def test_an_answer_lists_some_problems_and_counts_the_others(open_board: OpenBoard) -> None:
+    text = "id,title,topic\n" + "".join(f"r{n},,T\n" for n in range(MOST_PROBLEMS + 100))
+    seen = await hand_in(open_board.admin, "wrong.csv", text.encode())
+    plan = await open_board.admin.post("/api/v1/plans", json={"sheet": seen["sheet"]})
+    for found in (seen["problems"], plan.json()["problems"]):
+        assert len(found) == MOST_PROBLEMS + 1
+        assert found[-1]["words"].startswith("and ")
+        assert found[-1]["words"].endswith("more problems")
 
 
 @pytest.mark.parametrize(

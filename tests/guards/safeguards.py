@@ -46,6 +46,7 @@ REDACT = ("tests/unit/service/test_redact.py",)
 APPROVAL = ("tests/unit/campaign/test_approve_step.py",)
 REVOKED = ("tests/board/test_revoked_meanwhile.py",)
 MCP = ("tests/mcp/test_tools.py",)
+ALLOWANCE = ("tests/mcp/test_allowance.py",)
 SECRETS = "tests/guards/test_secrets_everywhere.py"
 
 MUTATIONS = (
@@ -896,6 +897,20 @@ MUTATIONS = (
         RETRIES,
     ),
     Mutation(
+        "attempts that have failed count when a row is approved again",
+        "tasks/ledger/quotes.py",
+        "case((FAILED_BEFORE < _RETRIES, _RETRIES - FAILED_BEFORE), else_=0),",
+        "case((FAILED_BEFORE < _RETRIES, _RETRIES), else_=_RETRIES),",
+        RETRIES,
+    ),
+    Mutation(
+        "attempts that were approved for one brief are not made of another",
+        "tasks/ledger/sync.py",
+        '"retries": row.retries if same else None,',
+        '"retries": row.retries,',
+        RETRIES,
+    ),
+    Mutation(
         "all takes of a failed row stay within its max_credits",
         "tasks/ledger/retries.py",
         "if limit is not None and now.spent + price > limit:",
@@ -1207,6 +1222,27 @@ MUTATIONS = (
         APPROVAL,
     ),
     Mutation(
+        "rows that another campaign has approved since are not approved",
+        "tasks/campaign/quotes.py",
+        "if new := paid_since(shown, paid_elsewhere(connection, number, wanted, sandbox=sandbox)):",
+        "if new := []:",
+        APPROVAL,
+    ),
+    Mutation(
+        "of two approvals at once the second one waits for the first",
+        "tasks/ledger/dialect.py",
+        '{"n": _APPROVAL_LOCK})',
+        '{"n": __import__("random").getrandbits(60)})',
+        APPROVAL,
+    ),
+    Mutation(
+        "a plan of the board that is not in the rows yet counts as paid for",
+        "tasks/ledger/campaigns.py",
+        'if line["action"] in ("make", "retake", "edit"):',
+        "if False:",
+        ("tests/unit/ledger/test_board_plans.py",),
+    ),
+    Mutation(
         "a plan of a sheet that was replaced is not approved",
         "tasks/ledger/campaigns.py",
         "    if connection.scalar(this.with_for_update()) != campaign.sheet_digest:",
@@ -1328,9 +1364,31 @@ MUTATIONS = (
     Mutation(
         "a row without a take is looked up before it is paid for",
         "tasks/campaign/lease.py",
-        "await recover(run.at, campaign, only=run.only, pay_again=run.options.pay_again)",
-        "type('None', (), {'restored': 0, 'refused': 0, 'unknown': None})",
+        "await recover(\n        run.at,",
+        "type('None', (), {'restored': 0, 'refused': 0, 'unknown': None}) or await recover(\n"
+        "        run.at,",
         ("tests/pipeline/test_restored_ledger.py",),
+    ),
+    Mutation(
+        "a video that may be a row's is evidence under another key of ours, too",
+        "tasks/campaign/service_list.py",
+        "    is_other = bool(key) and (",
+        "    is_other = bool(key) or (",
+        ("tests/pipeline/test_lost_keys.py",),
+    ),
+    Mutation(
+        "a young video is safe only where its own key was sent",
+        "tasks/campaign/service_list.py",
+        "    return young and row.row in sent\n",
+        "    return young\n",
+        ("tests/pipeline/test_lost_keys.py",),
+    ),
+    Mutation(
+        "a video may be what a row is after an edit",
+        "tasks/campaign/service_list.py",
+        "name not in _EDITED}",
+        "True}",
+        ("tests/pipeline/test_lost_keys.py",),
     ),
     Mutation(
         "a plan that looks for changes repairs nothing unasked",
@@ -1475,6 +1533,41 @@ MUTATIONS = (
         BOARD_PLANS,
     ),
     Mutation(
+        "an allowance covers only making videos",
+        "tasks/aftercare/approval.py",
+        "    words = beyond_allowance(connection, plan, approver)\n    if words",
+        "    words = None\n    if words",
+        ("tests/board/test_plans.py",),
+    ),
+    Mutation(
+        "an agent's allowance covers only campaigns that it began",
+        "tasks/aftercare/approval.py",
+        "    return begun == agent.name",
+        "    return True",
+        ALLOWANCE,
+    ),
+    Mutation(
+        "an approval with an allowance gives a campaign no other budget",
+        "tasks/aftercare/approval.py",
+        "    return None if wished == campaign.budget else wished",
+        "    return None",
+        ("tests/board/test_plans.py",),
+    ),
+    Mutation(
+        "an agent cancels only what it began",
+        "deployments/mcp/plans.py",
+        'if caller.person.role == "agent" and not await caller.board.read(',
+        "if False and not await caller.board.read(",
+        ALLOWANCE,
+    ),
+    Mutation(
+        "a run changes nothing that its plan did not show",
+        "tasks/campaign/plan_document.py",
+        "    moved += _unshown(document, now)\n",
+        "",
+        ("tests/unit/campaign/test_plan.py",),
+    ),
+    Mutation(
         "an agent logs in to no browser",
         "tasks/ledger/sessions.py",
         'if person is not None and person.role == "agent":',
@@ -1512,8 +1605,8 @@ MUTATIONS = (
     Mutation(
         "a browser that is logged in is no agent",
         "deployments/mcp/http.py",
-        'if person is None or scope["state"]["visit"].bearer is None:',
-        "if person is None:",
+        "        if person is None or bearer is None:\n",
+        '        bearer = bearer or ""\n        if person is None:\n',
         ("tests/mcp/test_http.py",),
     ),
     Mutation(
@@ -1605,6 +1698,20 @@ MUTATIONS = (
         "tasks/ledger/values.py",
         "row=self.first_id or self.row",
         "row=self.row",
+        RENAMES,
+    ),
+    Mutation(
+        "the same brief under a new id is the row that left the sheet",
+        "tasks/ledger/renames.py",
+        "return found | _same_briefs(known, others, there | taken)",
+        "return found",
+        RENAMES,
+    ),
+    Mutation(
+        "a run that takes in few rows finds those with a new id",
+        "tasks/ledger/sync.py",
+        "or may_be_renamed(connection, campaign_id, these):",
+        "or False:",
         RENAMES,
     ),
     Mutation(
@@ -1711,5 +1818,26 @@ MUTATIONS = (
         'elif one.verdict not in ("intact", "missing"):',
         "elif False:",
         PRUNE,
+    ),
+    Mutation(
+        "a store that breaks stops the spending",
+        "tasks/engine/policy/decide.py",
+        'return f"{observation.blocks}: nothing was spent on it; fix this, then run again"',
+        "return None",
+        DECIDE,
+    ),
+    Mutation(
+        "a failed write asks whether the whole store is broken",
+        "tasks/engine/deliver.py",
+        'blocks = f"{unusable}; {unusable.remedy}"',
+        "pass",
+        ("tests/faults/test_broken_store.py",),
+    ),
+    Mutation(
+        "a bucket is tried again in the middle of a run",
+        "tasks/store/bucket.py",
+        "if self._objects is not None:",
+        "if False:",
+        ("tests/faults/test_broken_store.py",),
     ),
 )

@@ -64,6 +64,40 @@ def test_three_runs_of_a_campaign_make_every_video_once(
     assert slow.charged(keys) == dict.fromkeys(keys, 1)
 
 
+def test_rows_that_another_campaign_has_approved_are_not_paid_for_again(
+    shared: Desk, here: Here, service: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, value in {**shared.environ, "CALLSHEET_AT_ONCE": "1"}.items():
+        monkeypatch.setenv(key, value)
+    text = simple_sheet(3, title="One")
+    first, second = (shared.sheet(f"{name}-{one}.csv", text) for one in "ab")
+    before, asked = service.calls().get("create", 0), list[Finished]()
+
+    def run_the_other(point: str, operation: object) -> None:
+        if (point, operation) == ("service: before the request", "create") and not asked:
+            asked.append(shared.call("plan", second, "--json"))
+            asked.append(shared.run(second))
+
+    crash_points.arm(run_the_other)
+    try:
+        ended = here.call(*RUN, first)
+    finally:
+        crash_points.arm(lambda *_: None)
+    planned, stopped = asked
+
+    assert ended.status == 0, ended.err
+    assert (planned.status, stopped.status) == (4, 4), stopped.err
+    words = f"campaign {name}-a already paid for or approved 3 of 3 rows; nothing was spent"
+    assert words in stopped.json["error"]
+    assert service.calls()["create"] == before + 3
+
+    # Neither has approved anything yet when the other one plans.
+    text = simple_sheet(3, title="Two")
+    found = _at_once(shared, [shared.sheet(f"{name}-{one}.csv", text) for one in "cd"])
+    assert sorted(one.status for one in found) == [0, 4], [one.err for one in found]
+    assert service.calls()["create"] == before + 6
+
+
 def test_a_budget_of_the_day_holds_over_three_runs_at_once(
     shared: Desk, slow: Sandbox, name: str
 ) -> None:

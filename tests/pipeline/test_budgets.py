@@ -109,6 +109,36 @@ def test_a_plan_beyond_its_budget_begins_what_it_may(
     assert ended.json["credits"]["charged"] == 15 * len(begun)
 
 
+@pytest.mark.parametrize("limit", ["run", "day"])
+def test_an_attempt_that_waits_for_a_budget_is_still_the_second(
+    desk: Desk, faulty: Sandbox, name: str, limit: str
+) -> None:
+    fails(faulty)
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    plan = ["plan", sheet, "--retry-failed", "1"]
+    charged, said = [], []
+
+    for nth in range(1, 5):
+        budget = str(20 * nth if limit == "day" else 20)
+        words = ("--run-budget", budget) if limit == "run" else ()
+        desk.environ |= {"CALLSHEET_DAY_BUDGET": budget} if limit == "day" else {}
+        ended = desk.run(sheet, "--retry-failed", "1", *words)
+        charged.append(ended.json["credits"]["charged"])
+        said.append(desk.call(*plan).out)
+
+    # One attempt that was approved, and one new one.
+    assert charged == [15, 30, 30, 30]
+    assert states(desk, name) == ["failed"]
+    assert "its render failed once: this is attempt 2" in said[0]
+    assert "new attempt of each row whose render fails, earlier attempts included" in said[0]
+
+
+def fails(service: Sandbox) -> None:
+    """Have every render end without a video, and cost what it was quoted for."""
+    service.plan_fault(on="get", do="rewrite", set={"status": "failed", "credits_charged": 15})
+    service.plan_fault(on="download", do="status", status=409)
+
+
 def test_an_unreadable_price_is_refused_under_any_budget(
     desk: Desk, faulty: Sandbox, name: str
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.programs import Desk
+from tests.programs import Desk, Sandbox
 
 
 def test_one_more_language_plans_only_its_own_rows(desk: Desk, name: str) -> None:
@@ -60,6 +60,65 @@ def test_a_row_that_becomes_a_matrix_keeps_the_video_that_is_one_of_its_variants
     rows = desk.rows(name)
     assert {row: rows[row] for row in "ab"} == before
     assert {rows[row]["state"] for row in ("a-de", "b-de")} == {"retired"}
+
+
+def test_a_row_keeps_its_video_whichever_way_its_id_changes(
+    desk: Desk, service: Sandbox, name: str
+) -> None:
+    rest = "In Bonn,Hello Bonn.,6"
+    first = f"id,title,script,duration_seconds,matrix.language\na,{rest},de|en\n"
+    one = first.replace("matrix.", "").replace("de|en", "en")
+    # What the sheet becomes, one after the other, and which id the English row then has.
+    templated = first.replace("language\n", "language,matrix.id\n")
+    ways = {
+        "another template": (templated.replace("en\n", "en,{language}_{id}\n"), "en_a"),
+        "no matrix, though it had one from the start": (one, "a"),
+        "a matrix of its one value": (one.replace("language", "matrix.language"), "a-en"),
+        "no id": (one.replace("id,", "", 1).replace("\na,", "\n"), None),
+        "an id, and another than before": (one.replace("\na,", "\nb,"), "b"),
+        "both languages again": (first.replace("\na,", "\nb,"), "b-en"),
+    }
+    desk.run(desk.sheet(f"{name}.csv", first))
+    paid, video = len(service.bought()), desk.rows(name)["a-en"]["video_id"]
+
+    for way, (text, row) in ways.items():
+        desk.sheet(f"{name}.csv", text)
+        plan = desk.call("plan", f"{name}.csv", "--json").json
+        ended = desk.run(f"{name}.csv", "--retire")
+        assert plan["credits"]["total"] == 0, way
+        assert (ended.status, ended.json["credits"]["charged_this_run"]) == (0, 0), (way, ended.err)
+        rows = {key: one for key, one in desk.rows(name).items() if one["state"] != "retired"}
+        english = rows[row] if row else next(iter(rows.values()))
+        assert (english["state"], english["video_id"]) == ("delivered", video), way
+    assert len(service.bought()) == paid
+
+    # The same brief under one more id, and a variant that asks for something else: in words.
+    base = first.replace("\na,", "\nb,")
+    desk.sheet(
+        f"{name}.csv", f"{base}b2,{rest},en\nc,{rest},fr\n".replace("c,In Bonn", "c,In Rome")
+    )
+    said = {
+        row["row"]: row["why"] for row in desk.call("plan", f"{name}.csv", "--json").json["rows"]
+    }
+    assert said["b2-en"] == "b-en has a video of the same brief"
+    assert said["c-fr"] is None
+
+
+def test_a_variant_that_asks_for_another_video_says_what_is_different(
+    desk: Desk, name: str
+) -> None:
+    plain = "id,title,script,duration_seconds\na,Hi,Hello.,6\n"
+    desk.run(desk.sheet(f"{name}.csv", plain))
+    desk.sheet(
+        f"{name}.csv",
+        plain.replace("seconds\n", "seconds,matrix.language\n").replace(",6\n", ",6,en\n"),
+    )
+
+    (line, left) = desk.call("plan", f"{name}.csv", "--json").json["rows"]
+
+    assert (line["row"], line["action"]) == ("a-en", "make")
+    assert line["why"] == "the video of a is another one: language"
+    assert (left["row"], left["action"]) == ("a", "retire")
 
 
 @pytest.mark.parametrize("command", ["check", "plan", "run"])

@@ -232,7 +232,18 @@ async def test_what_another_campaign_has_paid_for_is_asked_about(nights: Nights)
     nights.put("b", videos("A", 3))
     report = (await nights.sweep()).sheets[1]
     assert (report.outcome, report.asked) == ("not-approved", 45)
-    assert f"1 row of it was paid for already, in {nights.name}-a" in str(report.words)
+    assert f"campaign {nights.name}-a already paid for 1 of these rows" in str(report.words)
+
+
+async def test_of_two_equal_sheets_in_an_inbox_one_is_asked_about(slow: Nights) -> None:
+    before = slow.service.calls().get("create", 0)
+    for stem in ("a", "b"):
+        slow.put(stem, videos("Same", 3))
+    report = await slow.sweep()
+    assert sorted(said(report).values()) == ["delivered", "not-approved"]
+    (other,) = (sheet for sheet in report.sheets if sheet.outcome == "not-approved")
+    assert "3 of 3 rows" in str(other.words)
+    assert slow.service.calls()["create"] == before + 3
 
 
 def of_one_campaign(nights: Nights, stem: str, text: str, *, campaign: str | None = None) -> Path:

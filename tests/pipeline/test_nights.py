@@ -63,8 +63,12 @@ def test_the_lines_to_paste_go_to_the_folder(nights: Here) -> None:
     (line,) = done.json["lines"]
     zone, cron = line["cron"]
     assert zone == "CRON_TZ=Pacific/Auckland"
-    assert cron.startswith(f"0 2 * * * cd {nights.folder} && /")
-    assert " nightly spring >> .callsheet/callsheet-nightly-spring.log" in cron
+    assert cron.startswith(f"0 2 * * * cd {nights.folder} && CALLSHEET_BASE_URL=")
+    log = nights.folder / ".callsheet" / "callsheet-nightly-spring.log"
+    assert f" nightly spring >> {log} 2>&1" in cron
+    assert "CALLSHEET_API_KEY" not in cron
+    assert "CALLSHEET_API_KEY" in done.json["secrets"]
+    assert "do not contain CALLSHEET_API_KEY" in done.err
     assert "schtasks" in line["windows"]
     units = nights.folder / ".callsheet" / "systemd"
     assert sorted(path.name for path in units.iterdir()) == [

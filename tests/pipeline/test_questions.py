@@ -80,6 +80,28 @@ def test_rows_that_left_the_sheet_in_numbers(desk: Desk, name: str) -> None:
     assert yes[1]["rows"] == {"total": 6, "delivered": 2, "retired": 4}
 
 
+def test_what_else_a_run_changes_is_said_above_the_question(desk: Desk, name: str) -> None:
+    assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(2))).status == 0
+    tree = f"campaign: {name}\nbudget: 90\nkeep_at_service: 30d\nrows:\n"
+    tree += "- {id: new, tool: product-launch, title: Lamp, topic: Lamp, duration_seconds: 5}\n"
+    sheet = desk.sheet(f"{name}.yaml", tree)
+    wanted = ("run", sheet, "--without-prefect", "--same-campaign")
+
+    saved = desk.call("plan", sheet, "--same-campaign", "-o", "plan.html")
+    no = _answer(desk, wanted, NO)
+
+    shown, asked, _ = no[2].partition("[y/N]")
+    assert (no[0], bool(asked), saved.status) == (4, True, 0)
+    page = (desk.folder / "plan.html").read_text()
+    for words in (
+        "2 rows left the sheet and are retired (r001, r002)",
+        "delivered videos are deleted at the service after 30d",
+        "the budget of the campaign becomes 90 credits (so far: none)",
+    ):
+        assert words in " ".join(shown.split())
+        assert words in page
+
+
 def test_hidden_rows_of_a_workbook(desk: Desk, name: str) -> None:
     sheet = desk.workbook(f"{name}.xlsx", simple_sheet(3), hidden=(3,))
     wanted = ("run", sheet, "--without-prefect")

@@ -65,8 +65,9 @@ def test_a_row_that_an_earlier_run_took_for_a_new_one_is_renamed_after_all(
     text = simple_sheet(1)
     desk.run(desk.sheet(f"{name}.csv", text))
     before, creates = desk.rows(name)["r001"], studio.calls()["create"]
-    sheet = desk.sheet(f"{name}.csv", renamed(text, {"r001": "kettle"}, was=False))
-    # It shows another video and its price, and is not approved.
+    # With another text, it is another video: it shows its price, and is not approved.
+    other = renamed(text, {"r001": "kettle"}, was=False).replace("Video 1", "Video 9")
+    sheet = desk.sheet(f"{name}.csv", other)
     assert desk.call("run", sheet, "--without-prefect").status == 4
     assert desk.rows(name)["r001"]["state"] == "retired"
 
@@ -144,4 +145,4 @@ def test_renamed_rows_of_another_campaign_are_not_paid_for_again_unasked(
     ended = desk.run(desk.sheet(f"{name}-new.csv", renamed(text, ids)))
 
     assert (ended.status, studio.calls()["create"]) == (4, creates)
-    assert f"2 of 2 rows are campaign {name}'s, already paid for" in ended.err
+    assert f"campaign {name} already paid for 2 of 2 rows" in ended.err

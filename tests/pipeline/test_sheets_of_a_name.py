@@ -45,7 +45,7 @@ def test_a_renamed_sheet_is_not_paid_for_anew(
     assert (planned.status, planned.json["exit"]) == (4, 4)
     assert planned.json["elsewhere"][0]["campaign"] == name
     assert stopped.status == 4
-    assert f"3 of 3 rows are campaign {name}'s, already paid for" in stopped.json["error"]
+    assert f"campaign {name} already paid for 3 of 3 rows" in stopped.json["error"]
     assert "(45 credits)" in stopped.err
     # Nothing of it is left in the ledger.
     assert [one["campaign"] for one in known] == [name]
@@ -83,7 +83,7 @@ def test_a_few_rows_of_another_campaign_are_warned_of_once(
     desk.sheet(f"{name}-mixed.csv", text.replace("x2", "r002"))
     second = desk.run(mixed)
 
-    words = f"1 of these rows is campaign {name}'s, already paid for there (15 credits)"
+    words = f"campaign {name} already paid for 1 of these rows (15 credits): a run makes it again"
     assert first.status == 0
     assert words in first.err
     assert second.status == 0

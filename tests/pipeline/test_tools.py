@@ -103,7 +103,7 @@ def test_a_service_that_tells_nothing_new_or_nothing_at_all(here: Here, service:
     none = here.call("tools", "--json")
 
     assert "nothing is new" in same.err
-    assert (old.status, "this is what it told on" in old.err) == (0, True)
+    assert (old.status, "this is its list of" in old.err) == (0, True)
     assert (none.status, none.json["exit"]) == (2, 2)
     assert "404" in none.err
 

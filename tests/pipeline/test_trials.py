@@ -124,3 +124,24 @@ def test_videos_of_a_trial_are_not_taken_back_for_real_ones(
     assert refused.status == 4
     assert "made with --sandbox" in refused.err
     assert service.calls().get("create", 0) == before
+
+
+def test_a_trial_says_what_is_paid_for_twice_as_a_real_service_does(
+    at_home: Desk, name: str
+) -> None:
+    before = at_home.sheet(f"{name}.csv", simple_sheet(1))
+    text = simple_sheet(3) + "copy,product-launch,Kettle 3,Video 3,5,9:16\n"
+    sheet = at_home.sheet(f"{name}-two.csv", text)
+    checked = at_home.call("check", sheet)
+    assert trial(at_home, before).status == 0
+
+    planned = at_home.call("plan", sheet, "--sandbox")
+    made = trial(at_home, sheet)
+
+    twice = 'row "copy" asks for the same video as row "r003": each of them is paid for'
+    words = f"campaign {name} already paid for 1 of these rows (15 credits): a run makes it again"
+    assert [one.status for one in (checked, planned, made)] == [0, 0, 0]
+    for one in (checked, planned, made):
+        assert twice in one.out + one.err
+    for one in (planned, made):
+        assert words in one.out + one.err

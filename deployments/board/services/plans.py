@@ -14,10 +14,11 @@ from functools import partial
 from typing import Any
 
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.problem_details import ProblemDetails, iso
+from callsheet.deployments.board.problem_details import ProblemDetails, iso, listed
 from callsheet.deployments.board.services.sheets import (
     hand_in_fetched,
     kept_sheet,
+    more_problems,
     parsed,
     problem_json,
     read_mapped,
@@ -146,7 +147,7 @@ async def _check_state(board: Board, person: Person, plan: KeptPlan) -> None:
         new = await latest_of(board, plan)
         raise ProblemDetails(409, words, extra={} if new is None else {"plan": new})
     if state == "expired":
-        raise await _moved_on(board, person, plan, ["its prices have stopped holding"])
+        raise await _moved_on(board, person, plan, ["this plan has expired"])
 
 
 def _check_sandbox(board: Board, options: RunOptions) -> None:
@@ -307,6 +308,11 @@ class PlanView:
         """How many rows there are of each action."""
         return Counter(line["action"] for line in self.rows)
 
+    @property
+    def changes(self) -> list[str]:
+        """What it changes besides making videos, a sentence each."""
+        return [one["words"] for one in self.document.get("changes", ())]
+
     def as_json(self) -> dict[str, Any]:
         """Return the answer of `GET /plans/ID`."""
         plan, credits = self.plan, self.document.get("credits", {})
@@ -325,6 +331,7 @@ class PlanView:
             "balance": credits.get("balance"),
             "elsewhere": self.document.get("elsewhere", []),
             "retiring": self.document.get("retiring", []),
+            "changes": self.changes,
             "notes": self.document.get("notes", []),
             "because": self.document.get("because"),
             "expires_at": _moment(plan.expires_at),
@@ -352,7 +359,7 @@ async def plan_of_sheet(board: Board, person: Person, sheet_id: str, options: Ru
     try:
         sheet = found.good()
     except SheetError as error:
-        problems = [problem_json(one) for one in error.problems]
+        problems = listed(error.problems, problem_json, more_problems)
         raise ProblemDetails(
             422, str(error), title="The sheet has problems", remedy=error.remedy, problems=problems
         ) from error

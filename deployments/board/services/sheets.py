@@ -6,6 +6,7 @@ Nothing is written of a campaign and no one is asked for a price.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.problem_details import ProblemDetails, listed
 from callsheet.deployments.board.uploads import InboxFile, fetch_address, list_inbox, make_room
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.stored_plans import plan_unpriced
@@ -34,15 +35,37 @@ from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.sheet.column_names import parse_map
 from callsheet.tasks.sheet.correct import correct
 from callsheet.tasks.sheet.fetch import fetch
-from callsheet.tasks.sheet.headers import KNOWN_COLUMNS, canonical_header
+from callsheet.tasks.sheet.first_row import first_row
+from callsheet.tasks.sheet.headers import (
+    AXES,
+    KNOWN_COLUMNS,
+    TRANSLATED,
+    canonical_header,
+    is_translation,
+)
 from callsheet.tasks.sheet.matrix import asks_for_many
 from callsheet.tasks.sheet.read import FoundColumn, FoundSheet
 from callsheet.tasks.sheet.synonyms import Names, header_form
 from callsheet.tasks.sheet.table import Fetched
-from callsheet.tasks.sheet.text import MAX_BYTES
+from callsheet.tasks.sheet.text import MAX_BYTES, language_code
 from callsheet.tasks.values.amounts import say_bytes
 
 _PLAIN = RunOptions()
+#: The languages of translated columns that are always offered.
+_USUAL_LANGUAGES = ("en", "de", "fr", "es")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """Columns for the headers of a sheet, and what would be made of its first row with them."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    first: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What tells these columns from others."""
+        return columns_key(self.columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +74,8 @@ class SheetView:
 
     One with problems has no campaign and no actions. `actions` counts what would happen to rows;
     `refusal` is why a run would stop; `hidden` are rows that a workbook hides, no one said whether
-    they are wanted; `mapped` is header -> column, as a person confirmed it.
+    they are wanted; `mapped` is header -> column, as a person confirmed it; `trial` is what the
+    columns would mean that are proposed or were chosen, and nobody has confirmed yet.
     """
 
     kept: KeptSheet
@@ -65,6 +89,7 @@ class SheetView:
     refusal: SpendRefused | None = None
     hidden: tuple[str, ...] = ()
     mapped: Mapping[str, str] = field(default_factory=dict)
+    trial: Trial = field(default_factory=lambda: Trial())
 
     @property
     def unmapped(self) -> frozenset[str]:
@@ -86,20 +111,37 @@ class SheetView:
         asks = len(self.problems) == 1 and asks_for_many(self.problems[0])
         return self.problems[0].message.partition(":")[0] if asks else None
 
-    def meanings(self, column: FoundColumn) -> list[tuple[str, str]]:
-        """Return what a header may mean, the likeliest first: columns, each with its words."""
+    def meanings(self, column: FoundColumn) -> dict[str, list[tuple[str, str]]]:
+        """Return what a header may mean, by kind, the likeliest first: columns with their words.
+
+        Without a kind and without words it is one that a person has to choose.
+        """
         name = canonical_header(column.name)
-        field = canonical_header(f"fields.{column.name}")
-        found = {
-            f"x_{name}": f"Keep as x_{name}",
+        kinds = {
             # As the columns of a status sheet: left out when the sheet is read.
-            f"cs_{name}": "Leave it out",
-            field: f"{field}, an input of the tool",
-            **{one: one for one in KNOWN_COLUMNS},
+            "Not read": [(f"x_{name}", f"Keep as x_{name}"), (f"cs_{name}", "Leave it out")],
+            "Columns": [(one, one) for one in KNOWN_COLUMNS],
+            "Translations": [(one, one) for one in self._translations],
+            "Several values in one cell": [(f"matrix.{one}", f"matrix.{one}") for one in AXES],
+            "Inputs of the tool": [(one := canonical_header(f"fields.{column.name}"), one)],
         }
-        likely = column.column or column.proposed
-        first = {likely: found.get(likely, likely)} if likely else {}
-        return [*{**first, **found}.items()]
+        chosen = self.trial.columns.get(column.name) or column.column
+        if chosen is None:
+            return {"": [("", "Choose a column")], **kinds} if column.open else kinds
+        words = dict(one for several in kinds.values() for one in several)
+        return {"": [(chosen, words.get(chosen, chosen))], **kinds}
+
+    @property
+    def _translations(self) -> list[str]:
+        """The translated columns in the languages that headers and cells of the sheet name."""
+        columns = [one.column or one.proposed or "" for one in self.columns]
+        said = [one.partition(".")[2] for one in columns if is_translation(one)]
+        for one in self.columns:
+            if (one.column or one.proposed or "").removeprefix("matrix.") == "language":
+                cells = (part.strip() for text in one.samples for part in text.split("|"))
+                said += [code for cell in cells if (code := language_code(cell))]
+        codes = dict.fromkeys([*(code.casefold() for code in said), *_USUAL_LANGUAGES])
+        return [f"{one}.{code}" for code in codes for one in TRANSLATED]
 
     def as_json(self) -> dict[str, Any]:
         """Return the answer of `POST /sheets`."""
@@ -109,13 +151,18 @@ class SheetView:
             "campaign": self.campaign,
             "rows": self.rows,
             "columns": [one.as_json() for one in self.columns],
-            "problems": [problem_json(one) for one in self.problems],
-            "advice": [str(one) for one in self.advice],
-            "notes": [str(one) for one in self.notes],
+            "problems": listed(self.problems, problem_json, more_problems),
+            "advice": listed(self.advice, str, str),
+            "notes": listed(self.notes, str, str),
             "actions": None if self.actions is None else dict(self.actions),
             "refusal": None if self.refusal is None else str(self.refusal),
             "hidden": list(self.hidden),
         }
+
+
+def more_problems(words: str) -> dict[str, Any]:
+    """Return the last problem of an answer: how many others there are."""
+    return {"line": None, "column": None, "words": words, "row": None, "cell": None}
 
 
 def problem_json(problem: Problem) -> dict[str, Any]:
@@ -172,8 +219,44 @@ async def map_columns(
     the sheet does not have or two of one column, ProblemDetails (404) for no such sheet.
     """
     kept = await kept_sheet(board, sheet_id)
+    mapped, found = await read_mapped(board, kept, options, person)
+    columns = _chosen(found, words, parse_map(mapped.map or ()))
+    at = board.clock()
+    keep = partial(keep_columns, headers=found.headers, columns=columns)
+    await board.write(partial(keep, by=person.name, at=at))
+    told = ", ".join(f"{header} = {column}" for header, column in columns.items())
+    note = partial(note_act, act="columns", by=person.name, at=at, words=f"{kept.name}: {told}")
+    await board.write(note)
+    return await _view(board, person, kept, options)
+
+
+async def try_columns(
+    board: Board,
+    person: Person,
+    sheet_id: str,
+    words: Sequence[str],
+    options: RunOptions = _PLAIN,
+) -> SheetView:
+    """Look at a sheet with columns for its headers that nobody has confirmed yet (`trial`).
+
+    Nothing is remembered. Raises as `map_columns` does.
+    """
+    kept = await kept_sheet(board, sheet_id)
+    seen = await _view(board, person, kept, options)
+    mapped, found = await read_mapped(board, kept, options, person)
+    columns = _chosen(found, words, parse_map(mapped.map or ()))
+    return replace(seen, trial=await _tried(board, person, kept, mapped, columns))
+
+
+def columns_key(columns: Mapping[str, str]) -> str:
+    """Return what tells columns for headers from others; a header of its own column counts not."""
+    said = sorted(f"{h}={c}" for h, c in columns.items() if canonical_header(h) != c)
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
+
+
+def _chosen(found: FoundSheet, words: Sequence[str], mapped: Mapping[str, str]) -> dict[str, str]:
+    """Return header -> column as a person chose them, without what is so anyway."""
     said = parse_map(words)
-    _, found = await read_mapped(board, kept, options, person)
     # Spelled as in the sheet, so that of two spellings of a header none stays behind.
     headers = {header_form(one.name): one.name for one in found.columns}
     if wrong := [header for header in said if header_form(header) not in headers]:
@@ -190,13 +273,29 @@ async def map_columns(
                 f'"{twin}" and "{one.name}" cannot both be {column}; no column was stored',
                 remedy="choose another column for one of them, or leave it out",
             )
-    at = board.clock()
-    keep = partial(keep_columns, headers=found.headers, columns=columns)
-    await board.write(partial(keep, by=person.name, at=at))
-    told = ", ".join(f"{header} = {column}" for header, column in columns.items())
-    note = partial(note_act, act="columns", by=person.name, at=at, words=f"{kept.name}: {told}")
-    await board.write(note)
-    return await _view(board, person, kept, options)
+    return {h: c for h, c in columns.items() if canonical_header(h) != c or h in mapped}
+
+
+def _proposed(found: FoundSheet) -> Mapping[str, str]:
+    """Return header -> column as the page proposes it; of headers with a doubt, none."""
+    unknown = (one for one in found.columns if not (one.column or one.open))
+    return found.proposals or {one.name: f"x_{canonical_header(one.name)}" for one in unknown}
+
+
+async def _tried(
+    board: Board,
+    person: Person,
+    kept: KeptSheet,
+    options: RunOptions,
+    columns: Mapping[str, str],
+) -> Trial:
+    """Return what would be made of the first row with these columns."""
+    all_columns = {**parse_map(options.map or ()), **columns}
+    options = options.but(map=tuple(f"{header}={one}" for header, one in all_columns.items()))
+    found = await board.reader.find(
+        board.settings, kept, options.reading(board.settings), person=person
+    )
+    return Trial(columns=columns, first=first_row(found.sheet))
 
 
 async def _keep(
@@ -331,7 +430,12 @@ async def read_mapped(
 async def _view(board: Board, person: Person, kept: KeptSheet, options: RunOptions) -> SheetView:
     options, read = await read_mapped(board, kept, options.but(sandbox=board.sandbox), person)
     mapped = parse_map(options.map or ())
-    seen = partial(SheetView, kept=kept, rows=read.rows, columns=read.columns, mapped=mapped)
+    trial = Trial(columns=mapped, first=first_row(read.sheet))
+    if any(one.column is None for one in read.columns):
+        trial = await _tried(board, person, kept, options, _proposed(read))
+    seen = partial(
+        SheetView, kept=kept, rows=read.rows, columns=read.columns, mapped=mapped, trial=trial
+    )
     if read.sheet is None or read.problems:
         return seen(problems=read.problems, notes=read.notes)
     found = await plan_unpriced(

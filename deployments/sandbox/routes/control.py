@@ -49,6 +49,11 @@ def router(container: Container) -> APIRouter:
     async def call_counts() -> Response:
         return JSONResponse(dict(container.calls))
 
+    @routes.delete("/list")
+    async def empty_list() -> Response:
+        container.unlisted = await container.database.run(video.newest)
+        return JSONResponse({"unlisted": container.unlisted})
+
     @routes.get("/webhooks")
     async def webhook_counts() -> Response:
         return JSONResponse(await container.database.run(outbox.counts))

@@ -82,7 +82,11 @@ class VideoRoutes(Handlers):
         """List videos, newest first."""
         limit, before, statuses = _page(request)
         found, following = await self._run(
-            video.listed, limit=limit, before=before, statuses=statuses
+            video.listed,
+            limit=limit,
+            before=before,
+            after=self._container.unlisted,
+            statuses=statuses,
         )
         now = self._now()
         cursor = None if following is None else f"v{following}"

@@ -184,8 +184,16 @@ def _not_stored(row: CampaignRow, memory: Memory, observation: NotStored) -> Dec
         return Decision(memory, to="held", reason=_corrupt(row, observation.words))
     if observation.permanent or memory.failures >= DELIVERY_LIMIT:
         reason = f"{observation.words}: the video is paid for, running again fetches it free"
-        return Decision(memory, to="held", reason=reason)
-    return Decision(memory, lane="deliver", after=backoff(memory.failures))
+        return Decision(memory, to="held", reason=reason, defers=_blocked(observation))
+    defers = None if observation.in_the_end else _blocked(observation)
+    return Decision(memory, lane="deliver", after=backoff(memory.failures), defers=defers)
+
+
+def _blocked(observation: NotStored) -> str | None:
+    """Say why no more is paid for: a video could not be delivered."""
+    if observation.blocks is None:
+        return None
+    return f"{observation.blocks}: nothing was spent on it; fix this, then run again"
 
 
 def _held_back(row: CampaignRow, found: Sequence[str]) -> str:

@@ -314,12 +314,16 @@ class FilesStored:
 class NotStored:
     """A delivery did not succeed; `permanent` when trying again at once cannot help.
 
-    `corrupt` says that every byte came, and that they are no video that plays.
+    `corrupt` says that every byte came, and that they are no video that plays. `blocks` says why no
+    other video could be delivered either: known now, or with `in_the_end` once trying again has
+    not helped.
     """
 
     words: str
     permanent: bool
     corrupt: bool = False
+    blocks: str | None = None
+    in_the_end: bool = False
 
 
 Observation = (

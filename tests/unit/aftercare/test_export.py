@@ -70,7 +70,7 @@ async def test_a_csv_begins_with_a_mark_and_survives_commas_and_lines(ledger: Le
     assert out.getvalue().decode().startswith("\ufeffcampaign,row,line,state,")
     (line,) = await exported(stage, "rows", "csv")
     assert list(line) == ["campaign", *COLUMNS["rows"]]
-    assert (line["notes"], line["tags"], line["enabled"]) == ('a, "b"\nc', "x, y", "yes")
+    assert (line["notes"], line["tags"], line["enabled"]) == ('a, "b"\u21b5c', "x, y", "yes")
 
 
 async def test_the_lines_of_programs_are_exact(ledger: Ledger) -> None:

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.lease import lease_campaign
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import plan_sheet, priced
+from callsheet.tasks.campaign.quotes import approve_shown
 from callsheet.tasks.campaign.run import Run, open_run
 from callsheet.tasks.campaign.steps import approve_step
+from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
-from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.quotes import priced_rows
 from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.sheet import SheetOptions, read_sheet
@@ -71,7 +78,15 @@ async def another_sheet(stage: Stage, run: Run) -> None:
     await stage.write(ensure_campaign, "spring", sheet="s.csv", sheet_digest="other", at=NOW)
 
 
+async def approved_elsewhere(stage: Stage, run: Run) -> None:
+    """Another campaign has the same rows, which a person has just approved."""
+    other = await Stage.set(stage.ledger, A, B, name="autumn")
+    await other.approve("a")
+    await other.approve("b")
+
+
 CHANGES = {
+    approved_elsewhere: "a: campaign autumn approved it\n  b: campaign autumn approved it",
     edited: "b: the row was edited",
     dearer: "b: 12 credits then, 14 credits now",
     one_row_cancelled: "b: it is cancelled now",
@@ -135,6 +150,40 @@ async def test_what_changed_during_the_question_is_not_approved(
     assert meanwhile is cancelled or "look at the new plan" in (caught.value.remedy or "")
     assert "approved" not in {row.state for row in await stage.rows()}
     assert (await stage.account()).budget == 100
+
+
+async def test_of_two_approvals_at_once_the_second_one_sees_the_first(
+    stage: Stage, made_address: str
+):
+    other = await Stage.set(stage.ledger, A, B, name="autumn")
+    await other.quote("a")
+    line = PlanLine(row="a", title="", action="make", digest=A.digest, priced=Decimal(12))
+    loop, over = asyncio.get_running_loop(), threading.Event()
+    second: list[asyncio.Task[int]] = []
+
+    def approve(connection: Connection, one: Stage, also: Any = None) -> int:
+        plan = Plan(campaign=one.campaign.name, sheet="", sheet_digest="d", lines=(line,), by="Bo")
+        (found,) = [row for row in priced_rows(connection, one.campaign.id) if row.row == "a"]
+        change = partial(approve_shown, owner=None, at=NOW, also=also)
+        return change(connection, one.campaign, plan, [found])
+
+    async with await open_ledger(made_address, create=False) as ledger:
+
+        async def approve_too() -> int:
+            try:
+                return await ledger.write(partial(approve, one=other))
+            finally:
+                over.set()
+
+        def start_the_second(*_: object) -> None:
+            loop.call_soon_threadsafe(lambda: second.append(loop.create_task(approve_too())))
+            # It cannot end before this transaction does; without a lock it does so at once.
+            assert not over.wait(0.3)
+
+        assert await stage.write(approve, stage, also=start_the_second) == 1
+        with pytest.raises(MovedOn, match="a: campaign spring approved it"):
+            await second[0]
+    assert (await other.row("a")).state == "quoted"
 
 
 async def test_a_row_that_the_plan_does_not_show_is_not_approved(

@@ -224,7 +224,7 @@ async def test_offline_the_last_word_of_the_service_counts(ledger, made_address,
     elsewhere = settings(CALLSHEET_LEDGER=made_address, CALLSHEET_BASE_URL="https://o.test/api/v1")
     other = await offline(WRONG, elsewhere)
 
-    words = "s.csv is compared with the service's list of tools of 18 November 2026"
+    words = "s.csv is compared with the service's list of tools of November 18, 2026"
     assert [str(note) for note in good.notes] == [words]
     assert [str(note) for note in caught.value.notes] == [words]
     assert ["`callsheet tools`" in str(note) for note in (*before.notes, *other.notes)] == [

@@ -59,10 +59,13 @@ async def refusal(ledger: Ledger, found: Sheet, **said) -> str | None:
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (ROWS, "4 of 4 rows are campaign spring's, already paid for"),
-        ([*ROWS[:3], brief("r3", "Another")], "3 of 4 rows are campaign spring's"),
-        ([*ROWS[:2], brief("x", "X"), brief("y", "Y")], "2 of 4 rows are campaign spring's"),
-        ([*ROWS, *(replace(one, row=f"s{one.row}") for one in ROWS)], "4 of 8 rows are"),
+        (ROWS, "campaign spring already paid for 4 of 4 rows"),
+        ([*ROWS[:3], brief("r3", "Another")], "campaign spring already paid for 3 of 4 rows"),
+        (
+            [*ROWS[:2], brief("x", "X"), brief("y", "Y")],
+            "campaign spring already paid for 2 of 4 rows",
+        ),
+        ([*ROWS, *(replace(one, row=f"s{one.row}") for one in ROWS)], "4 of 8 rows"),
         ([ROWS[0], brief("x", "X"), brief("y", "Y")], None),
         # The same videos under other ids, or other videos under the same ids: nothing is the same.
         ([replace(one, row=f"s{one.row}") for one in ROWS], None),
@@ -75,7 +78,7 @@ async def test_a_sheet_that_was_paid_for_under_another_name(ledger: Ledger, rows
     found = await refusal(ledger, sheet(*rows, campaign="spring-2", place="/a/s2.csv"))
     assert (words is None) == (found is None)
     assert words is None or words in (found or "")
-    assert found is None or ("(48 credits)" in found) == (words.startswith("4"))
+    assert found is None or ("(48 credits)" in found) == ("for 4" in words or words.startswith("4"))
 
 
 async def test_what_was_never_paid_for_may_be_made_under_another_name(ledger: Ledger):

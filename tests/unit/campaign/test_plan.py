@@ -21,7 +21,7 @@ from callsheet.tasks.campaign.plan_document import (
     save_plan,
 )
 from callsheet.tasks.campaign.quotes import check_budget
-from callsheet.tasks.campaign.values import FoundVideo, Plan, PlanLine
+from callsheet.tasks.campaign.values import Change, FoundVideo, Plan, PlanLine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import PaidElsewhere, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger
@@ -228,7 +228,7 @@ def test_a_document_shows_the_plan_that_it_was_made_of():
     elsewhere = PaidElsewhere(campaign_id=0, campaign="old", costs={"a": Decimal("2.5")})
     lines = (
         line("a", "0.1", length=5, tool="t", ratio="9:16", priced_for=5.0),
-        line("b", None, action="wait", why="waits for the canary a", state="held"),
+        line("b", None, action="wait", why="waits for the test video a", state="held"),
         line("c", action="retake", charged=Decimal(12)),
     )
     known = {"budget": Decimal(40), "committed": Decimal(12), "balance": Decimal(7), "live": 3}
@@ -274,6 +274,19 @@ def test_a_plan_for_the_board_is_compared_both_ways():
         "y: the sheet no longer has it",
     ]
     assert moved_since(shown, now, costlier=True) == []
+
+
+def test_what_the_plan_did_not_show_is_not_changed_with_it():
+    keep, copy = Change("retention", "deleted after 1s"), Change("copies", "copied to s3://other")
+    plan = a_plan(line("a"))
+    shown, now = replace(plan, changes=(keep,)), replace(plan, changes=(keep, copy))
+    assert plan_of(plan_document(shown)).changes == (keep,)
+    assert moved_since(plan_document(shown), shown) == []
+    for both in (False, True):
+        assert moved_since(plan_document(shown), now, costlier=both) == [
+            "not in the plan: copied to s3://other"
+        ]
+        assert moved_since(plan_document(now), shown, costlier=both) == []
 
 
 def test_a_row_takes_over_the_video_that_the_plan_shows_and_no_other():
@@ -342,7 +355,7 @@ async def test_many_rows_that_leave_need_a_word(ledger: Ledger, rows, left, paid
     stage = await Stage.set(ledger, *(brief(f"r{n}") for n in range(rows)))
     if paid:
         await stage.delivered("r0")
-    sheet = a_sheet(*(brief(f"r{n}") for n in range(rows - left)), brief("new"))
+    sheet = a_sheet(*(brief(f"r{n}") for n in range(rows - left)), brief("new", "Pot"))
     plan = await plan_sheet(ledger, sheet, OPTIONS.but(**said))
     assert (plan.needs_word, len(plan.retiring), plan.live) == (needed, left, rows)
     if needed:

@@ -26,7 +26,7 @@ def test_secrets_are_taken_out_wherever_they_are() -> None:
 
 def test_a_cell_is_one_line_and_never_long() -> None:
     assert cell(None) == "-"
-    assert cell("two\nlines") == "two lines"
+    assert cell("two\nlines") == "two\u21b5lines"
     assert cell("whatever", "secret") == "***"
     assert cell([{"name": "product"}, {"name": "offer"}]) == "product, offer"
     assert len(cell({"a": "b" * 1000})) == 120

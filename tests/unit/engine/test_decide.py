@@ -464,6 +464,19 @@ def test_a_delivery_that_keeps_failing_is_held_and_stays_paid():
     assert "fetches it free" in (held.reason or "")
 
 
+@pytest.mark.parametrize("in_the_end", [False, True])
+def test_nothing_more_is_paid_for_while_no_video_can_be_stored(in_the_end):
+    row, memory, full = a_row("ready"), NEW, NotStored("full", permanent=False, blocks="full")
+    full = replace(full, in_the_end=in_the_end)
+    for _ in range(1, DELIVERY_LIMIT):
+        decision = decide(row, memory, full, T0, RULES)
+        assert (decision.to, decision.lane) == (None, "deliver")
+        assert bool(decision.defers) is not in_the_end
+        memory = decision.memory
+    held = decide(row, memory, full, T0, RULES)
+    assert (held.to, bool(held.defers)) == ("held", True)
+
+
 def test_a_video_that_is_corrupt_at_the_service_is_fetched_three_times_and_then_held():
     row, memory = a_row("ready"), NEW
     broken = NotStored("no frame can be decoded", permanent=False, corrupt=True)

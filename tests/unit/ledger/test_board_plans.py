@@ -17,6 +17,7 @@ from callsheet.tasks.aftercare.approval import approve_on_board
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.stored_plans import ask_plan, replace_plan
 from callsheet.tasks.ledger.audit_log import acts_of, note_act
+from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.database import ledger_url
 from callsheet.tasks.ledger.leases import run_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
@@ -64,17 +65,23 @@ async def ready(
     line: Mapping[str, Any] | None = None,
     again: Mapping[str, Any] | None = None,
     campaign: str = "spring",
+    by: str = "Ann",
+    **more: Any,
 ) -> KeptPlan:
     """Have a plan that waits for somebody's word; it holds for a quarter of an hour.
 
     `line` is more that it says of its row, `again` the row of which it would have another take, as
-    it is shown.
+    it is shown, `more` other members of its document.
     """
     kind: PlanKind = "retake" if again else "run"
     begun = partial(ask_plan, plan_id=plan_id, kind=kind, campaign=campaign, terms={})
-    await ledger.write(partial(begun, by="Ann", at=at))
+    await ledger.write(partial(begun, by=by, at=at))
     shown = {"action": "retake", **again} if again else {"row": "r1", "action": "make"}
-    document = {"campaign": campaign, "rows": [{**shown, "quoted": credits, **(line or {})}]}
+    document = {
+        "campaign": campaign,
+        "rows": [{**shown, "quoted": credits, **(line or {})}],
+        **more,
+    }
     done = partial(finish_plan, plan_id=plan_id, campaign=campaign, document=document)
     assert await ledger.write(partial(done, total=Decimal(credits), expires_at=at + 900))
     found = await ledger.read(partial(find_plan, plan_id=plan_id))
@@ -150,6 +157,23 @@ async def test_a_plan_made_before_another_was_approved_has_moved_on(ledger: Ledg
     with pytest.raises(MovedOn, match="was approved by Ann meanwhile"):
         await approved(ledger, other, by="Bob")
     assert await ledger.read(partial(run_for, plan_id="p2")) is None
+
+
+async def test_rows_of_an_approved_plan_count_before_they_are_in_the_ledger(ledger: Ledger):
+    for name in ("spring", "autumn"):
+        await Stage.set(ledger, name=name)
+    line = {"digest": "d"}
+    one, other = (
+        await ready(ledger, "p1", line=line),
+        await ready(ledger, "p2", line=line, campaign="autumn"),
+    )
+    run = await approved(ledger, one)
+    with pytest.raises(MovedOn, match="r1: campaign spring approved it"):
+        await approved(ledger, other)
+    # One that was refused before its rows were approved leaves nothing to pay for.
+    ended = partial(end_run, run_id=run, place=None, exit_status=4, words="no", at=NOW)
+    assert await ledger.write(ended)
+    assert await approved(ledger, other) == "run-p2-Ann"
 
 
 async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(
@@ -261,12 +285,36 @@ async def shown(stage: Stage, name: str) -> dict[str, Any]:
 async def test_an_agents_allowance_covers_only_prices_of_the_service(
     ledger: Ledger, line: dict[str, Any], roles: tuple[Role, ...], role: Role
 ):
-    plan = await ready(ledger, "p1", line=line)
+    plan = await ready(ledger, "p1", line=line, by="x")
     if role not in roles:
         with pytest.raises(AllowanceSpent, match=r"no price for rows of the plan \(r1\)"):
             await approved(ledger, plan, by="x", role=role, allowance=1000)
         return
     assert await approved(ledger, plan, by="x", role=role, allowance=1000)
+
+
+@pytest.mark.parametrize("role", ["approver", "agent"])
+async def test_an_allowance_covers_only_making_videos(ledger: Ledger, role: Role):
+    approve = partial(approved, ledger, by="x", role=role, allowance=1000)
+    kept = {"what": "retention", "words": "deleted after 1s", "by_settings": False}
+    for more in ({"changes": [kept]}, {"line": {"action": "adopt"}}):
+        plan = await ready(ledger, f"p1{len(str(more))}", credits=0, by="x", **more)
+        with pytest.raises(AllowanceSpent, match="covers only making videos"):
+            await approve(plan)
+    settings = {"changes": [{**kept, "by_settings": True}]}
+    await begun(ledger, await approve(await ready(ledger, "p2", by="x", **settings)))
+
+    # In a campaign that Ann began, and one that a typed command made.
+    await begun(ledger, await approved(ledger, await ready(ledger, "a1", campaign="hers")))
+    typed = partial(ensure_campaign, name="typed", sheet="s.csv", sheet_digest="0", at=NOW)
+    await ledger.write(typed)
+    for name, campaign in (("a2", "hers"), ("a3", "typed")):
+        plan = await ready(ledger, name, at=NOW + 2, campaign=campaign, by="x")
+        if role == "approver":
+            assert await approve(plan, at=NOW + 3)
+            continue
+        with pytest.raises(AllowanceSpent, match="did not begin"):
+            await approve(plan, at=NOW + 3)
 
 
 async def test_a_ledger_that_was_restored_today_knows_of_no_allowance(ledger: Ledger):
@@ -302,7 +350,7 @@ async def allowed(ledger: Ledger, credits: int | None) -> int:
 
 @pytest.mark.parametrize("credits", [None, 0, 19])
 async def test_an_agent_approves_nothing_beyond_its_allowance(ledger: Ledger, credits: int | None):
-    plan = await ready(ledger, "p1")
+    plan = await ready(ledger, "p1", by="agent:a")
     agent = await allowed(ledger, credits)
     if credits is None:
         # As no door writes it: a person without one has no limit.
@@ -319,7 +367,8 @@ async def test_approvals_of_an_agent_at_once_stay_within_its_allowance(
     ledger: Ledger, made_address: str
 ):
     agent = await allowed(ledger, 50)
-    plans = [await ready(ledger, f"p{n}", campaign=f"c{n}") for n in range(6)]
+    wanted = partial(ready, ledger, by="agent:a")
+    plans = [await wanted(f"p{n}", campaign=f"c{n}") for n in range(6)]
 
     async def approve(door: Ledger, plan: KeptPlan) -> bool:
         how = partial(approve_on_board, plan=plan, options=RunOptions(), run_id=f"run {plan.id}")

@@ -10,6 +10,7 @@ import pytest
 from callsheet.tasks.ledger.earlier_takes import EarlierTake, earlier_of, keep_earlier
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.renames import reused_ids
+from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import NOW, Stage, brief
@@ -53,6 +54,21 @@ async def test_a_second_rename_keeps_the_first_id(stage: Stage) -> None:
 
     after = await stage.row("o")
     assert (after.id, after.first_id, after.state) == (before.id, "a", "delivered")
+
+
+@pytest.mark.parametrize("only", [None, Unsynced([1], ["a"])])
+@pytest.mark.parametrize("state", ["rendering", "delivered", "failed", "uncertain"])
+async def test_the_same_brief_under_a_new_id_is_the_same_row(
+    stage: Stage, state: State, only: Unsynced | None
+) -> None:
+    before = await stage.in_state(state)
+    sheet = [brief("n", topic="a"), brief("b", topic="b"), brief("m", topic="a")]
+
+    await stage.write(sync_sheet, stage.campaign.id, sheet, at=NOW, only=only)
+
+    after = await stage.row("n")
+    assert (after.id, after.take, after.key()) == (before.id, before.take, before.key())
+    assert "a" not in [one.row for one in await stage.rows()]
 
 
 async def test_a_row_that_is_paid_for_under_its_new_id_stays(stage: Stage) -> None:

@@ -105,6 +105,26 @@ async def test_none_is_made_where_something_forbids_it(
     assert why is None or why in (row.reason or "")
 
 
+@pytest.mark.parametrize(("again", "left"), [(0, 0), (1, 0), (3, 2)])
+async def test_an_attempt_that_had_to_wait_is_none_of_those_that_are_approved_next(
+    ledger: Ledger, again: int, left: int
+) -> None:
+    stage = await Stage.set(ledger, brief(), budget=100)
+    row = await polled(stage, await rendering(stage, retries=1))
+    await stage.moved(row, "held", "a budget has no room")
+    await stage.sync(brief())
+    quoted = await stage.quote()
+    await stage.write(approve, [quoted], by="Alice", at=NOW, retries=again)
+    assert (await stage.row()).retries == left
+    await stage.moved(await stage.row(), "planned")
+    # Another brief is begun afresh, and is not made again on an approval of this one.
+    await stage.sync(brief("a", "Pot"))
+    assert (await stage.row()).retries is None
+    quoted = await stage.quote()
+    await stage.write(approve, [quoted], by="Alice", at=NOW, retries=again)
+    assert (await stage.row()).retries == again
+
+
 @pytest.mark.parametrize(("limit", "state"), [(23, "failed"), (24, "approved")])
 async def test_all_takes_of_a_row_stay_within_its_max_credits(
     ledger: Ledger, limit: int, state: str

@@ -58,7 +58,7 @@ async def test_a_plan_with_nothing_to_ask_about_is_approved() -> None:
     [
         (Inbox(name="spring", place="/in"), plan(), "waits for approval: 12 credits for 1 row"),
         (INBOX, plan(None), "1 row has no readable price"),
-        (INBOX, plan(elsewhere=(ELSEWHERE,)), "paid for already, in autumn"),
+        (INBOX, plan(elsewhere=(ELSEWHERE,)), "campaign autumn already paid for 1 of these rows"),
         (INBOX, plan(needs_word=True, retiring=("b",), live=2), "not in its sheet any more"),
     ],
     ids=["asks", "unpriced", "paid elsewhere", "retired"],

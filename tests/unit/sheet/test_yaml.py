@@ -210,7 +210,7 @@ def test_columns_are_those_of_all_rows(read):
         ("rows: [{id: a, tool: t}]\ndefaults: 3\n", "defaults are not an object"),
         ("rows: [{id: a, tool: t}]\nbudgte: 3\n", "did you mean budget?"),
         ("rows: [{id: a, tool: t}]\nlanguage: en\n", "belongs into a row, or into defaults"),
-        ("rows: [{id: a, tool: t}]\nbudget: 1,200\n", 'budget "1,200" is 1200 to some and 1.2 to'),
+        ("rows: [{id: a, tool: t}]\nbudget: 1,200\n", 'budget "1,200" could mean 1200 or 1.2'),
         ("rows: [{id: a, tool: t}]\ncampaign: Spring 26\n", 'try "spring-26"'),
     ],
 )
