@@ -179,7 +179,7 @@ async def test_a_service_that_does_not_tell_it_is_in_nobodys_way(compare, servic
     assert words in none
     assert unknown.advice == ()
     for [old] in olds:
-        assert "tools of 20 November 2026; the service did not answer now: " in old
+        assert "tools of November 20, 2026; the service did not answer now: " in old
         assert words in old
 
 

@@ -40,7 +40,7 @@ JSON = [
     ("[{'id': \"a\"}]", 1, '"id" stands in single quotes: JSON wants straight double ones'),
     ('[{“id”: "a"}]', 1, '"id" stands in curly quotes: JSON wants straight double ones'),
     ('[\n// mine\n{"id": "a"}]', 2, '"// mine" is a comment, and JSON has none: take it out'),
-    ('[\n/* of\nmine */ {"id": "a"}]', 2, '"/* of mine */" is a comment'),
+    ('[\n/* of\nmine */ {"id": "a"}]', 2, '"/* of↵mine */" is a comment'),
     ('[# mine\n{"id": "a"}]', 1, '"# mine" is a comment'),
     ('[{id: "a"}]', 1, '"id" stands without quotes: put straight ones (") around it'),
     ('[{"enabled": True}]', 1, 'True is spelled true in JSON'),
