@@ -14,9 +14,10 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Literal
 
+from callsheet.deployments.campaign_status import resume_command, say_left
+from callsheet.tasks.engine.owner import is_dead
 from callsheet.tasks.ledger.campaigns import all_campaigns
 from callsheet.tasks.ledger.database import SchemaVersion, ledger_file, ledger_url, works_until
-from callsheet.tasks.ledger.distributed_runs import left_held
 from callsheet.tasks.ledger.maintenance import LedgerCheck, check_ledger, size_of_ledger
 from callsheet.tasks.ledger.migrate import (
     MAKE_ONE,
@@ -26,6 +27,7 @@ from callsheet.tasks.ledger.migrate import (
     opened,
     schema_of,
 )
+from callsheet.tasks.ledger.runs import left_under_way
 from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.nights.inboxes import Inbox, listed_inboxes
 from callsheet.tasks.runtime.errors import CallsheetError, LedgerNewer, shorten
@@ -252,7 +254,7 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
         size = size_of_ledger(address)
         found = check_ledger(address, thorough=size <= LARGE)
         with opened(address, writes=False) as engine, engine.connect() as connection:
-            held = left_held(connection)
+            left = left_under_way(connection, is_dead=is_dead)
     except LedgerNewer as error:
         yield wrong("ledger", str(error), "install the Callsheet that the other machines have")
         return
@@ -270,10 +272,9 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
     if found.lines and (found.backup_at is None or found.backup_at < time.time() - OLD):
         words = "it was never backed up" if found.backup_at is None else "its backup is a week old"
         yield note("ledger", words, "`callsheet ledger backup FILE`")
-    for campaign, rows in held:
-        words = f"{count(rows, 'row')} of {campaign} are those of workers that are gone"
-        remedy = "`callsheet run SHEET` looks for what is under way, and makes nothing twice"
-        yield note("ledger", words, remedy)
+    for one in left:
+        words = f"{one.campaign.name}: {say_left(one)}"
+        yield note("runs", words, f"{resume_command(one)}; nothing is paid twice")
 
 
 def _older(version: SchemaVersion) -> PlaceFinding:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from callsheet.deployments.campaign_status import CampaignStatus
+from callsheet.deployments.campaign_status import CampaignStatus, resume_command, say_left
 from callsheet.deployments.terminal import plain, say_moment, table
 from callsheet.tasks.engine.owner import name_of
 from callsheet.tasks.ledger.accounts import Account
@@ -215,11 +215,20 @@ def _show_campaigns(
             named = ", ".join(f"{row} (by {say_date(by)})" for row, by in one.late[:LATE])
             more = f" and {len(one.late) - LATE:,} more" if len(one.late) > LATE else ""
             console.print(plain(f"{one.campaign.name}: late are {named}{more}"))
-        if one.owner and one.campaign.lease:
-            since = say_moment(one.campaign.lease.since)
-            who = name_of(one.owner)
-            words = f"{one.campaign.name} is being run by {who} since {since}"
-            console.print(plain(words))
+        _show_run(one, console)
+    if found and not any(one.owner for one in found):
+        console.print("no run is active")
+
+
+def _show_run(one: CampaignStatus, console: Console) -> None:
+    """Say who is at work on a campaign, and what was left under way where no one is."""
+    if one.owner and one.campaign.lease:
+        since = say_moment(one.campaign.lease.since)
+        words = f"{one.campaign.name} is being run by {name_of(one.owner)} since {since}"
+        console.print(plain(words))
+    if one.left:
+        words = f"{one.campaign.name}: {say_left(one.left)}; {resume_command(one.left)}"
+        console.print(plain(words))
 
 
 def _show_accounts(accounts: Sequence[Account], console: Console) -> None:

@@ -51,6 +51,8 @@ class Board:
     profile: str | None = None
     #: Set when something is to be done in the background: a plan to be quoted, a run to be started.
     attention: asyncio.Event = field(default_factory=asyncio.Event)
+    #: Numbers of the campaigns whose rows under way someone asked to resume, until that has ended.
+    resuming: set[int] = field(default_factory=set)
     #: Starts the process of a run, which reads settings and writes into a file; None: a Python.
     begin: Callable[[str, IO[bytes]], subprocess.Popen[bytes]] | None = None
     clock: Callable[[], float] = time.time

@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from callsheet.deployments.board.board import Beside, Board
+from callsheet.deployments.board.services.rows import see_left
+from callsheet.deployments.campaign_status import resume_command, say_left
 from callsheet.tasks.ledger.webhook_events import latest_heard
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.redact import redact
@@ -26,17 +28,23 @@ LONGEST = 10.0
 PATIENCE = 0.5
 #: Less room than this on the disk of the ledger is trouble, in bytes.
 LITTLE = 500_000_000
+#: Campaigns with rows that were left under way that are named at most.
+LISTED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class HealthPart:
-    """One part: `words` for people, `checked_at` in Unix seconds, None before the first check."""
+    """One part: `words` for people, `checked_at` in Unix seconds, None before the first check.
+
+    `resume` names the campaigns whose rows under way a person can resume.
+    """
 
     name: str
     state: Wellness
     words: str
     checked_at: float | None = None
     remedy: str | None = None
+    resume: tuple[str, ...] = ()
 
 
 class Health:
@@ -51,6 +59,7 @@ class Health:
             "store": self._store,
             "service": self._service,
             "webhooks": self._webhooks,
+            "runs": self._runs,
         }
         self._found = {
             name: HealthPart(name=name, state="unknown", words="not checked yet")
@@ -82,9 +91,7 @@ class Health:
         finally:
             del self._checking[name]
         at = self._board.clock()
-        self._found[name] = HealthPart(
-            name=name, state=found.state, words=found.words, remedy=found.remedy, checked_at=at
-        )
+        self._found[name] = replace(found, checked_at=at)
 
     async def _ledger(self) -> HealthPart:
         # A turn at the writer and a commit: a ledger that can only be read is no good.
@@ -123,3 +130,17 @@ class Health:
         ago = max(0, self._board.clock() - heard)
         words = f"last webhook {count(round(ago / 60), 'minute')} ago"
         return HealthPart(name="webhooks", state="ok", words=words)
+
+    async def _runs(self) -> HealthPart:
+        left = await see_left(self._board)
+        if not left:
+            return HealthPart(name="runs", state="ok", words="every row under way has its run")
+        words = "; ".join(f"{one.campaign.name}: {say_left(one)}" for one in left[:LISTED])
+        more = f"; and {count(len(left) - LISTED, 'more campaign')}" if len(left) > LISTED else ""
+        return HealthPart(
+            name="runs",
+            state="trouble",
+            words=words + more,
+            remedy="; ".join(resume_command(one) for one in left[:LISTED]),
+            resume=tuple(one.campaign.name for one in left[:LISTED]),
+        )

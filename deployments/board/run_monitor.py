@@ -24,6 +24,7 @@ from typing import IO, Any
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.run_process import CAMPAIGN
 from callsheet.deployments.board.services.rows import leave_cancels
 from callsheet.deployments.board.services.sheets import kept_sheet, parsed
 from callsheet.deployments.prefect_deployment import FlowRuns
@@ -115,6 +116,11 @@ class RunMonitor:
         for run in await self._board.read(open_runs):
             if len(self._children) < RUNS and await self.is_to_start(run):
                 await self._start(run)
+        for number in sorted(self._board.resuming):
+            name = f"{CAMPAIGN}{number}"
+            if name not in self._children and len(self._children) < RUNS:
+                child = await asyncio.to_thread(start_process, self._board, name)
+                self._children[name] = child
 
     async def is_to_start(self, run: BoardRun) -> bool:
         """Whether a run is due that no process works on."""
@@ -174,6 +180,10 @@ class RunMonitor:
             if child.poll() is None:
                 continue
             del self._children[run_id]
+            if run_id.startswith(CAMPAIGN):
+                # The campaign's page says so if it has left rows again.
+                self._board.resuming.discard(int(run_id.removeprefix(CAMPAIGN)))
+                continue
             run = await self._board.read(partial(find_run, run_id=run_id))
             if run is None or run.ended_at is not None:
                 self._deaths.pop(run_id, None)

@@ -1,6 +1,7 @@
-"""One run of an approved plan, as its own process.
+"""One run of an approved plan, or of the rows that another run left, as its own process.
 
     python -m callsheet.deployments.board.run_process RUN
+    python -m callsheet.deployments.board.run_process campaign.NUMBER
 
 The board starts it in a session of its own, so that it outlives the board, and hands it the very
 settings that the board has on its standard input, which no one else can read.
@@ -15,20 +16,28 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from datetime import datetime
+from functools import partial
 
 from callsheet.deployments.process import stopping
 from callsheet.flows.approved_plan import execute
-from callsheet.flows.executor import PLAIN
-from callsheet.tasks.campaign.run import Run
+from callsheet.flows.executor import PLAIN, rows_in, run_rows
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.run import Door, Run
 from callsheet.tasks.engine.owner import this_process
 from callsheet.tasks.engine.progress import Snapshot, log_line
+from callsheet.tasks.ledger.campaigns import all_campaigns
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import DATED, log_as, log_for_people
 from callsheet.tasks.runtime.process import raise_file_limit
 from callsheet.tasks.runtime.redact import redact, say
 
 #: How often progress is written into the log, in seconds.
 PACE = 10.0
+#: Begins what stands for a campaign whose rows under way are resumed; no run's id has a dot.
+CAMPAIGN = "campaign."
 
 
 def main(run_id: str) -> int:
@@ -39,6 +48,8 @@ def main(run_id: str) -> int:
     log_as(settings.log, settings.log_level)
     place = f"{this_process()}:0"
     try:
+        if run_id.startswith(CAMPAIGN):
+            return asyncio.run(_resume(int(run_id.removeprefix(CAMPAIGN)), settings))
         end = asyncio.run(execute(run_id, settings, PLAIN, place=place, watch=_watched))
     except CallsheetError as error:
         say(redact(str(error)))
@@ -47,6 +58,27 @@ def main(run_id: str) -> int:
         return 0
     say(redact(f"ended with {end.exit_status}: {end.words or 'all is said'}"))
     return end.exit_status
+
+
+async def _resume(campaign_id: int, settings: Settings) -> int:
+    """Deliver a campaign's rows under way and start nothing new; return the exit status."""
+    async with await open_ledger(settings.ledger, create=False) as ledger:
+        known = await ledger.read(all_campaigns)
+    campaign = next(one for one in known if one.id == campaign_id)
+    options = RunOptions(sheet=campaign.sheet or campaign.name, sandbox=settings.sandbox)
+    rows = partial(rows_in, campaign=campaign, states=UNDER_WAY)
+    outcome = await run_rows(campaign, rows, options, settings, _Watched(), PLAIN)
+    say(redact(f"ended with {outcome.exit_status}: {outcome.words or 'all is said'}"))
+    return outcome.exit_status
+
+
+class _Watched(Door):
+    """Approves nothing: rows under way were approved before."""
+
+    @contextlib.asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
+        async with _watched(run):
+            yield
 
 
 @contextlib.asynccontextmanager

@@ -13,11 +13,12 @@ from callsheet.deployments.campaign_status import CampaignStatus, status_documen
 from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.commands.reading import campaign_of, reading
 from callsheet.deployments.process import run_command
-from callsheet.tasks.engine.owner import is_at_work
+from callsheet.tasks.engine.owner import is_at_work, is_dead
 from callsheet.tasks.ledger.accounts import Account, all_accounts, day_of, find_account
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, tally_of
 from callsheet.tasks.ledger.figures import late_rows, waiting_of
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.runs import left_under_way
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import as_number
 
@@ -72,7 +73,10 @@ async def _read_campaign(ledger: Ledger, campaign: Campaign) -> CampaignStatus:
     if tally.rows.get("held") or tally.rows.get("planned"):
         waiting = await ledger.read(partial(waiting_of, campaign_id=campaign.id))
     late = await ledger.read(partial(late_rows, campaign_id=campaign.id, at=time.time()))
-    return CampaignStatus(campaign, tally, owner if is_at_work(owner) else None, waiting, late)
+    look = partial(left_under_way, is_dead=is_dead, only=campaign.name)
+    left = next(iter(await ledger.read(look)), None)
+    owner = owner if is_at_work(owner) else None
+    return CampaignStatus(campaign, tally, owner, left, waiting, late)
 
 
 def _limits(settings: Settings, at: float) -> list[Account]:

@@ -21,7 +21,6 @@ from sqlalchemy import Connection, ScalarSelect, Select, delete, func, insert, n
 
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.leases import (
-    CAMPAIGN,
     WORKER,
     acquire,
     campaign_lease,
@@ -249,28 +248,6 @@ def headway_of(connection: Connection, production: Production) -> Headway:
     )
     waiting = connection.execute(free.limit(1)).first()
     return Headway(count, waiting is not None, workers)
-
-
-def left_held(connection: Connection) -> list[tuple[str, int]]:
-    """Return campaigns whose workers are gone, and how many rows each of those had not done.
-
-    The campaign's lease has lapsed: neither the run nor any worker renews it.
-    """
-    query = (
-        select(campaigns.c.name, func.count(rows.c.id))
-        .join(productions, productions.c.campaign_id == campaigns.c.id)
-        .join(batches, batches.c.production_id == productions.c.id)
-        .join(rows, rows.c.batch_id == batches.c.id)
-        .where(
-            productions.c.ended_at.is_(None),
-            batches.c.ended_at.is_(None),
-            rows.c.state.in_(_OPEN),
-            not_(live(name_in_sql(CAMPAIGN, campaigns.c.id))),
-        )
-        .group_by(campaigns.c.name)
-        .order_by(campaigns.c.name)
-    )
-    return [(str(name), int(number)) for name, number in connection.execute(query)]
 
 
 def states_by_worker(connection: Connection, production: Production) -> dict[int, Counter[State]]:

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, not_, select, update
+from sqlalchemy import Connection, Row, Select, func, not_, select, update
 
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.leases import (
+    CAMPAIGN,
     RUN,
     acquire,
     columns,
@@ -23,8 +25,9 @@ from callsheet.tasks.ledger.leases import (
     renew,
     run_lease,
 )
-from callsheet.tasks.ledger.schema import leases
+from callsheet.tasks.ledger.schema import campaigns, leases, rows
 from callsheet.tasks.ledger.schema_runs import runs
+from callsheet.tasks.ledger.values import UNDER_WAY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,6 +164,52 @@ def run_again(connection: Connection, run_id: str, *, at: float) -> bool:
     free = not_(live(_LEASE)) | runs.c.ended_at.is_not(None)
     this = update(runs).where(runs.c.id == run_id, free)
     return connection.execute(this.values(due_at=at)).rowcount == 1
+
+
+# What a run left: a power cut or a kill ends every process, and only board runs start again alone.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeftRows:
+    """How many rows of a campaign are under way while no process is at work on it.
+
+    With `board_resumes` an open board starts its run again by itself.
+    """
+
+    campaign: Campaign
+    rows: int
+    board_resumes: bool
+
+
+def left_under_way(
+    connection: Connection, *, is_dead: Callable[[str], bool], only: str | None = None
+) -> list[LeftRows]:
+    """Return the campaigns (or `only` that of this name) that were left with rows under way.
+
+    `is_dead` says which owner of a lease is known to be gone before its lease lapses.
+    """
+    moving = select(func.count()).where(
+        rows.c.campaign_id == campaigns.c.id, rows.c.state.in_(sorted(UNDER_WAY))
+    )
+    # One statement: a run that begins or ends meanwhile must not look like one that is gone.
+    query = select(campaigns.c.name, moving.scalar_subquery().label("number"), *columns())
+    lease_name = name_in_sql(CAMPAIGN, campaigns.c.id)
+    query = query.outerjoin(leases, leases.c.name == lease_name).order_by(campaigns.c.name)
+    if only is not None:
+        query = query.where(campaigns.c.name == only)
+    left: dict[str, int] = {}
+    for found in connection.execute(query):
+        values = found._asdict()
+        lease = from_columns(values)
+        is_left = lease is None or not lease.is_live or lease.owner is None or is_dead(lease.owner)
+        if values["number"] and is_left:
+            left[values["name"]] = values["number"]
+    resumed = {run.campaign for run in open_runs(connection)} if left else set()
+    return [
+        LeftRows(campaign=campaign, rows=left[name], board_resumes=name in resumed)
+        for name in left
+        if (campaign := find_campaign(connection, name)) is not None
+    ]
 
 
 def _first(connection: Connection, where: Any) -> BoardRun | None:

@@ -390,14 +390,14 @@ def test_a_ledger_that_is_huge_is_to_be_made_smaller(tmp_path: Path) -> None:
     assert (word.verdict, word.remedy) == ("note", "`callsheet ledger vacuum --forget-events 400d`")
 
 
-async def test_a_ledger_on_postgres_that_is_newer_or_that_workers_have_left(tmp_path: Path) -> None:
+async def test_a_ledger_on_postgres_that_is_newer_or_that_workers_have_left() -> None:
     with postgres_server() as server:
         address = server.new_database()
         async with await open_ledger(address) as opened:
             stage = await Stage.set(opened)
             await stage.sync(brief("a"), brief("b"))
             for row in ("a", "b"):
-                await stage.approve(row)
+                await stage.rendering(row)
             await stage.write(acquire_lease, stage.campaign, owner=OWNER, seconds=LAPSED)
             production = await begin(stage)
             held = {"production": production, "worker": 1, "holder": "a machine that is gone"}
@@ -406,9 +406,10 @@ async def test_a_ledger_on_postgres_that_is_newer_or_that_workers_have_left(tmp_
             await opened.write(lambda one: one.exec_driver_sql(NEWER))
         (newer,) = ledger(address)
 
-    (word,) = [one for one in left if "workers that are gone" in one.words]
-    assert (word.verdict, f"2 rows of {stage.campaign.name}" in word.words) == ("note", True)
-    assert "`callsheet run SHEET`" in word.remedy
+    (word,) = [one for one in left if one.part == "runs"]
+    words = f"{stage.campaign.name}: 2 rows under way, nobody is at work"
+    assert (word.verdict, word.words) == ("note", words)
+    assert "`callsheet run" in f"{word.remedy}"
     assert (newer.verdict, "9999, which is newer" in newer.words) == ("wrong", True)
 
 

@@ -12,6 +12,7 @@ from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, TheC
 from callsheet.deployments.board.health import Wellness
 from callsheet.deployments.board.problem_details import Moment
 from callsheet.deployments.board.services.drift import repair, see_drift
+from callsheet.deployments.board.services.rows import resume_left
 from callsheet.tasks.aftercare.costs import By, costs, period_of
 from callsheet.tasks.aftercare.drift import Refreshed
 from callsheet.tasks.engine.owner import is_at_work
@@ -99,6 +100,19 @@ async def get_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> W
     counts = await board.read(partial(counts_of, campaign_id=known.id))
     line = line_of(known, tally)
     return WholeCampaign(**dict(line), videos=_videos(counts), tags=dict(counts.tags))
+
+
+class Resumed(BaseModel):
+    """How many rows under way are resumed."""
+
+    campaign: str
+    rows: int
+
+
+@router.post("/{campaign}/carry-on", status_code=202)
+async def carry_campaign_on(board: TheBoard, person: Approver, known: TheCampaign) -> Resumed:
+    """Deliver the rows that a run left under way; it starts and pays for nothing new."""
+    return Resumed(campaign=known.name, rows=await resume_left(board, person, known.name))
 
 
 class DriftLine(BaseModel):

@@ -25,8 +25,9 @@ from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import FOR_A_PERSON, RowView, rows_in
 from callsheet.deployments.board.services.drift import repair, see_drift
 from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
-from callsheet.deployments.board.services.rows import resume, see_runs
+from callsheet.deployments.board.services.rows import resume, resume_left, see_left, see_runs
 from callsheet.deployments.board.variants import Variants, variants_shown
+from callsheet.deployments.campaign_status import resume_command, say_left
 from callsheet.tasks.aftercare.drift import Refreshed
 from callsheet.tasks.aftercare.export import Format, What, export
 from callsheet.tasks.campaign.options import RunOptions
@@ -114,10 +115,14 @@ async def _told(
     )
     run = runs[0] if runs else None
     # Rows that came since, and would be on the first page if that were asked for now.
+    left = next(iter(await see_left(board, campaign.name)), None)
     came = 0 if view.asked.after else min(matching, view.asked.limit) - shown
     return {
         "more": came,
         "run": run,
+        "resuming": campaign.id in board.resuming,
+        "left": say_left(left) if left else "",
+        "resume_command": resume_command(left) if left else "",
         "waiting": await _waiting(board, person, campaign.name, tally, counts),
         "tab": "board",
         "campaign": campaign.name,
@@ -312,6 +317,13 @@ async def go_on(board: TheBoard, person: Approver, campaign: str) -> Response:
     if run is None:
         raise ProblemDetails(409, f"no run of {campaign} that started on the board has ended")
     await resume(board, person, run)
+    return RedirectResponse(f"/c/{part(campaign)}", 303)
+
+
+@router.post("/resume")
+async def resumed(board: TheBoard, person: Approver, campaign: str) -> Response:
+    """Deliver the rows that a run left under way; nothing new is paid for."""
+    await resume_left(board, person, campaign)
     return RedirectResponse(f"/c/{part(campaign)}", 303)
 
 

@@ -19,13 +19,20 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.selection import choose_rows
 from callsheet.tasks.campaign.stored_plans import ask_plan
 from callsheet.tasks.engine.context import connect
-from callsheet.tasks.engine.owner import name_of
+from callsheet.tasks.engine.owner import is_dead, name_of
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import kept_rows
-from callsheet.tasks.ledger.runs import BoardRun, find_run, run_again, runs_of
+from callsheet.tasks.ledger.runs import (
+    BoardRun,
+    LeftRows,
+    find_run,
+    left_under_way,
+    run_again,
+    runs_of,
+)
 from callsheet.tasks.ledger.takes import RETAKEABLE, give_up
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import CallsheetError
@@ -117,6 +124,13 @@ def _is_other(board: Board, campaign: Campaign) -> bool:
     return is_other_money(campaign, sandbox=board.sandbox)
 
 
+def _check_money(board: Board, campaign: Campaign) -> None:
+    """Raise ProblemDetails (409) where a campaign's videos are at the other kind of service."""
+    if _is_other(board, campaign):
+        made = "with --sandbox" if campaign.sandbox else "with a real service"
+        raise ProblemDetails(409, f"campaign {campaign.name} was made {made}; nothing was spent")
+
+
 async def _rows(board: Board, campaign: Campaign, names: Collection[str]) -> list[CampaignRow]:
     found = await board.read(partial(rows_of, campaign_id=campaign.id))
     return [row for row in found if row.row in names]
@@ -148,9 +162,7 @@ async def plan_of_retakes(
             422, "say which rows are to be taken again", remedy='"rows": [...] or "select": "..."'
         )
     found = await campaign_named(board, campaign)
-    if is_other_money(found, sandbox=board.sandbox):
-        made = "with --sandbox" if found.sandbox else "with a real service"
-        raise ProblemDetails(409, f"campaign {campaign} was made {made}; nothing was spent")
+    _check_money(board, found)
     chosen = await _choose(board.ledger, found, rows, select)
     if not (even_kept and rows):
         chosen = await _without_kept(board.ledger, found, chosen, named=bool(rows))
@@ -268,6 +280,33 @@ def _at_work(run: BoardRun) -> ProblemDetails:
         remedy="wait until the run ends; if its process is gone, its lease is not renewed and the "
         "board resumes the run by itself",
     )
+
+
+# Rows that a run left under way, from whatever door it came: a typed one, after a power cut.
+
+
+async def see_left(board: Board, only: str | None = None) -> list[LeftRows]:
+    """Return the campaigns (or `only` that) whose rows under way no one resumes by itself."""
+    found = await board.read(partial(left_under_way, is_dead=is_dead, only=only))
+    return [one for one in found if not one.board_resumes and one.campaign.id not in board.resuming]
+
+
+async def resume_left(board: Board, person: Person, campaign: str) -> int:
+    """Resume a campaign's rows under way, which pays for nothing new; return how many they are.
+
+    Raises ProblemDetails: 404 for no such campaign, 409 where a process is at work on it, or its
+    videos are at the other kind of service.
+    """
+    found = await campaign_named(board, campaign)
+    _check_money(board, found)
+    left = next(iter(await see_left(board, campaign)), None)
+    if left is None:
+        raise ProblemDetails(409, f"no row of {campaign} is under way without a run")
+    note = partial(note_act, act="carry on", by=person.name, at=board.clock())
+    await board.write(partial(note, campaign=campaign, rows=left.rows, words="rows under way"))
+    board.resuming.add(found.id)
+    board.attention.set()
+    return left.rows
 
 
 # Settling a row of which no one knows whether it was paid for: a person gives its take up.
