@@ -110,6 +110,13 @@ class _Terminal(Door):
             say("the hidden rows are skipped (--visible-only skips them without asking)")
         return answer
 
+    async def confirm_reading(self, run: Run, words: str) -> None:
+        """Ask whether a sheet that is paid for means something else now; --yes is no word on it."""
+        if self._args.plan or not at_terminal():
+            await super().confirm_reading(run, words)
+        elif not await ask(f"{plain(words)}. Read it so from now on?"):
+            await Door.confirm_reading(self, run, words)
+
     async def approve(self, run: Run, plan: Plan) -> Plan:
         """Ask once, unless the answer was given beforehand; raise SpendRefused for a no."""
         tolerance = run.at.settings.quote_tolerance

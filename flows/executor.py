@@ -235,6 +235,9 @@ class _LaterRound(Door):
         """Return the answer of the first round: its plan has the hidden rows that were wanted."""
         return {line.row for line in self._shown.lines} >= set(rows)
 
+    async def confirm_reading(self, run: Run, words: str) -> None:
+        """Ask nothing: the first round took the sheet in as it is."""
+
     async def see(self, run: Run, plan: Plan) -> Plan:
         """Return the plan with the budget that was approved."""
         return replace(plan, budget=self._shown.budget)

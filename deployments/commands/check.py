@@ -17,7 +17,7 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.sheet import Sheet
-from callsheet.tasks.sheet.column_names import keep_names, parse_map
+from callsheet.tasks.sheet.column_names import keep_answer, parse_map
 from callsheet.tasks.sheet.read import FoundSheet, find_sheet
 from callsheet.tasks.values.amounts import count
 from callsheet.tasks.values.names import object_name
@@ -26,7 +26,6 @@ from callsheet.tasks.values.names import object_name
 def main(args: Namespace) -> int:
     """Read the sheet and say what is in it; SheetError tells what is wrong with it."""
     console = console_for(args)
-    _keep_names(args)
     found, sheet = run_command(_check(args, settings_of(args)))
     show_sheet(sheet, console)
     if args.json:
@@ -34,16 +33,17 @@ def main(args: Namespace) -> int:
     return 0
 
 
-def _keep_names(args: Namespace) -> None:
-    """Remember what a person said of the headers, for all sheets in that folder."""
-    if args.map and Path(args.sheet).is_file():
-        file = keep_names(Path(args.sheet).parent, parse_map(args.map))
-        say(f"remembered in {file}")
+def _keep_answer(args: Namespace, found: FoundSheet) -> None:
+    """Remember what a person said of the headers, for sheets in that folder that have the same."""
+    if args.map and found.written and Path(args.sheet).is_file():
+        file = keep_answer(Path(args.sheet), found.written, parse_map(args.map))
+        say(f"remembered in {file}, for sheets with the same headers")
 
 
 async def _check(args: Namespace, settings: Settings) -> tuple[FoundSheet, Sheet]:
     """Read the sheet, and compare it with what the ledger knows: its campaign, what is offered."""
     found = await find_sheet(args.sheet, options_of(args).reading(settings))
+    _keep_answer(args, found)
     try:
         sheet = found.good()
     except SheetError as error:

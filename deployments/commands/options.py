@@ -115,8 +115,10 @@ def typed_in(args: Namespace) -> list[str]:
     hidden = {"skip": "--visible-only", "read": "--include-hidden"}.get(args.hidden_rows)
     canary = getattr(args, "canary", None)
     said = ["--canary", *([canary] if canary != "yes" else [])] if canary else []
+    maps = [word for one in getattr(args, "map", None) or () for word in ("--map", one)]
     return (
         ([hidden] if hidden else [])
+        + maps
         + said
         + [
             word

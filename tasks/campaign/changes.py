@@ -11,8 +11,12 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.values import Change, Plan
 from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.sync import NO_FILES, RowFiles, files_of
+from callsheet.tasks.ledger.values import texts_of
+from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.sheet.headers import is_kept_only, is_translation
 from callsheet.tasks.values.amounts import count, in_credits, say_duration
 from callsheet.tasks.values.briefs import Brief
 
@@ -37,6 +41,7 @@ def changes_of(
         known = files_of(connection, campaign.id, ids)
     pairs = [(brief, known.get(before.get(brief.row, brief.row), NO_FILES)) for brief in briefs]
     return (
+        *_reread(connection, campaign, sheet, plan),
         *_retired(plan),
         *_renamed(plan),
         *_retention(campaign, sheet),
@@ -44,6 +49,44 @@ def changes_of(
         *_names(sheet, pairs),
         *_budget(campaign, plan),
     )
+
+
+def _reread(
+    connection: Connection | None, campaign: Campaign | None, sheet: Sheet, plan: Plan
+) -> Iterator[Change]:
+    """Yield that a row is paid for again with the same cells, of which one is another column."""
+    if connection is None or campaign is None:
+        return
+    before = dict(plan.renamed)
+    ids = {before.get(line.row, line.row): line.row for line in plan.spending if line.charged}
+    briefs = {brief.row: brief for brief in sheet.briefs} if ids else {}
+    for page in pages_of(ids):
+        for row, cells in texts_of(connection, campaign.id, page):
+            brief = briefs[ids[row]]
+            if found := _moved(cells, dict(brief.cells)):
+                text, old, new = found
+                words = f'the sheet is read in another way than before: "{shorten(text, 60)}" of '
+                yield Change("columns", f"{words}row {brief.row} was {old} and is {new} now")
+                return
+
+
+def _moved(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """Return a text that stood in one column and stands in another now; None where none does."""
+    for column, text in old.items():
+        if not text.strip() or new.get(column) == text:
+            continue
+        for other, same in new.items():
+            if same == text and old.get(other) != text and _meaning(column) != _meaning(other):
+                return text, column, other
+    return None
+
+
+def _meaning(column: str) -> str:
+    """Return what a column says, in whatever language and for however many rows."""
+    if is_kept_only(column):
+        return "x_"
+    column = column.removeprefix("matrix.")
+    return column.partition(".")[0] if is_translation(column) else column
 
 
 def _some(texts: Sequence[str]) -> str:

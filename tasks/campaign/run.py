@@ -91,6 +91,24 @@ class Door:
             f"it for good; to skip them, {again_with('--visible-only')}",
         )
 
+    async def confirm_reading(self, run: Run, words: str) -> None:
+        """Raise SpendRefused unless a known sheet may be read in another way than before.
+
+        A saved plan shows it, and is compared with the plan of now before it is approved.
+        """
+        if run.options.saved_plan:
+            return
+        assert run.sheet is not None
+        given = [word for one in run.options.map or () for word in ("--map", one)]
+        given += ["--sandbox"] * run.options.sandbox
+        plan = suggest("plan", run.sheet.address, *given, "-o", "plan.html")
+        raise SpendRefused(
+            f"{words}; nothing was changed, nothing was spent",
+            remedy="to read it as before, check its headers and columns.toml next to it; if this "
+            f"is what you want, look at the plan and run that:\n  {plan}\n  "
+            f"{suggest('run', '--plan', 'plan.html')}",
+        )
+
     async def see(self, run: Run, plan: Plan) -> Plan:
         """Return the plan, or one with another budget, before it is checked against its budget."""
         return plan

@@ -94,6 +94,9 @@ async def plan_step(run: Run, campaign: str) -> None:
     told = match.moved and not run.options.saved_plan
     options = run.options.but(retire=run.options.retire or told)
     plan = await plan_sheet(at.ledger, sheet, options)
+    for words in (one.words for one in plan.changes if one.what == "columns"):
+        # Before the ledger takes the sheet in: a refused run leaves no other reading behind.
+        await run.door.confirm_reading(run, words)
     await _sync(run, plan)
     if await find_earlier(run, run.campaign):
         # Rows that were found, or that may have been paid for, are not made any more.

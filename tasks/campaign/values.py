@@ -40,7 +40,7 @@ class Change(NamedTuple):
     `by_settings` says that the settings of this machine ask for it, and not the sheet.
     """
 
-    what: Literal["retire", "ids", "retention", "copies", "names", "budget"]
+    what: Literal["retire", "ids", "retention", "copies", "names", "budget", "columns"]
     words: str
     by_settings: bool = False
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -319,6 +319,15 @@ def cells_of(
         found.id: [(header, text) for header, text in json.loads(found.cells)]
         for found in connection.execute(query)
     }
+
+
+def texts_of(
+    connection: Connection, campaign_id: int, named: Sequence[str]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield each of these rows, by id, with the sheet's own texts by header."""
+    this = (rows.c.campaign_id == campaign_id, rows.c.row.in_(named))
+    for row, text in connection.execute(select(rows.c.row, rows.c.cells).where(*this)):
+        yield row, dict(json.loads(text))
 
 
 def video_named(connection: Connection, row: CampaignRow) -> str | None:

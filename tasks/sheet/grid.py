@@ -85,6 +85,7 @@ class Grid:
         named = [line._replace(cells=names.of_line(line.cells)) for line in first]
         below = 1 + pick_header(named, self.findings, self.line_word)
         header = first[below - 1]
+        self.findings.names = names.of_headers(header.cells)
         columns = read_header(header, self.findings, self.place)
         body = self._body(chain(first[below:], filled), header)
         rows = GridRows(self, body, columns)

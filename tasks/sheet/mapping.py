@@ -48,6 +48,8 @@ class Mapped:
             self.findings.give_up("has rows that are not a list", cell="rows")
         if len(listed) > MAX_ROWS:
             self.findings.give_up(f"has more than {MAX_ROWS:,} rows; split it")
+        written = (header for row in listed if isinstance(row, Object) for header in row)
+        self.findings.names = self.findings.names.of_headers(written)
         rows = [self._row(number, row) for number, row in enumerate(listed) if not is_blank(row)]
         kept = [row for row in rows if row is not None]
         defaults, shared = self._defaults(top.get("defaults"))

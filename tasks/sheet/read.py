@@ -81,7 +81,7 @@ def parse_sheet(
     The suffix of `name` tells the format, else the content does. `folder` is where `@file`
     scripts are looked for; without one they are refused.
     """
-    findings = Findings(name, _names(options, folder))
+    findings = Findings(name, _names(options, folder, name))
     if len(content) > MAX_BYTES:
         limit = say_bytes(MAX_BYTES)
         findings.give_up(f"has {say_bytes(len(content))}; a sheet may have {limit}: split it")
@@ -91,11 +91,12 @@ def parse_sheet(
     return sheet
 
 
-def _names(options: SheetOptions, folder: Path | None) -> Names:
+def _names(options: SheetOptions, folder: Path | None, file: str) -> Names:
     """Return the mapping of headers: the options first, then the file next to the sheet."""
-    from callsheet.tasks.sheet.column_names import read_names
+    from callsheet.tasks.sheet.column_names import read_known
 
-    return Names({**read_names(folder), **options.columns})
+    known = read_known(folder)
+    return Names(known.columns, typed=options.columns, answers=known.answers, file=file)
 
 
 def sheet_of(
@@ -289,6 +290,8 @@ class FoundSheet:
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = field(default=())
     first: tuple[tuple[str, str], ...] = ()
+    #: The headers as the sheet has them (`synonyms.sheet_headers`).
+    written: frozenset[str] = frozenset()
 
     @property
     def headers(self) -> str:
@@ -350,7 +353,7 @@ def find_sheet_in(
     address: str | None = None,
 ) -> FoundSheet:
     """Return what is in `content`, which is read once; the parameters are `parse_sheet`'s."""
-    findings = Findings(name, _names(options, folder))
+    findings = Findings(name, _names(options, folder, name))
     rows = 0
     columns: tuple[FoundColumn, ...] = ()
     try:
@@ -360,8 +363,17 @@ def find_sheet_in(
         sheet = sheet_of(table, findings, content, options=options, folder=folder, address=address)
     except SheetError as error:
         return FoundSheet(
-            rows=rows, columns=columns, problems=tuple(error.problems), notes=tuple(error.notes)
+            rows=rows,
+            columns=columns,
+            problems=tuple(error.problems),
+            notes=tuple(error.notes),
+            written=findings.names.headers,
         )
     return FoundSheet(
-        rows=rows, columns=columns, sheet=sheet, problems=findings.problems, notes=findings.notes
+        rows=rows,
+        columns=columns,
+        sheet=sheet,
+        problems=findings.problems,
+        notes=findings.notes,
+        written=findings.names.headers,
     )

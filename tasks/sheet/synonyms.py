@@ -7,7 +7,8 @@ person confirms them, with `--map` or in `columns.toml`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from callsheet.tasks.sheet.text import plain
 
@@ -93,6 +94,12 @@ def header_form(header: str) -> str:
     return re.sub(r"[\s\-_\u2010-\u2015]+", " ", plain(header)).strip(" :*?.").casefold()
 
 
+def sheet_headers(cells: Iterable[str]) -> frozenset[str]:
+    """Return headers as an answer is found by them, without those that Callsheet wrote."""
+    forms = map(header_form, cells)
+    return frozenset(form for form in forms if form and not form.startswith("cs "))
+
+
 _MEANT = {header_form(name): column for column, said in _CALLED.items() for name in said.split(",")}
 _LOOSELY = frozenset(header_form(name) for said in _LOOSE.values() for name in said.split(","))
 
@@ -119,15 +126,45 @@ def _without_comment(header: str) -> str:
     return re.sub(r" ?[(\[].*[)\]]$", "", header_form(header))
 
 
-class Names:
-    """The columns of headers, as a person confirmed them."""
+class Answer(NamedTuple):
+    """What a person said of the headers of a sheet: for all sheets with just these headers."""
 
-    def __init__(self, said: Mapping[str, str]) -> None:
+    sheet: str
+    #: As they are compared (`header_form`).
+    headers: frozenset[str]
+    columns: Mapping[str, str]
+
+
+class Names:
+    """The columns of headers, as a person confirmed them.
+
+    `said` holds for any sheet, an answer for sheets with its headers: the one of the sheet itself
+    (`file`), else the first. `typed` wins over both.
+    """
+
+    def __init__(
+        self,
+        said: Mapping[str, str],
+        *,
+        typed: Mapping[str, str] | None = None,
+        answers: Sequence[Answer] = (),
+        file: str = "",
+        headers: frozenset[str] = frozenset(),
+    ) -> None:
+        self._folder, self._typed, self._answers, self._file = said, typed or {}, answers, file
+        said = {**said, **self._typed}
         self._said = {header_form(header): column for header, column in said.items()}
         self._written = {column: header for header, column in said.items()}
+        #: The headers of the sheet, once they are known (`of_headers`).
+        self.headers = headers
 
-    def __bool__(self) -> bool:
-        return bool(self._said)
+    def of_headers(self, cells: Iterable[str]) -> Names:
+        """Return the names for a sheet with these headers."""
+        headers = sheet_headers(cells)
+        fits = [one for one in self._answers if one.headers == headers]
+        answer = next((one for one in fits if one.sheet == self._file), fits[0] if fits else None)
+        said = {**self._folder, **answer.columns} if answer else self._folder
+        return Names(said, typed=self._typed, headers=headers)
 
     def named(self, header: str) -> str:
         """Return the column that a header means, or the header."""
@@ -135,7 +172,8 @@ class Names:
 
     def of_line(self, cells: Iterable[str]) -> tuple[str, ...]:
         """Return the cells of a line, with the columns that they mean if it is a header."""
-        return tuple(map(self.named, cells))
+        line = tuple(cells)
+        return tuple(map((self.of_headers(line) if self._answers else self).named, line))
 
     def written(self, column: str) -> str:
         """Return the header that means a column, or the column."""

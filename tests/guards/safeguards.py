@@ -1840,4 +1840,18 @@ MUTATIONS = (
         "if False:",
         ("tests/faults/test_broken_store.py",),
     ),
+    Mutation(
+        "a paid sheet that is read in another way is asked about first",
+        "tasks/campaign/steps.py",
+        'if one.what == "columns"):',
+        "if False):",
+        ("tests/pipeline/test_mapped_headers.py",),
+    ),
+    Mutation(
+        "an answer about headers holds for no sheet with others, and the first one stays",
+        "tasks/sheet/synonyms.py",
+        "fits[0] if fits else None)",
+        "self._answers[-1] if self._answers else None)",
+        ("tests/pipeline/test_mapped_headers.py",),
+    ),
 )

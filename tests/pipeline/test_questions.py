@@ -102,6 +102,19 @@ def test_what_else_a_run_changes_is_said_above_the_question(desk: Desk, name: st
         assert words in page
 
 
+def test_a_sheet_that_is_read_in_another_way(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1, columns=",Claim", cells=",Boils"))
+    assert desk.run(sheet, "--map", "Claim=x_claim").status == 0
+    other = ("run", sheet, "--without-prefect", "--map", "title=x_title", "--map", "Claim=title")
+
+    no = _answer(desk, other, NO)
+    again = _answer(desk, (*other, "--yes"), NO)
+    yes = _answer(desk, other, YES, YES)
+
+    assert '"Video 1" of row r001 was title and is x_title now. Read it so from now on?' in no[2]
+    assert (no[0], again[0], yes[0]) == (4, 4, 0)
+
+
 def test_hidden_rows_of_a_workbook(desk: Desk, name: str) -> None:
     sheet = desk.workbook(f"{name}.xlsx", simple_sheet(3), hidden=(3,))
     wanted = ("run", sheet, "--without-prefect")

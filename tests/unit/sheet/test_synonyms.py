@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.runtime.errors import BadInput, SheetError
-from callsheet.tasks.sheet.column_names import FILE, keep_names, parse_map, read_names
+from callsheet.tasks.sheet.column_names import FILE, keep_answer, parse_map, read_known
 from callsheet.tasks.sheet.headers import KNOWN_COLUMNS
 from callsheet.tasks.sheet.proposals import likely_column
 from callsheet.tasks.sheet.read import find_sheet, find_sheet_in, parse_sheet, read_sheet
@@ -118,11 +118,14 @@ def test_a_sheet_is_read_by_what_a_person_said(kind: str) -> None:
     assert sheet.columns == ("id", "title", "script", "duration_seconds", "aspect_ratio")
 
 
-async def test_what_was_said_once_holds_for_the_sheets_of_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "own.csv").write_text(CSV)
-    keep_names(tmp_path, {"Video ID": "id", "Headline": "topic"})
+async def test_what_was_said_once_holds_for_the_sheets_with_these_headers(tmp_path: Path) -> None:
+    own = tmp_path / "own.csv"
+    own.write_text(CSV)
+    headers = (await find_sheet(str(own))).written
+    assert headers == {"video id", "headline", "copy", "dauer", "format"}
+    keep_answer(own, headers, {"Video ID": "id", "Headline": "topic"})
     more = ["Copy=script", "Dauer = duration_seconds", "Format=x_form"]
-    keep_names(tmp_path, parse_map(more))
+    keep_answer(own, headers, parse_map(more))
     sheet = await read_sheet(str(tmp_path / "own.csv"))
     assert sheet.briefs[0].request["topic"] == "The Kettle"
     # What is said with the sheet wins.
@@ -146,11 +149,13 @@ def test_what_cannot_be_meant_is_refused(word: str, fault: str) -> None:
     assert fault in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["[columns", 'columns = ["a"]', "[columns]\na = 1\n"])
+@pytest.mark.parametrize(
+    "text", ["[columns", 'columns = ["a"]', "[columns]\na = 1\n", "sheets = 1"]
+)
 def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)
     with pytest.raises(BadInput, match=FILE):
-        read_names(tmp_path)
+        read_known(tmp_path)
 
 
 def test_two_headers_of_one_column_are_refused() -> None:
