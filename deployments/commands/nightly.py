@@ -20,10 +20,11 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.nights.inboxes import Inbox, find_inboxes, with_terms
 from callsheet.tasks.nights.reports import BY_GRAVITY, NightReport, SheetReport, names_of
+from callsheet.tasks.notices.action_items import needing_of
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import redact, say
-from callsheet.tasks.runtime.suggest import again_with
+from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits, parse_duration
 
 
@@ -138,6 +139,11 @@ def _tell(report: SheetReport) -> None:
     for problem in report.problems:
         if problem != report.words:
             say(f"  {problem}")
+    for reason in report.reasons:
+        say(f"  {reason}")
+    if (more := needing_of(report) - len(report.reasons)) > 0 and report.campaign:
+        more_rows = f"{count(more, 'more row')} {'needs' if more == 1 else 'need'} attention"
+        say(f"  {more_rows}: `{suggest('rows', report.campaign)}` shows all")
     if report.link:
         say(f"  {report.link}")
 

@@ -170,6 +170,9 @@ async def quote_step(run: Run, campaign: str) -> None:
         prices |= found
         asked = (row for row in await run.named([*found]) if row.state in ("rejected", "held"))
         resting |= {row.row: row for row in asked}
+    for row in resting.values():
+        if row.state == "rejected":
+            log.warning("row %s is rejected: %s", row.row, row.reason, extra={"row": row.row})
     if not prices:
         return
     lines = tuple(

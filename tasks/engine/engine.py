@@ -404,7 +404,10 @@ class Engine:
         self.progress.settles(asyncio.get_running_loop().time())
         row = active.row
         if row.state in NEEDS_PERSON:
-            log.info("row %s is %s: %s", row.row, row.state, row.reason, extra=active.facts())
+            # Thousands may be on hold for one budget; a bad row is for the person who wrote it.
+            level = logging.WARNING if row.state in ("rejected", "failed") else logging.INFO
+            words = "row %s is %s: %s"
+            log.log(level, words, row.row, row.state, row.reason, extra=active.facts())
         self._spans.ends(row.id, active.facts)
         self._poll_plan.leave(row)
         if self._active.leave(active):

@@ -180,11 +180,13 @@ def delivered_since(connection: Connection, campaign_id: int, event: int) -> tup
     return tuple(connection.scalars(query.order_by(rows.c.position, rows.c.id).limit(NAMED)))
 
 
-def rows_in_need(connection: Connection, campaign_id: int) -> tuple[str, ...]:
-    """Return the rows of a campaign that need a person, by id, in the sheet's order."""
+def rows_in_need(connection: Connection, campaign_id: int) -> list[tuple[str, State, str | None]]:
+    """Return id, state and reason of the rows that need a person, in the sheet's order."""
     mine = (rows.c.campaign_id == campaign_id, rows.c.enabled)
-    query = select(rows.c.row).where(*mine, rows.c.state.in_(sorted(NEEDS_PERSON)))
-    return tuple(connection.scalars(query.order_by(rows.c.position, rows.c.id).limit(NAMED)))
+    query = select(rows.c.row, rows.c.state, rows.c.reason)
+    query = query.where(*mine, rows.c.state.in_(sorted(NEEDS_PERSON)))
+    found = connection.execute(query.order_by(rows.c.position, rows.c.id).limit(NAMED))
+    return [(row, state, reason) for row, state, reason in found]
 
 
 def rows_but(

@@ -34,12 +34,16 @@ from callsheet.tasks.ledger.nightly_runs import (
 from callsheet.tasks.ledger.values import NOT_BEGUN, State
 from callsheet.tasks.nights.reports import SheetReport
 from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.redact import redact
+from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import parse_duration
 
 #: States in which nothing changes by itself and nothing needs polling.
 RESTING: frozenset[State] = frozenset(
     {"delivered", "cancelled", "retired", "rejected", "failed", "uncertain"}
 )
+#: Rows that need attention whose reasons a report has, at most.
+REASONS = 5
 #: States without a video, finished or in progress.
 _NOT_MADE: frozenset[State] = NOT_BEGUN | {"held", "rejected", "cancelled", "retired"}
 
@@ -76,6 +80,7 @@ def with_figures(
     """Return a report with the status of its campaign and the changes since `begin`."""
     tally = tally_of(connection, campaign)
     before, event = known.charged_before, known.event_before
+    needing = rows_in_need(connection, campaign.id)
     return replace(
         report,
         rows=tally.as_json(),
@@ -83,8 +88,15 @@ def with_figures(
         reserved=tally.reserved,
         budget=tally.budget,
         delivered=() if event is None else delivered_since(connection, campaign.id, event),
-        needing=rows_in_need(connection, campaign.id),
+        needing=tuple(row for row, _, _ in needing),
+        reasons=tuple(_reason(campaign.name, *one) for one in needing[:REASONS]),
     )
+
+
+def _reason(campaign: str, row: str, state: State, reason: str | None) -> str:
+    """Say what is wrong with a row, and the command that shows what to do."""
+    why = f": {redact(reason)}" if reason else ""
+    return f"{row} is {state}{why}; `{suggest('explain', campaign, row)}` shows what you can do"
 
 
 def resting(connection: Connection, known: SweptSheet, *, sandbox: bool) -> SheetReport | None:

@@ -161,6 +161,8 @@ class SheetReport:
     #: Ids of the rows delivered in this night, and of the rows that need attention.
     delivered: tuple[str, ...] = ()
     needing: tuple[str, ...] = ()
+    #: The first of those that need attention, each with its state, reason and command.
+    reasons: tuple[str, ...] = ()
     #: Its address on the board.
     link: str | None = None
     #: Whether the previous scan had the same outcome for the same sheet.
@@ -198,6 +200,8 @@ class SheetReport:
         }
         more = {"words": self.words, "link": self.link, "unanswered": self.unanswered}
         told |= {name: value for name, value in more.items() if value is not None}
+        if self.reasons:
+            told["reasons"] = list(self.reasons)
         if self.asked is not None:
             told["asked"] = as_number(self.asked)
         return told | ({"former": True} if self.former else {})

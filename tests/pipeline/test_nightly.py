@@ -625,6 +625,29 @@ def test_two_sweeps_at_once_are_one(nights: Nights, desk: Desk) -> None:
     assert len(log) <= 2
 
 
+def test_a_bad_row_is_named_with_its_reason_and_what_helps(
+    tmp_path: Path, studio: Sandbox, name: str
+) -> None:
+    desk = Desk(tmp_path, studio.environ)
+    long = "bad,product-launch,Kettle,Bad,5000,9:16\n"
+    Nights(tmp_path, studio, name).put("a", videos("Badly", 2) + long)
+    studio.plan_fault(on="create", nth=1, do="error-before", status=400)
+    night = desk.call("nightly", "inbox", "--approve-up-to", "100")
+    studio.clear_faults()
+
+    assert night.status == 3, night.err
+    rows = desk.rows(f"{name}-a")
+    wrong = {row: one["reason"] for row, one in rows.items() if one["state"] == "rejected"}
+    assert len(wrong) == 2
+    assert "bad" in wrong
+    said = " ".join(night.err.split())
+    for row, reason in wrong.items():
+        command = f"`callsheet explain {name}-a {row}` shows what you can do"
+        assert f"{row} is rejected: {reason}; {command}" in said
+        # As a log of the default level has it, whatever ran the sheet.
+        assert f"row {row} is rejected: {reason}" in said
+
+
 @pytest.mark.parametrize(
     "point",
     ["ledger: after the commit (steps._approve)"],
