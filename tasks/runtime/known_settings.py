@@ -190,7 +190,9 @@ class Settings(BaseModel):
         lambda above: f"sqlite:///{above['home'] / 'ledger.db'}",
         "SQLAlchemy URL of the ledger; default a SQLite file under .callsheet/",
     )
-    store: str = _setting("deliveries/", "where videos go: s3://bucket/prefix or a folder")
+    store: str = _setting(
+        "deliveries/", "where videos go: s3://bucket/prefix, or a folder next to .callsheet/"
+    )
     webhook_url: Url | None = _setting(
         None, "the receiver's public address, as the service sees it"
     )

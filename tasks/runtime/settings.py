@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from callsheet.tasks.credentials import Register
 
 PREFIX = "CALLSHEET_"
+#: Where videos go unless something else is set, below the folder of `.callsheet/`.
+STORE = "deliveries/"
 
 
 def load_settings(
@@ -128,20 +130,31 @@ class _Sources:
             return {}
         register = self._register
         needed = not (self._logging_in or (register and (register.logins or register.trouble)))
-        return self._noted(
+        found = self._noted(
             read_profile(self._profile, self._folder, known=KNOWN, secrets=SECRETS, needed=needed)
         )
+        store = found.get("store", "")
+        if store and "://" not in store and not Path(store).expanduser().is_absolute():
+            found["store"] = self._beside(store)
+        return found
 
     def _kept(self, above: Mapping[str, Any]) -> dict[str, Any]:
         source = self._origins.get("api_key")
         if source and not source.startswith(PREFIX):
             source = f"profile {self._profile}"
         named = "ledger" in self._origins
-        found = {"key_source": source, "ledger_is_named": named}
-        if not named and not is_here(self._home, self._folder):
-            # Videos go on to where those before them are, whatever folder this is.
-            found["store"] = f"{self._home.parent / 'deliveries'}/"
+        found = {"key_source": source, "ledger_is_named": named, "store": self._beside(STORE)}
         return {**found, **_kept(self._register, above.get("base_url"))}
+
+    def _beside(self, store: str) -> str:
+        """Return the folder of a store next to the ledger, whatever folder this is.
+
+        Videos go on to where those before them are. A ledger that is named elsewhere leads nowhere.
+        """
+        beside, named = self._home.parent, "ledger" in self._origins
+        if beside == self._folder or (named and not is_here(self._home, self._folder)):
+            return store
+        return f"{beside / store}/"
 
     def _noted(self, found: Mapping[str, Found]) -> dict[str, str]:
         for name, one in found.items():

@@ -7,6 +7,7 @@ import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -52,6 +53,39 @@ def test_an_empty_folder_is_led_to_the_ledger(
     assert service.calls()["create"] == creates
     # Whoever names a ledger means it.
     assert named.json["credits"]["total"] == 30
+
+
+@pytest.mark.parametrize("said", ["nothing", "a profile"])
+def test_a_folder_below_that_of_the_ledger_has_its_store_too(
+    desk: Desk, name: str, said: str
+) -> None:
+    if said == "a profile":
+        desk.environ["CALLSHEET_PROFILE"] = "main"
+        (desk.folder / "configs" / "profiles").mkdir(parents=True)
+        desk.sheet("configs/profiles/main.toml", 'store = "deliveries/"\n')
+    sheet = f"{name}.csv"
+    assert desk.run(desk.sheet(sheet, simple_sheet(1))).status == 0
+    desk.sheet(sheet, simple_sheet(2))
+    below = moved(desk, "one/below")
+
+    assert below.run(f"../{sheet}").status == 0
+
+    files = [file["uri"] for row in desk.rows(name).values() for file in row["deliveries"]]
+    store = desk.folder / "deliveries"
+    assert len(files) == 6
+    assert all(Path(file).is_relative_to(store / name) for file in files), files
+    assert [*below.folder.iterdir()] == []
+    names = []
+    for place in (desk, below):
+        assert place.call("export", name, "--zip", f"{tmp(place)}").status == 0
+        with ZipFile(tmp(place)) as archive:
+            names.append(archive.namelist())
+    assert names[0] == names[1]
+
+
+def tmp(desk: Desk) -> Path:
+    """Return a file for a ZIP that is in no folder of Callsheet's."""
+    return desk.folder.with_name(f"{desk.folder.name}.zip")
 
 
 def test_a_folder_with_a_ledger_of_its_own_pays_nothing_twice(
