@@ -79,6 +79,44 @@ class CampaignResult(TypedDict):
     asked: NotRequired[float]
 
 
+class FileResult(TypedDict):
+    """A file of a video in the store: `kind` is mp4, srt, vtt or a picture, `bytes` its size."""
+
+    kind: str
+    uri: str
+    sha256: str
+    bytes: int
+
+
+class RowResult(TypedDict):
+    """A row and its newest video, as `callsheet rows --json` has it; amounts are in credits.
+
+    `take`, `key` and `video_id` are those of its present take (0 and None without one). Files,
+    `review` and `checks` are of its newest video, which may be one of an earlier take
+    (`video_take`); without a video `deliveries` is empty.
+    """
+
+    row: str
+    state: str
+    reason: str | None
+    take: int
+    key: str | None
+    video_id: str | None
+    quoted: float | None
+    reserved: float
+    charged: float | None
+    paid_before: float
+    variance: float
+    video_take: int | None
+    deliveries: list[FileResult]
+    review: Literal["keep", "reject"] | None
+    review_reason: str | None
+    review_note: str | None
+    reviewed_by: str | None
+    checks: dict[str, str]
+    copies: NotRequired[list[dict[str, Any]]]
+
+
 class PlanResult(TypedDict):
     """What a run would do and cost: `actions` counts the rows by action.
 

@@ -35,7 +35,7 @@ ERRORS_HEAD = """\
 # Errors
 
 Every error that a command or a flow ends with, made from the code. A command prints what happened, what it cost and what to type next, and
-ends with the exit status below. A program catches the class, which is in `callsheet.tasks.runtime.errors`. Each error has `exit_status`,
+ends with the exit status below. A program catches the class: `from callsheet import SpendRefused`. Each error has `exit_status`,
 `remedy`, and `spent`: the credits that were charged or set aside, or None where that is not known.
 """
 

@@ -21,9 +21,9 @@ PROGRAM = """
 from prefect import flow
 from prefect.runner import Runner
 from prefect.states import Completed
+from callsheet import NeedsPerson as NeedsPersonError
 from callsheet import approve_campaign, plan_campaign, run_campaign
 from callsheet.flows.interface import Approve, NeedsPerson
-from callsheet.tasks.runtime.errors import NeedsPerson as NeedsPersonError
 
 @flow
 async def mine(sheet: str, approve: Approve = "no", needs_person: NeedsPerson | None = None):

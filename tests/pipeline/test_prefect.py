@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from callsheet import RowResult
 from callsheet.deployments.servers import SERVER, PrefectServer
 from tests.launcher import IMPORTS
 from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
@@ -21,14 +23,22 @@ from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 #: The server is one for all that ask for it.
 pytestmark = pytest.mark.xdist_group("prefect")
 
-#: Calls the flow as a deployment does: by its module, with plain parameters; a line for each end.
+#: Calls the flow as a deployment does, with plain parameters, and goes on with its videos; a line
+#: for each end.
 TWICE = """
 import asyncio, json, sys
-from callsheet.flows.campaign import run_campaign
+from callsheet import BadInput, campaign_rows, run_campaign
 
 async def twice(sheet):
     print(json.dumps(await run_campaign(sheet=sheet, approve=False)))
-    print(json.dumps(await run_campaign(sheet=sheet, approve=True)))
+    result = await run_campaign(sheet=sheet, approve=True)
+    print(json.dumps(result))
+    chosen = campaign_rows(result["campaign"], select="state:delivered")
+    print(json.dumps([row async for row in chosen]))
+    try:
+        await run_campaign(sheet="none.csv")
+    except BadInput as error:
+        print(json.dumps(f"{error.exit_status} {error.spent}"))
 
 asyncio.run(twice(sys.argv[1]))
 """
@@ -130,9 +140,17 @@ def test_the_flow_pays_for_nothing_that_is_not_approved(
         check=False,
     )
 
-    refused, delivered = (json.loads(line) for line in done.stdout.splitlines())
+    refused, delivered, rows, missing = (json.loads(line) for line in done.stdout.splitlines())
     assert (refused["exit"], refused["asked"]) == (4, 15)
     assert delivered["rows"] == {"total": 1, "delivered": 1}
+    (row,) = rows
+    assert row.keys() == RowResult.__required_keys__
+    assert {file["kind"] for file in row["deliveries"]} == {"mp4", "srt", "vtt"}
+    for file in row["deliveries"]:
+        content = (desk.folder / file["uri"]).read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        assert (len(content), digest) == (file["bytes"], file["sha256"])
+    assert missing == "2 0"
     assert service.calls()["create"] == before + 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, get_type_hints, is_typeddict
 
 from fastapi import FastAPI
@@ -30,8 +30,26 @@ def python() -> Table:
     found: Table = {}
     for name in callsheet.__all__:
         value: Any = getattr(callsheet, name)
-        found |= _flow(name, value) if isinstance(value, Flow) else _result(name, value)
+        if isinstance(value, Flow):
+            found |= _flow(name, value)
+        elif is_typeddict(value):
+            found |= _result(name, value)
+        elif isinstance(value, type):
+            found[name] = f"{value.__base__.__name__}, exit {value.exit_status}"
+        else:
+            found |= _function(name, value)
     return found
+
+
+def _function(name: str, function: Callable[..., Any]) -> Table:
+    signature = inspect.signature(function)
+    parameters = signature.parameters.values()
+    takes = {
+        f"{name}({one.name})": f"{one.annotation}, "
+        + ("required" if one.default is one.empty else f"{one.default!r} if not given")
+        for one in parameters
+    }
+    return {name: f"returns {signature.return_annotation}", **takes}
 
 
 def _flow(name: str, flow: Flow[Any, Any]) -> Table:
@@ -47,7 +65,6 @@ def _flow(name: str, flow: Flow[Any, Any]) -> Table:
 
 
 def _result(name: str, result: Any) -> Table:
-    assert is_typeddict(result)
     members = get_type_hints(result).items()
     return {
         f"{name}.{one}": inspect.formatannotation(kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,13 @@ def test_every_listed_name_is_there_and_no_other() -> None:
     assert all(getattr(callsheet, name) for name in callsheet.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'produce'"):
         callsheet.produce  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_every_error_of_the_documentation_is_imported_from_the_package() -> None:
+    documented = re.findall(r"^\|[ –]*`(\w+)`", (ROOT / "docs/errors.md").read_text(), re.MULTILINE)
+    assert len(documented) > 30
+    assert all(issubclass(getattr(callsheet, one), callsheet.CallsheetError) for one in documented)
+    assert {*documented} <= {*callsheet.__all__}
 
 
 @pytest.mark.parametrize("name", ["tasks", "flows", "deployments"])

@@ -1,0 +1,48 @@
+"""The rows of a campaign with their files, for programs that go on with its videos."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import cast
+
+from callsheet.flows.interface import RowResult
+from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.campaign.selection import choose_rows
+from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.values import rows_of
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.settings import load_settings
+
+#: Rows that are read from the ledger at a time: a campaign may have 100,000.
+PAGE = 500
+
+
+async def campaign_rows(
+    campaign: str, *, select: str | None = None, profile: str | None = None
+) -> AsyncIterator[RowResult]:
+    """Yield the rows of a campaign in the order of its sheet, each with the files of its video.
+
+    Reads the ledger only: nothing is spent, and the service is not asked. Raise BadInput for an
+    unknown campaign, or a selection that matches nothing.
+
+    Args:
+        campaign: its name, as `CampaignResult` has it.
+        select: only rows that match, as in `--select`: `state:delivered`, `tag:x`, or ids.
+        profile: settings from a TOML profile.
+    """
+    settings = load_settings(profile=profile)
+    async with await open_ledger(settings.ledger, create=False) as ledger:
+        found = await ledger.read(partial(find_campaign, name=campaign))
+        if found is None:
+            raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
+        known = await ledger.read(partial(rows_of, campaign_id=found.id))
+        chosen = choose_rows(known, None, select)
+        for start in range(0, len(chosen), PAGE):
+            page = chosen[start : start + PAGE]
+            numbers = [row.id for row in page]
+            read = partial(row_documents, campaign_id=found.id, numbers=numbers)
+            document = await ledger.read(read)
+            for row in page:
+                yield cast(RowResult, document(row))
