@@ -29,13 +29,16 @@ from callsheet.deployments.terminal import (
     user_name,
 )
 from callsheet.flows.executor import PLAIN, noted, run_sheet
+from callsheet.tasks.aftercare.approval import waiting_rows
+from callsheet.tasks.aftercare.first_videos import say_waiting
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement
-from callsheet.tasks.campaign.plan_document import check_saved_plan
+from callsheet.tasks.campaign.plan_document import check_not_taken_back, check_saved_plan
 from callsheet.tasks.campaign.report import say_elsewhere, say_outcome
 from callsheet.tasks.campaign.run import Door, Run, say_hidden
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import released, waiting_lines
+from callsheet.tasks.ledger.values import NEEDS_PERSON
 from callsheet.tasks.runtime.errors import ConfigurationError, SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say, unsigned
@@ -117,6 +120,12 @@ class _Terminal(Door):
         elif not await ask(f"{plain(words)}. Read it so from now on?"):
             await Door.confirm_reading(self, run, words)
 
+    async def see(self, run: Run, plan: Plan) -> Plan:
+        """Raise SpendRefused for a saved plan whose edits were taken back since."""
+        if self._args.plan:
+            check_not_taken_back(plan, Path(self._args.plan))
+        return plan
+
     async def approve(self, run: Run, plan: Plan) -> Plan:
         """Ask once, unless the answer was given beforehand; raise SpendRefused for a no."""
         tolerance = run.at.settings.quote_tolerance
@@ -135,6 +144,14 @@ class RowsAtTerminal(Door):
             run.listeners += [on_snapshot, view.on_snapshot]
             yield
         await show_urgent_rows(run, self._console)
+
+
+def show_outcome(outcome: RunOutcome, run: str, console: Console) -> None:
+    """Print what rows of a campaign came to, and the command that goes on with them."""
+    console.print(plain(say_outcome(outcome)))
+    if outcome.exit_status == 5:
+        words = outcome.words or "still under way"
+        console.print(plain(f"parked: {words}; `{run}` goes on"))
 
 
 def _show(run: Run, console: Console, plan: Plan) -> None:
@@ -210,17 +227,29 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
     elif outcome.exit_status == 3 and outcome.words:
         say(outcome.words)
     elif outcome.exit_status == 3:
-        name = outcome.campaign
+        await _tell_what_is_left(run, outcome)
+
+
+async def _tell_what_is_left(run: Run, outcome: RunOutcome) -> None:
+    """Say which rows need attention; those that wait for first videos went as planned."""
+    assert run.campaign is not None
+    assert run.plan is not None
+    name, waiting = outcome.campaign, len(waiting_lines(run.plan))
+    if not waiting or sum(outcome.tally.rows.get(state, 0) for state in NEEDS_PERSON) > waiting:
         say(
             f"some rows need attention: `{suggest('rows', name)}` shows which and why, "
             f"`{suggest('explain', name, 'ROW')}` shows what you can do about one"
         )
-        if waiting_lines(run.plan):
-            service = ["--sandbox"] if run.options.sandbox else []
-            say(
-                "rows wait for the first videos: if these are good, "
-                f"`{suggest('approve', name, '--run', *service)}` keeps them and makes the next"
-            )
+    if not waiting:
+        return
+    if await waiting_rows(run.at.ledger, run.campaign):
+        service = ["--sandbox"] if run.options.sandbox else []
+        say(
+            "rows wait for the first videos: if these are good, "
+            f"`{suggest('approve', name, '--run', *service)}` keeps them and makes the next"
+        )
+    for words in await run.at.ledger.read(partial(say_waiting, campaign=run.campaign)):
+        say(words)
 
 
 @asynccontextmanager

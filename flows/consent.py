@@ -26,7 +26,7 @@ from callsheet.flows.interface import QUESTION, Approve, Credits, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.artifacts import cell
 from callsheet.tasks.campaign.plan import check_retirement
-from callsheet.tasks.campaign.plan_document import check_saved_plan
+from callsheet.tasks.campaign.plan_document import check_not_taken_back, check_saved_plan
 from callsheet.tasks.campaign.quotes import check_budget, shortage
 from callsheet.tasks.campaign.report import sums_of, warnings_of
 from callsheet.tasks.campaign.run import Run
@@ -70,8 +70,11 @@ class Consent(ShownDoor):
     async def see(self, run: Run, plan: Plan) -> Plan:
         """Publish the plan, and end a run that may not spend.
 
-        Raise NotApproved. If the budget is too small, the approver may enter another one.
+        Raise NotApproved, or SpendRefused where edits of a saved plan were taken back since. If the
+        budget is too small, the approver may enter another one.
         """
+        if self._saved is not None:
+            check_not_taken_back(plan, self._saved)
         if plan.spending or plan.adopting or plan.needs_word:
             await publish_plan(plan, _WAYS.get(self._approve))
         short = shortage(plan, run.options.at_limit)

@@ -204,7 +204,7 @@ async def _report(run: Run, steps: Steps, campaign: str) -> RunOutcome:
 
 async def _goes_on(run: Run, plan: Plan) -> bool:
     """Return whether another round may start: the first videos passed their checks in time."""
-    if not plan.is_released_by_checks or not plan.spending:
+    if not plan.is_released_by_checks or not plan.moves_anything:
         return False
     if not run.door.approves_later or run.is_stopped or run.time_left == 0:
         return False
@@ -223,6 +223,7 @@ class _LaterRound(Door):
     approves_later = True
 
     def __init__(self, door: Door, shown: Plan) -> None:
+        self._door = door
         self._shown = shown
         self.leaves_refused = door.leaves_refused
         self.find_starter = door.find_starter
@@ -243,8 +244,13 @@ class _LaterRound(Door):
         return replace(plan, budget=self._shown.budget)
 
     async def approve(self, run: Run, plan: Plan) -> Plan:
-        """Return the plan as approved in the first round; raise MovedOn if it has changed."""
+        """Return the plan as approved in the first round; raise MovedOn if it has changed.
+
+        Without an approval there, of videos that an earlier run had begun, the door is asked.
+        """
         tolerance = run.at.settings.quote_tolerance
         saved = plan_document(released(self._shown))
         check_holds(plan, saved, tolerance=tolerance, look=again_with())
+        if not self._shown.by:
+            return await self._door.approve(run, plan)
         return plan.approved(self._shown.by.removesuffix(_PASSED) + _PASSED)

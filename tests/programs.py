@@ -226,6 +226,10 @@ class Sandbox:
         """Call an operation as somebody else of the organisation would; return its data."""
         return self._open(f"api/v1/{path}", body)["data"]
 
+    def patch(self, path: str, body: Mapping[str, Any]) -> None:
+        """Change a record as somebody else of the organisation would."""
+        self._open(f"api/v1/{path}", body, "PATCH")
+
     def video_digest(self, video_id: str) -> str:
         """Return the sha256 of a video's video, as the service hands it out."""
         address = self._open(f"api/v1/videos/{video_id}/download")["data"]["url"]

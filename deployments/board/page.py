@@ -20,7 +20,14 @@ from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, St
 from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import visible
 from callsheet.tasks.sheet.correct import is_correctable
-from callsheet.tasks.values.amounts import CreditPrice, as_text, count, in_credits, parse_credits
+from callsheet.tasks.values.amounts import (
+    CreditPrice,
+    as_text,
+    count,
+    in_credits,
+    parse_credits,
+    say_share,
+)
 
 #: Up to so many seconds a moment is told by how long ago it was: then the number, and its unit.
 _AGO = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (2_592_000, 86_400, "d"))
@@ -127,8 +134,8 @@ def _ago(seconds: float) -> str | None:
 
 
 def _share(some: float, whole: float) -> str:
-    """Return a part of a whole in whole percent, never 100 before it is all."""
-    return "–" if not whole else f"{int(100 * some / whole)} %"
+    """Return a part of a whole in percent."""
+    return say_share(some, whole) if whole else "–"
 
 
 def _size(count_of_bytes: float) -> str:

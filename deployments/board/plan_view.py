@@ -68,6 +68,7 @@ def shown_plan(
         "actions": ACTIONS,
         "counts": {name: seen.counts[name] for name in ACTIONS if seen.counts.get(name)},
         "total": total,
+        "later": credits.get("later"),
         "unpriced": seen.document.get("credits", {}).get("unpriced") or 0,
         "budget": credits.get("budget"),
         "left": left,

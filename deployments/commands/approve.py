@@ -14,18 +14,20 @@ from callsheet.deployments.commands.reading import campaign_of, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.tables import show_plan
 from callsheet.deployments.terminal import consent, console_for, plain, print_json
-from callsheet.deployments.terminal_run import RowsAtTerminal
+from callsheet.deployments.terminal_run import RowsAtTerminal, show_outcome
 from callsheet.flows.executor import PLAIN, run_rows
 from callsheet.tasks.aftercare.approval import approve_waiting, plan_of_waiting, waiting_rows
 from callsheet.tasks.aftercare.explain import run_line
+from callsheet.tasks.aftercare.first_videos import say_waiting
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, quote_rows
-from callsheet.tasks.campaign.report import say_elsewhere
+from callsheet.tasks.campaign.report import exit_status, say_elsewhere
 from callsheet.tasks.campaign.run import Run, open_run
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import first_videos
 from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.values.amounts import count, in_credits
 
 
@@ -50,21 +52,35 @@ async def _main(args: Namespace) -> dict[str, Any]:
     )
     door = RowsAtTerminal(console)
     outcome: RunOutcome | None = None
+    status = 0
     async with open_run(options, settings, door) as run:
         plan = await _ask(args, run, campaign, console)
-        if plan is None:
-            return {"campaign": campaign.name, "approved": [], "exit": 0}
-        approve = partial(approve_waiting, campaign=campaign, plan=plan, run=None)
+        names = [line.row for line in plan.lines] if plan else []
+        if plan is not None:
+            approve = partial(approve_waiting, campaign=campaign, plan=plan, run=None)
+            if args.run:
+                await run.at.store.check()
+            await run.at.ledger.write(partial(approve, owner=None, at=run.at.clock()))
         if args.run:
-            await run.at.store.check()
-        await run.at.ledger.write(partial(approve, owner=None, at=run.at.clock()))
-        names = [line.row for line in plan.lines]
-        if args.run:
-            outcome = await run_rows(campaign, names, options, settings, door, PLAIN)
-        else:
+            # All of them, as a run of the sheet: first videos may be under way still.
+            rows = await _rows_of(run, campaign)
+            status = exit_status({row.state for row in rows})
+            if plan is not None or status == 5:
+                wanted = [row.row for row in rows]
+                outcome = await run_rows(campaign, wanted, options, settings, door, PLAIN)
+                show_outcome(outcome, run_line(campaign), console)
+        elif plan is not None:
             console.print(f"{len(names)} approved: `{plain(run_line(campaign))}` makes them")
-    told: dict[str, Any] = {"campaign": campaign.name, "approved": names, "exit": 0}
+        for words in await run.at.ledger.read(partial(say_waiting, campaign=campaign)):
+            console.print(plain(words))
+    told: dict[str, Any] = {"campaign": campaign.name, "approved": names, "exit": status}
     return told if outcome is None else {**told, **outcome.as_json()}
+
+
+async def _rows_of(run: Run, campaign: Campaign) -> list[CampaignRow]:
+    """Return the rows of a campaign that a run of its sheet is about."""
+    rows = await run.at.ledger.read(partial(rows_of, campaign_id=campaign.id))
+    return [row for row in rows if row.enabled and row.state != "retired"]
 
 
 async def _ask(args: Namespace, run: Run, campaign: Campaign, console: Console) -> Plan | None:

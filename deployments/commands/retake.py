@@ -21,7 +21,7 @@ from callsheet.deployments.terminal import (
     state_text,
     table,
 )
-from callsheet.deployments.terminal_run import RowsAtTerminal
+from callsheet.deployments.terminal_run import RowsAtTerminal, show_outcome
 from callsheet.flows.executor import PLAIN, run_rows
 from callsheet.tasks.aftercare.explain import run_line, service_of
 from callsheet.tasks.aftercare.retake import Offer, approve_offers, count_videos, offers, plan_of
@@ -199,9 +199,8 @@ def _last_word(
     if outcome is None and approved:
         ways = _ways(choice, [offer.row for offer in approved])
         console.print(f"{len(approved)} approved, nothing is made yet. {plain(ways)}")
-    elif outcome is not None and outcome.exit_status == 5:
-        words = outcome.words or "still under way"
-        console.print(f"parked: {plain(words)}; `{plain(run_line(choice.campaign))}` goes on")
+    elif outcome is not None:
+        show_outcome(outcome, run_line(choice.campaign), console)
 
 
 def _ways(choice: Choice, approved: Sequence[CampaignRow]) -> str:

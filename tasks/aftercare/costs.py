@@ -68,11 +68,11 @@ class Costs:
 
 def costs(connection: Connection, wanted: CostsOf, *, by: By) -> Costs:
     """Add up the takes that count. A take belongs to the month (UTC) in which it was intended."""
-    # An edited video is delivered by several takes, and is one video.
-    found: dict[str | None, tuple[TakeSum, set[str]]] = {}
-    whole, videos = TakeSum(), set[str]()
+    # A row has one video, however many takes of it were delivered.
+    found: dict[str | None, tuple[TakeSum, set[int]]] = {}
+    whole, videos = TakeSum(), set[int]()
     for line in cost_lines(connection, wanted, by=by):
-        delivered = {line["video_id"]} if line["delivered_at"] is not None else set[str]()
+        delivered = {line["row"]} if line["delivered_at"] is not None else set[int]()
         for name in _names(line, by):
             spent, made = found.setdefault(name, (TakeSum(), set()))
             spent.add(line)
@@ -87,7 +87,7 @@ def costs(connection: Connection, wanted: CostsOf, *, by: By) -> Costs:
     return Costs(by=by, lines=lines, total=_line(None, whole, videos))
 
 
-def _line(name: str | None, spent: TakeSum, videos: set[str]) -> CostLine:
+def _line(name: str | None, spent: TakeSum, videos: set[int]) -> CostLine:
     return CostLine(
         name=name,
         videos=len(videos),

@@ -149,20 +149,18 @@ def compare(
     failed: frozenset[str] = FAILED,
     by_hand: frozenset[str] = frozenset(),
     before: Decimal | None = Decimal(0),
-    since_delivery: bool = False,
 ) -> list[Difference]:
     """Return the difference for the last take of a video.
 
     `by_hand` are videos that were changed with paid commands, `before` is what the video had cost
-    before the take. With `since_delivery` also what changed of a delivered video, whose file is in
-    the store as it was.
+    before the take.
     """
     if seen.video is None:
         return [_gone(row, take)]
     found = [
         _state(campaign, row, take, seen, failed),
         _charge(row, take, seen.video, by_hand, before),
-        _changed(row, take, seen.video, failed) if since_delivery else None,
+        _changed(row, take, seen.video, failed),
     ]
     return [one for one in found if one is not None]
 
@@ -225,7 +223,10 @@ def _resting(
 def _changed(
     row: CampaignRow, take: Take, video: Video, failed: frozenset[str]
 ) -> Difference | None:
-    """Compare what a delivered video shows of itself with what it was delivered as."""
+    """Compare what a delivered video shows of itself with what it was delivered as.
+
+    Its file is in the store as it was.
+    """
     if take.delivered_at is None or row.take is None or row.take.id != take.id:
         return None
     shown = video.raw.get("title") if isinstance(video.raw, dict) else None

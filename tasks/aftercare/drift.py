@@ -185,7 +185,7 @@ async def refresh(
     rows = {row.row: row for row in found if chosen(row, row.asked(), row.state)}
     store = open_store(settings.store).address
     check = partial(verify, chosen=chosen, store=store, spool=settings.spool)
-    ask = partial(reconcile, campaign=campaign, failed=settings.failed_words, since_delivery=True)
+    ask = partial(reconcile, campaign=campaign, failed=settings.failed_words)
     at_once = settings.polls_at_once
     async with Places() as places:
         audit = await check(ledger, campaign, places, at_once=settings.at_once)

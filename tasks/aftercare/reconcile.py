@@ -77,12 +77,11 @@ async def reconcile(
     briefs: Mapping[str, Sequence[Brief]] | None = None,
     at_once: int = 8,
     failed: frozenset[str] = FAILED,
-    since_delivery: bool = False,
 ) -> Comparison:
     """Return every difference of one campaign, or of all; raise ServiceError on failure.
 
     `briefs` are the briefs of sheets by campaign: keys are derived from them too, to identify
-    videos of a lost ledger. `since_delivery` as in `compare`.
+    videos of a lost ledger.
     """
     known = await ledger.read(partial(_known, campaign=campaign))
     listed = await _listed(service)
@@ -91,7 +90,7 @@ async def reconcile(
     for (of, row, take), status in zip(known.takes, seen, strict=True):
         before = known.before[take.id]
         look = partial(compare, failed=failed, by_hand=known.by_hand, before=before)
-        found += look(of, row, take, status, since_delivery=since_delivery)
+        found += look(of, row, take, status)
     matched = await find_matches(
         ledger, service, organisation, known.rows, listed or {}, by_hand=campaign is None
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.values import Change, FoundVideo, Plan, PlanLine
+from callsheet.tasks.campaign.waits import later
 from callsheet.tasks.ledger.campaigns import PaidElsewhere
 from callsheet.tasks.ledger.diff import ACTIONS
 from callsheet.tasks.ledger.plans import PlanKind, add_approved
@@ -62,6 +63,7 @@ def _head_document(plan: Plan) -> dict[str, object]:
         "credits": {
             "total": as_number(plan.total),
             "most": as_number(plan.most),
+            "later": as_number(later(plan)),
             "unpriced": plan.unpriced,
             "committed": as_number(plan.committed),
             "budget": as_number(plan.budget),
@@ -243,11 +245,22 @@ def check_saved_plan(plan: Plan, path: Path, *, tolerance: Decimal = Decimal(0))
 
     A price may have changed by `tolerance`, a part of it (0.1 is a tenth).
     """
-    look = "make a new plan (`callsheet plan SHEET -o FILE`) and approve that"
-    check_holds(plan, read_plan(path), tolerance=tolerance, look=look)
+    check_holds(plan, read_plan(path), tolerance=tolerance, look=LOOK)
+
+
+def check_not_taken_back(plan: Plan, path: Path) -> None:
+    """Raise MovedOn where rows that a saved plan pays for ask for something else without a charge.
+
+    A run that has nothing to approve compares no prices: those of approved rows were approved.
+    """
+    if moved := _taken_back(read_plan(path), plan):
+        raise _moved_on(moved, look=LOOK)
 
 
 # Whether a plan still holds.
+
+#: The remedy for a saved plan that does not.
+LOOK = "make a new plan (`callsheet plan SHEET -o FILE`) and approve that"
 
 
 def check_holds(
@@ -260,11 +273,12 @@ def check_holds(
     check_money(saved.get("sandbox"), plan.sandbox, look=look)
     moved = moved_since(saved, plan, tolerance=tolerance, costlier=True)
     if moved:
-        raise MovedOn(
-            "the sheet or the prices changed since the plan was approved; nothing was spent:\n  "
-            + "\n  ".join(moved),
-            remedy=look,
-        )
+        raise _moved_on(moved, look=look)
+
+
+def _moved_on(moved: Sequence[str], *, look: str) -> MovedOn:
+    words = "the sheet or the prices changed since the plan was approved; nothing was spent:"
+    return MovedOn("\n  ".join([words, *moved]), remedy=look)
 
 
 def moved_since(
@@ -277,7 +291,7 @@ def moved_since(
     """Say what is no longer as a plan's document says: campaign, rows, briefs, prices, who leaves.
 
     A price may have changed by `tolerance`, a part of it. With `costlier` what is not paid for or
-    not retired any more is no matter.
+    not retired any more is no matter, unless the row asks for something else.
     """
     campaign = document["campaign"]
     same = campaign == now.campaign
@@ -293,12 +307,25 @@ def moved_since(
         moved.append(f"{now.retry_failed} new attempts of a failed row now, {retries} then")
     left, gone_then = set(now.retiring), set(document.get("retiring", ()))
     gone = left - gone_then if now.needs_word or not costlier else set()
-    if not costlier:
+    if costlier:
+        moved += _taken_back(document, now)
+    else:
         paid = (row for row, line in before.items() if line["action"] in PAID)
         moved += [f"{row}: it is no longer paid for" for row in paid if row not in after]
         moved += [f"{row}: the sheet has it again" for row in sorted(gone_then - left)]
     moved += _unshown(document, now)
     return moved + [f"{row}: the sheet no longer has it" for row in sorted(gone)]
+
+
+def _taken_back(document: Mapping[str, Any], now: Plan) -> list[str]:
+    """Say which rows that a plan pays for were edited since, and cost nothing now."""
+    paid = {line["row"]: line for line in document["rows"] if line["action"] in PAID}
+    return [
+        f"{line.row}: the row was edited since{_edited(then, _line_document(line))}"
+        for line in now.lines
+        if (then := paid.get(line.row)) and then.get("digest") != line.digest
+        if not line.spends and line.action not in ("adopt", "retire")
+    ]
 
 
 def _unshown(document: Mapping[str, Any], now: Plan) -> list[str]:

@@ -36,6 +36,7 @@ from callsheet.tasks.values.amounts import (
     say_date,
     say_duration,
 )
+from callsheet.tasks.values.briefs import CREATE
 
 if TYPE_CHECKING:
     # Anyone who reads rows need not pay for the service's client.
@@ -326,8 +327,13 @@ def _retries(plan: Plan) -> str:
     """Say how many new takes of failed rows are approved with the plan, and their price at most."""
     if not plan.retry_failed or not plan.spending:
         return ""
+    # These take no key, so a restored ledger could pay for an attempt twice.
+    once = any(line.edit_of or line.operation != CREATE for line in plan.spending)
+    if all(line.edit_of for line in plan.spending):
+        return "an edit whose render fails gets no new attempt by itself"
     words = f"up to {count(plan.retry_failed, 'new attempt')} of each row whose render fails, "
     words += "earlier attempts included, within its max_credits and the budget"
+    words += " (none of edits, or of clips without a key)" if once else ""
     if plan.budget is None:
         return f"{words}: at most {in_credits(plan.most - plan.total, plan.credit_price)} more"
     return words

@@ -96,16 +96,14 @@ class PlanLine(NamedTuple):
 
     @property
     def words(self) -> str | None:
-        """Why it happens; an edit also says what it costs at most, since it has no quote."""
+        """Why it happens; an edit also says what is reserved for it, since it has no quote."""
         if self.edit_of is None or not self.spends or "; not quoted" in (self.why or ""):
             return self.why
-        most = (
-            "its max_credits"
-            if self.max_credits is not None
-            else "if it costs no more than a new video"
-        )
-        least = "" if self.priced is None else f"; at most {in_credits(self.priced)}, {most}"
-        return f"{self.why}; not quoted{least}"
+        if self.priced is None:
+            return f"{self.why}; not quoted"
+        limit = "the price of a new video" if self.max_credits is None else "its max_credits"
+        reserved = f"{in_credits(self.priced)} reserved, {limit}; it may cost more"
+        return f"{self.why}; not quoted: {reserved}"
 
     @property
     def on_hold(self) -> bool:
@@ -229,18 +227,20 @@ class Plan:
 
     @property
     def price_in_words(self) -> str:
-        """What it makes and edits, and its price: `2 videos and 1 edit for at most 70 credits`."""
+        """What it makes and edits, and its price: `2 videos and 1 edit for about 70 credits`."""
         edits = sum(line.action == "edit" for line in self.spending)
         made = len(self.spending) - edits
         things = [count(made, "video")] if made or not edits else []
         things += [count(edits, "edit")] if edits else []
         credits = in_credits(self.total, self.credit_price)
-        return f"{' and '.join(things)} for {'at most ' if edits else ''}{credits}"
+        # No edit has a quote.
+        return f"{' and '.join(things)} for {'about ' if edits else ''}{credits}"
 
     @property
     def most(self) -> Decimal:
-        """The total if every row used up the new takes that it is allowed."""
-        return self.total * (1 + self.retry_failed)
+        """The total if every row used up the new takes that it is allowed: an edit gets none."""
+        edits = sum((e.priced or Decimal(0) for e in self.spending if e.edit_of), Decimal(0))
+        return self.total + (self.total - edits) * self.retry_failed
 
     @property
     def unpriced(self) -> int:

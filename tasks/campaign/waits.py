@@ -141,6 +141,11 @@ def waiting_lines(plan: Plan) -> list[PlanLine]:
     return sorted(waiting, key=lambda line: wave_of(line.why) or 0)
 
 
+def later(plan: Plan) -> Decimal:
+    """Return the price of all rows that wait for videos: what the rounds after this one cost."""
+    return sum((line.priced or Decimal(0) for line in waiting_lines(plan)), Decimal(0))
+
+
 def released(plan: Plan) -> Plan:
     """Return the plan as if all first videos were good: the total after all rounds."""
     lines = (
@@ -153,7 +158,10 @@ def released(plan: Plan) -> Plan:
 def next_round(plan: Plan, verdicts: Mapping[str, str]) -> list[PlanLine]:
     """Return the rows that waited in a plan and wait no more, now that its videos were made."""
     made = (
-        line._replace(action="fetch", verdict=verdicts.get(line.row)) if line.spends else line
+        line._replace(action="fetch", verdict=verdicts.get(line.row))
+        # What an earlier run has paid for is fetched: its video may be the one that is waited for.
+        if line.spends or line.action == "fetch"
+        else line
         for line in plan.lines
     )
     after = hold_back(released(replace(plan, lines=tuple(made))), choose=False)

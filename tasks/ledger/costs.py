@@ -62,7 +62,7 @@ def cost_lines(connection: Connection, wanted: CostsOf, *, by: str) -> Iterator[
     query = (
         select(
             takes.c.row_id.label("row"), takes.c.number.label("take"), takes.c.intended_at,
-            takes.c.reserved, takes.c.charged, takes.c.delivered_at, takes.c.video_id, *needed,
+            takes.c.reserved, takes.c.charged, takes.c.delivered_at, *needed,
         )
         .select_from(_TAKES)
         .where(_counts(wanted))

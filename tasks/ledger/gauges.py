@@ -19,7 +19,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Engine, case, exists, func, select, text
+from sqlalchemy import Connection, Engine, and_, case, exists, func, select, text
 from sqlalchemy import Row as Record
 
 from callsheet.tasks.ledger.accounts import day_of
@@ -315,13 +315,15 @@ KINDS: Mapping[By, str] = {"tool": "tool", "language": "language", "ratio": "asp
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeepRate:
     """Videos of one kind: how many rows have one, how many takes were kept and rejected, and what
-    all takes have cost. `name` is empty where the rows do not say."""
+    all takes have cost. `name` is empty where the rows do not say, `undecided` are rows whose video
+    has no review."""
 
     name: str
     videos: int
     kept: int
     rejected: int
     charged: Decimal
+    undecided: int = 0
 
     @property
     def rate(self) -> float | None:
@@ -331,9 +333,14 @@ class KeepRate:
 
     @property
     def each(self) -> Decimal | None:
-        """What a kept video has cost, with all that came to nothing; None where none is kept."""
-        each = (self.charged / self.kept).quantize(Decimal("0.01")) if self.kept else None
-        return each if each is None or each % 1 else each.to_integral_value()
+        """What a kept video has cost, with all that came to nothing.
+
+        None where none is kept, and while videos that are paid for may still be.
+        """
+        if not self.kept or self.undecided:
+            return None
+        each = (self.charged / self.kept).quantize(Decimal("0.01"))
+        return each if each % 1 else each.to_integral_value()
 
 
 def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -> list[KeepRate]:
@@ -355,6 +362,8 @@ def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -
         .group_by(reviews.c.row_id)
         .subquery()
     )
+    reviewed = exists().where(reviews.c.take_id == VIDEO_TAKE).correlate(rows)
+    open_still = case((and_(VIDEO_TAKE.is_not(None), ~reviewed), 1))
     name = func.coalesce(asked(KINDS[by]), "") if by else func.coalesce(None, "")
     query = (
         select(
@@ -363,6 +372,7 @@ def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -
             func.coalesce(total(said.c.kept), 0).label("kept"),
             func.coalesce(total(said.c.rejected), 0).label("rejected"),
             func.coalesce(total(paid.c.charged), 0).label("charged"),
+            func.count(open_still).label("undecided"),
         )
         .select_from(rows)
         .outerjoin(said, said.c.row_id == rows.c.id)
@@ -377,6 +387,7 @@ def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -
             kept=line.kept,
             rejected=line.rejected,
             charged=from_micro(line.charged),
+            undecided=line.undecided,
         )
         for line in connection.execute(query)
     ]

@@ -171,6 +171,12 @@ def parse_waves(value: object) -> tuple[str, ...]:
     return tuple(f"{part.normalize():f}%" for part in waves if part < 100)
 
 
+def say_share(part: float, whole: float) -> str:
+    """Return a part of a whole as `88.9 %`, never 100 before it is all."""
+    share = round(100 * part / whole, 1)
+    return f"{min(share, 99.9) if part < whole else share:g} %"
+
+
 def percent(text: str) -> Decimal:
     """Return the number of `12.5%`."""
     return Decimal(text.removesuffix("%"))

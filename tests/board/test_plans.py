@@ -593,7 +593,7 @@ async def test_videos_that_exist_are_adopted_and_nothing_is_paid(
     assert plan["rows"][0]["adopts"]["video_id"] == video
     assert "1 row without a video to take over (r002)" in plan["notes"][0]
     assert "Adopt 1 video for 0 credits" in page.text
-    assert (await ended(board.viewer, await approved(board.approver, plan)))["exit"] == 0
+    assert (await ended(board.viewer, await approved(board.admin, plan)))["exit"] == 0
     assert await states(board, name) == {"r001": "delivered", "r002": "planned", "r003": "held"}
     assert charged(service, await keys(board, name)) == 0
 

@@ -51,6 +51,20 @@ SECRETS = "tests/guards/test_secrets_everywhere.py"
 
 MUTATIONS = (
     Mutation(
+        "a later round that no round before it was approved for is asked about",
+        "flows/executor.py",
+        "        if not self._shown.by:",
+        "        if False:",
+        ("tests/pipeline/test_canary.py",),
+    ),
+    Mutation(
+        "a saved plan whose edits the sheet has taken back is refused",
+        "tasks/campaign/plan_document.py",
+        "    if moved := _taken_back(read_plan(path), plan):",
+        "    if moved := []:",
+        ("tests/pipeline/test_edits.py",),
+    ),
+    Mutation(
         "an intent is committed before its request leaves",
         "tasks/engine/submit.py",
         "take, closed_until = await at.ledger.write(opening)",

@@ -19,6 +19,7 @@ from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.settings import load_settings
 from tests.doors import Approving
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.torture.hook import Hook
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_one_video_is_made_and_the_others_once_it_is_kept(
     again = desk.run(sheet, "--canary")
 
     assert [row["action"] for row in planned["rows"]] == ["make", "wait", "wait", "wait"]
-    assert planned["credits"]["total"] == 15
+    assert (planned["credits"]["total"], planned["credits"]["later"]) == (15, 45)
     assert (first.status, first.json["credits"]["charged"]) == (3, 15)
     assert again.json["credits"]["charged_this_run"] == 0
     rows = desk.rows(name)
@@ -52,6 +53,8 @@ def test_one_video_is_made_and_the_others_once_it_is_kept(
     } == dict.fromkeys(("r002", "r003", "r004"), "waits for the test video r001")
     assert "3 rows wait until you keep the first video of their kind, then 45 credits" in first.err
     assert f"if these are good, `callsheet approve {name} --run` keeps them" in first.err
+    # All went as planned.
+    assert "need attention" not in first.err
 
     desk.call("review", name, "r001", "keep")
     ended = desk.run(sheet, "--canary")
@@ -80,8 +83,29 @@ def test_a_rejected_canary_stops_its_own_kind_alone(desk: Desk, name: str) -> No
         "r001": "delivered", "r002": "held", "r003": "delivered", "r004": "delivered"
     }  # fmt: skip
     assert ended.status == 3
-    refused = desk.call("approve", name, "--yes", "--json")
-    assert refused.json["approved"] == []
+    refused = desk.call("approve", name, "--yes", "--run", "--json")
+    assert (refused.status, refused.json["approved"]) == (3, [])
+    rejected = (
+        f"1 row waits for the test video r001, which is rejected: `callsheet retake {name} r001"
+    )
+    assert rejected in refused.err
+    assert rejected in ended.err
+    assert "if these are good" not in ended.err
+
+
+def test_approving_what_waits_goes_on_with_the_first_video(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    desk.environ |= studio.environ
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+    studio.plan_fault(on="render", nth=1, do="slow", seconds=1800)
+    assert desk.run(sheet, "--canary", "--max-wait", "2s").status == 5
+
+    ended = desk.call("approve", name, "--yes", "--run", "--max-wait", "1s", "--json")
+
+    assert (ended.status, ended.json["approved"]) == (5, [])
+    assert ended.json["rows"] == {"total": 3, "rendering": 1, "held": 2}
+    assert "2 rows wait for the test video r001, which is rendering" in ended.err
 
 
 def test_what_waits_is_approved_without_its_sheet(desk: Desk, service: Sandbox, name: str) -> None:
@@ -99,6 +123,7 @@ def test_what_waits_is_approved_without_its_sheet(desk: Desk, service: Sandbox, 
     assert states(desk, name)["r002"] == "delivered"
     assert (done.status, done.json["approved"]) == (0, ["r002", "r003"])
     assert done.json["credits"]["charged"] == 45
+    assert "3 delivered; this run was charged 30 credits, the campaign has cost 45" in done.err
     assert desk.rows(name)["r001"]["review"] == "keep"
     assert (nothing.status, nothing.json["approved"]) == (0, [])
 
@@ -122,6 +147,26 @@ def test_the_checks_let_the_others_go_on_the_same_approval(
     assert "3 delivered; this run was charged 45 credits" in ended.err
     history = desk.call("explain", f"{name}-b", "r002").out
     assert " with --yes, and the first videos passed their checks, plan " in history
+
+
+@pytest.mark.parametrize("at", ["service: before the request", "service: after the answer"])
+def test_a_run_that_was_killed_in_its_first_round_needs_one_more(
+    desk: Desk, real: Sandbox, name: str, at: str
+) -> None:
+    desk.environ |= real.environ
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2, title=at))
+    hook = Hook(desk.folder / "trace", f"{at} (create)").as_json()
+    words = ("run", sheet, "--canary", "auto", "--without-prefect", "--json")
+    killed = desk.call(*words, "--yes", hook=hook)
+
+    # Whoever goes on with it is asked about the price of the others.
+    asked = desk.call(*words)
+    ended = desk.call(*words, "--yes")
+
+    assert (killed.status, asked.status, ended.status) == (-9, 4, 0), asked.err + ended.err
+    assert "15 credits are not approved" in asked.err
+    assert ended.json["rows"] == {"total": 2, "delivered": 2}
+    assert ended.json["credits"]["charged"] == 30
 
 
 async def test_what_is_let_go_is_not_paid_for_at_another_price(

@@ -26,6 +26,11 @@ def test_costs_are_told_in_credits_and_in_money(desk: Desk, name: str, tmp_path:
     assert desk.call("costs", "--since", "2100-01", "--json").json["costs"] == []
     assert desk.call("costs", "--since", "soon").status == 2
     assert desk.call("costs", "--since", "2026-12", "--until", "2026-11").status == 2
+    # A row that was made again has one video, as in the campaign and in a ZIP.
+    again = desk.call("retake", name, "r001", "--yes", "--run")
+    assert "2 delivered; this run was charged 15 credits, the campaign has cost 45" in again.out
+    total = desk.call("costs", "--json").json["total"]
+    assert (total["videos"], total["takes"], total["retakes"]) == (2, 3, 1)
 
 
 def test_every_price_is_told_in_money_too(desk: Desk, name: str) -> None:

@@ -77,7 +77,10 @@ def test_an_edit_changes_the_video_and_is_delivered_as_a_take_of_its_own(
     assert (planned["action"], planned["edit_of"]) == ("edit", kind)
     # The service gives no quote for an edit: it is taken to cost no more than a new video.
     assert planned["quoted"] == before["quoted"]
-    assert "not quoted; at most 20 credits, if it costs no more than a new video" in planned["why"]
+    assert (
+        "not quoted: 20 credits reserved, the price of a new video; it may cost more"
+        in planned["why"]
+    )
     assert ended.status == 0, ended.err
     assert (row["take"], row["video_id"], row["key"]) == (2, before["video_id"], None)
     now = studio.calls()
@@ -120,6 +123,30 @@ def test_a_row_or_a_sheet_may_ask_for_a_new_video_instead(
     assert (wrong.status, '"never" is neither cheapest nor retake' in wrong.err) == (2, True)
 
 
+def test_a_saved_plan_of_an_edit_that_was_taken_back_no_longer_holds(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    make(desk, name)
+    desk.call("plan", sheet_of(desk, name, title="Summer"), "-o", "plan.json")
+    run = ("run", "--plan", "plan.json", "--without-prefect", "--json")
+    calls = studio.calls()
+
+    sheet_of(desk, name)
+    back = desk.call(*run)
+    shown = desk.call("show-plan", "plan.json", "--json").json
+    unpaid = studio.calls()
+    sheet_of(desk, name, title="Summer")
+    ends = [desk.call(*run) for _ in range(2)]
+
+    moved = 'a: the row was edited since: "Summer" then; "Spring" now'
+    assert (back.status, moved in back.err, shown["holds"]) == (4, True, False), back.err
+    assert unpaid.get("patch", 0) == calls.get("patch", 0)
+    # What it approved is made once, and a second run of it has nothing to do.
+    assert [ended.status for ended in ends] == [0, 0], ends
+    assert "nothing to do" in ends[1].err
+    assert studio.calls()["patch"] == calls.get("patch", 0) + 1
+
+
 def test_max_credits_limit_an_edit_and_are_reserved_for_it(desk: Desk, name: str) -> None:
     make(desk, name)
     sheet = sheet_of(desk, name, voice_id="ben", max_credits=12)
@@ -128,12 +155,30 @@ def test_max_credits_limit_an_edit_and_are_reserved_for_it(desk: Desk, name: str
     refused = desk.run(sheet, "--budget", "31")
     ended = desk.run(sheet, "--budget", "32")
 
-    assert (planned["quoted"], "at most 12 credits, its max_credits" in planned["why"]) == (
+    assert (planned["quoted"], "12 credits reserved, its max_credits" in planned["why"]) == (
         12,
         True,
     )
     assert (refused.status, ended.status) == (4, 0)
     assert ended.json["credits"]["charged"] == 30
+
+
+def test_a_plan_promises_no_new_attempt_of_an_edit(desk: Desk, studio: Sandbox, name: str) -> None:
+    make(desk, name)
+    sheet = sheet_of(desk, name, voice_id="ben", head={"retry_failed": 1})
+    calls = studio.calls()
+    plans = [
+        desk.call("plan", sheet, "--edits", how, "--json").json for how in ("retake", "cheapest")
+    ]
+    studio.plan_fault(on="get", do="rewrite", set={"status": "failed"})
+    studio.plan_fault(on="download", do="status", status=409)
+
+    ended = desk.run(sheet)
+
+    assert [one["credits"]["most"] / one["credits"]["total"] for one in plans] == [2, 1]
+    assert "an edit whose render fails gets no new attempt by itself" in ended.err
+    assert ended.json["rows"] == {"total": 1, "failed": 1}
+    assert studio.calls()["voice"] == calls.get("voice", 0) + 1
 
 
 @pytest.mark.parametrize("kind", ["title", "voice", "scene"])

@@ -11,8 +11,9 @@ def test_a_plan_makes_no_ledger(desk: Desk, service: Sandbox, name: str) -> None
     ended = desk.call("plan", desk.sheet(f"{name}.csv", simple_sheet(2)), "--json")
 
     assert ended.status == 0
-    credits = {"total": 30, "most": 30, "unpriced": 0, "committed": 0, "budget": None, "left": None}
-    assert ended.json["credits"] == {**credits, "balance": service.balance()}
+    credits = {"total": 30, "most": 30, "later": 0, "unpriced": 0, "committed": 0}
+    limits = {"budget": None, "left": None, "balance": service.balance()}
+    assert ended.json["credits"] == {**credits, **limits}
     assert [row["quoted"] for row in ended.json["rows"]] == [15, 15]
     assert not (desk.folder / ".callsheet").exists()
 

@@ -46,7 +46,7 @@ def test_nothing_differs_after_a_run_and_others_are_only_counted(
     assert ended.json["others"] >= 2
 
 
-def test_a_video_that_is_gone_and_a_charge_that_changed_are_told(
+def test_a_video_that_is_gone_a_charge_and_a_title_that_changed_are_told(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(3))).status == 0
@@ -54,15 +54,18 @@ def test_a_video_that_is_gone_and_a_charge_that_changed_are_told(
     assert desk.call("video", "delete", rows["r001"]["video_id"], "--yes").status == 0
     # Somebody else of the organisation has the voice made anew, which costs more.
     studio.post(f"videos/{rows['r002']['video_id']}/voice", {"voice_id": "alto"})
+    studio.patch(f"videos/{rows['r003']['video_id']}", {"title": "By hand"})
 
     def seen() -> Counter[str]:
         return Counter(one["kind"] for one in differences(desk, name))
 
     until = time.monotonic() + 30
-    while seen() != {"gone": 1, "charge": 1} and time.monotonic() < until:
+    while seen() != {"gone": 1, "charge": 1, "changed": 1} and time.monotonic() < until:
         time.sleep(0.1)
     found = {one["kind"]: one for one in differences(desk, name)}
     assert found["gone"]["row"] == "r001"
+    assert found["changed"]["row"] == "r003"
+    assert 'its title at the service is "By hand" now' in found["changed"]["words"]
     told = found["charge"]["charged"]
     assert told > rows["r002"]["charged"]
     before = desk.call("status", name, "--json").json["credits"]["charged"]
@@ -71,11 +74,11 @@ def test_a_video_that_is_gone_and_a_charge_that_changed_are_told(
 
     assert done.status == 3, "a video that is gone needs a person"
     assert {one["kind"]: one["applied"] for one in done.json["differences"]} == {
-        "gone": False, "charge": True,
+        "gone": False, "charge": True, "changed": False,
     }  # fmt: skip
     after = desk.call("status", name, "--json").json["credits"]["charged"]
     assert after - before == told - rows["r002"]["charged"]
-    assert seen() == {"gone": 1}
+    assert seen() == {"gone": 1, "changed": 1}
 
 
 def test_a_video_that_came_after_its_row_was_stalled_is_taken_up_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -46,12 +47,14 @@ async def test_videos_are_counted_over_all_takes(
     rates = await stage.ledger.read(lambda one: keep_rates(one, stage.campaign.id, by))
 
     told = [(one.name, one.videos, one.kept, one.rejected) for one in rates]
+    assert sum(one.undecided for one in rates) == 1
     assert told == [line[:4] for line in found]
     for one, line in zip(rates, found, strict=True):
         assert one.rate == (None if line[4] is None else pytest.approx(float(line[4])))
 
 
-def test_a_kept_video_costs_all_that_was_paid() -> None:
+def test_a_kept_video_costs_all_that_was_paid_once_all_are_decided() -> None:
     rate = KeepRate(name="", videos=6, kept=3, rejected=2, charged=Decimal(40))
 
     assert rate.each == Decimal("13.33")
+    assert replace(rate, undecided=1).each is None
