@@ -14,6 +14,8 @@ import httpx
 
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
 from callsheet.tasks.ledger.runs import BoardRun
+from callsheet.tasks.runtime.errors import shorten
+from callsheet.tasks.runtime.redact import redact
 
 log = logging.getLogger("callsheet.board")
 
@@ -105,7 +107,8 @@ class FlowRuns:
         kind = told.get("type")
         if kind in OVER:
             words = f"Prefect says of its flow run: {told.get('name') or kind}"
-            return FlowRunState(ended=words)
+            why = redact(shorten(str(told.get("message") or ""), 600))
+            return FlowRunState(ended=f"{words}: {why}" if why else words)
         return FlowRunState(waits=kind in WAITING)
 
 

@@ -94,7 +94,11 @@ async def execute(
     async with await open_ledger(settings.ledger, create=False) as ledger:
         run = await ledger.read(partial(find_run, run_id=run_id))
         if run is None:
-            raise BadInput(f"there is no run {run_id}; nothing was spent")
+            raise BadInput(
+                f"there is no run {run_id} in the ledger {ledger.address}; nothing was spent",
+                remedy="give the worker that executes it the ledger of the board "
+                "(CALLSHEET_LEDGER), then make the plan again",
+            )
         claim = partial(claim_run, run_id=run_id, place=place, is_dead=is_dead)
         if await ledger.write(partial(claim, at=clock(), seconds=settings.lease)) is None:
             log.info("run %s is over, or %s has its lease", run_id, run.place)

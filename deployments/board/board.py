@@ -32,6 +32,10 @@ from callsheet.tasks.runtime.known_settings import Settings
 T = TypeVar("T")
 
 
+#: The header of `/live` that says of which ledger the board is.
+LEDGER_MARK = "callsheet-ledger"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Board:
     """The board that is open: its ledger and settings, and the world as arguments."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 
+import httpx
+
+from callsheet.deployments.board.board import LEDGER_MARK, Board
 from callsheet.deployments.board.run_monitor import monitoring
 from callsheet.deployments.board.services.people import allow
 from callsheet.deployments.board.services.videos import Videos
@@ -12,6 +16,7 @@ from callsheet.deployments.commands.board import BY, open_board
 from callsheet.deployments.commands.options import sandbox_for
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for
+from callsheet.tasks.ledger.audit_log import ledger_mark
 from callsheet.tasks.runtime.errors import ConfigurationError
 
 
@@ -22,6 +27,17 @@ def main(args: Namespace) -> int:
     with sandbox_for(args):
         run_command(_serve(args))
     return 0
+
+
+async def is_at(board: Board) -> bool:
+    """Whether a board of the same ledger answers at a board's address, by the mark it shows."""
+    mark = await board.read(ledger_mark)
+    try:
+        async with httpx.AsyncClient(timeout=2) as client:
+            found = await client.get(f"{board.origin}/live")
+    except (httpx.HTTPError, ValueError):
+        return False
+    return mark is not None and found.headers.get(LEDGER_MARK) == mark
 
 
 async def _serve(args: Namespace) -> None:
@@ -41,6 +57,7 @@ async def _serve(args: Namespace) -> None:
             agent=agent.name,
             folder=Path.cwd(),
             asks=not args.never_ask,
+            board_answers=partial(is_at, board),
         )
         async with monitoring(board):
             await make_server(desk).run_stdio_async()

@@ -49,6 +49,8 @@ class Desk:
     agent: str | None = None
     folder: Path | None = None
     asks: bool = True
+    #: Whether a board of this ledger answers at the board's origin; None: this is that board.
+    board_answers: Callable[[], Awaitable[bool]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

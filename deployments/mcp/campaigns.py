@@ -22,6 +22,17 @@ from callsheet.deployments.board.row_filters import AskedRows
 from callsheet.deployments.board.services.plans import see_plan, see_plans
 from callsheet.deployments.board.services.videos import decide
 from callsheet.deployments.commands.tools import find_catalogue, tool_document
+from callsheet.deployments.mcp.arguments import (
+    After,
+    Campaign,
+    Reason,
+    Reviews,
+    Row,
+    RowState,
+    Sheet,
+    Take,
+    Verdict,
+)
 from callsheet.deployments.mcp.caller import Caller, answering, caller_of
 from callsheet.deployments.mcp.plans import (
     PlanAnswer,
@@ -36,9 +47,10 @@ from callsheet.tasks.campaign.report_files import report_lines
 from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.reviews import ReviewStands
 from callsheet.tasks.ledger.row_pages import shown_rows
-from callsheet.tasks.ledger.row_selection import ReviewFilter, RowFilter
-from callsheet.tasks.ledger.values import State, rows_of
+from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.runtime.redact import redact, redacted
+from callsheet.tasks.sheet.json_schema import described_columns
 
 #: Plans of a campaign that its status tells of, and videos of an answer, each with a picture.
 PLANS, VIDEOS = 5, 12
@@ -55,6 +67,21 @@ class CheckAnswer(BaseModel):
     columns: list[dict[str, Any]]
     advice: list[str]
     next: str
+
+
+class Columns(BaseModel):
+    """The columns of a sheet; capitals stand for a name of your own, or of the service."""
+
+    columns: list[dict[str, str]]
+    example: str
+
+
+#: The smallest sheet of two videos.
+EXAMPLE = """\
+id,title,script,duration_seconds,aspect_ratio
+kettle-1,The kettle,It boils in a minute.,20,9:16
+kettle-2,The quiet kettle,Nobody wakes up.,20,9:16
+"""
 
 
 class StatusAnswer(BaseModel):
@@ -100,7 +127,7 @@ class Capabilities(BaseModel):
 
 
 @answering
-async def check_sheet(ctx: Context[Any, Any], sheet: str) -> CheckAnswer:
+async def check_sheet(ctx: Context[Any, Any], sheet: Sheet) -> CheckAnswer:
     """List every problem of a sheet with its line and column. Spends nothing, asks no service.
 
     `sheet` is a path below the working folder, an https:// address, or the text of a sheet (CSV,
@@ -114,7 +141,18 @@ async def check_sheet(ctx: Context[Any, Any], sheet: str) -> CheckAnswer:
 
 
 @answering
-async def list_campaigns(ctx: Context[Any, Any], after: str | None = None) -> Campaigns:
+async def sheet_columns(ctx: Context[Any, Any]) -> Columns:
+    """List the columns that a sheet may have, and what each means. Spends nothing.
+
+    Next: write a sheet, then call `check_sheet`.
+    """
+    await caller_of(ctx, "viewer")
+    said = [{"column": name, "about": words} for name, words in described_columns().items()]
+    return Columns(columns=said, example=EXAMPLE)
+
+
+@answering
+async def list_campaigns(ctx: Context[Any, Any], after: After = None) -> Campaigns:
     """List campaigns, newest first: rows by state, credits charged and left. Spends nothing."""
     caller = await caller_of(ctx, "viewer")
     page = await campaign_calls.list_campaigns(caller.board, caller.person, after=after)
@@ -122,7 +160,7 @@ async def list_campaigns(ctx: Context[Any, Any], after: str | None = None) -> Ca
 
 
 @answering
-async def status(ctx: Context[Any, Any], campaign: str) -> StatusAnswer:
+async def status(ctx: Context[Any, Any], campaign: Campaign) -> StatusAnswer:
     """Say how far a campaign is: rows by state, credits, newest plans and runs. Spends nothing.
 
     Also after a person approved a plan on the board. Next: `rows` for what needs attention,
@@ -155,7 +193,7 @@ async def _campaign(caller: Caller, name: str) -> WholeCampaign:
 
 @answering
 async def rows(
-    ctx: Context[Any, Any], campaign: str, state: State | None = None, after: str | None = None
+    ctx: Context[Any, Any], campaign: Campaign, state: RowState = None, after: After = None
 ) -> RowPage:
     """List rows of a campaign, 100 at a time: state, reason, credits, files. Spends nothing.
 
@@ -169,7 +207,7 @@ async def rows(
 
 
 @answering
-async def explain_row(ctx: Context[Any, Any], campaign: str, row: str) -> Explained:
+async def explain_row(ctx: Context[Any, Any], campaign: Campaign, row: Row) -> Explained:
     """Say why a row is in its state, what it cost, and what a person can do. Spends nothing."""
     caller = await caller_of(ctx, "viewer")
     board = caller.board
@@ -185,9 +223,9 @@ async def explain_row(ctx: Context[Any, Any], campaign: str, row: str) -> Explai
 @answering
 async def show_videos(
     ctx: Context[Any, Any],
-    campaign: str,
-    review: ReviewFilter | None = None,
-    after: str | None = None,
+    campaign: Campaign,
+    review: Reviews = None,
+    after: After = None,
 ) -> CallToolResult:
     """Show videos of a campaign as pictures, 12 at a time, with checks and reviews. Spends nothing.
 
@@ -248,11 +286,11 @@ async def _posters(
 @answering
 async def record_review(
     ctx: Context[Any, Any],
-    campaign: str,
-    row: str,
-    verdict: Literal["keep", "reject"],
-    reason: str | None = None,
-    take: int | None = None,
+    campaign: Campaign,
+    row: Row,
+    verdict: Verdict,
+    reason: Reason = None,
+    take: Take = None,
 ) -> Reviewed:
     """Keep or reject the video of a row, with a reason in a few words. Spends nothing.
 

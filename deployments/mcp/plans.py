@@ -28,6 +28,18 @@ from callsheet.deployments.board.services.plans import (
     plan_of_sheet,
     see_plan,
 )
+from callsheet.deployments.mcp.arguments import (
+    Amount,
+    Because,
+    Budget,
+    Campaign,
+    NewCampaign,
+    PlanId,
+    Rows,
+    Select,
+    Sheet,
+    SomeRows,
+)
 from callsheet.deployments.mcp.caller import Caller, answering, caller_of
 from callsheet.deployments.mcp.sheets import upload
 from callsheet.tasks.aftercare.approval import beyond_allowance, is_of_agent
@@ -39,7 +51,6 @@ from callsheet.tasks.runtime.errors import AllowanceSpent, CallsheetError
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import as_number, count, in_credits, parse_credits
 
-Amount = int | float
 #: Rows that an answer names at most.
 SHOWN = 200
 #: How long is waited for prices, and for a run to start, in seconds; and between two looks.
@@ -100,10 +111,10 @@ class NotAsked(BaseModel):
 @answering
 async def plan(
     ctx: Context[Any, Any],
-    sheet: str,
-    budget: Amount | None = None,
-    campaign: str | None = None,
-    select: str | None = None,
+    sheet: Sheet,
+    budget: Budget = None,
+    campaign: NewCampaign = None,
+    select: Select = None,
 ) -> PlanAnswer:
     """Price every row of a sheet and store the plan. Spends nothing.
 
@@ -122,7 +133,7 @@ async def plan(
 
 @answering
 async def retake(
-    ctx: Context[Any, Any], campaign: str, rows: list[str], because: str
+    ctx: Context[Any, Any], campaign: Campaign, rows: Rows, because: Because
 ) -> PlanAnswer:
     """Price new videos for rows whose video is not good enough. Spends nothing: returns a plan.
 
@@ -150,7 +161,8 @@ async def plan_answer(caller: Caller, view: PlanView) -> PlanAnswer:
     """Return a plan as tools say it."""
     said = view.as_json()
     within = await is_within(caller, view)
-    open_ = view.state in ("quoting", "ready")
+    open_ = view.state in ("quoting", "ready") and not within
+    link = await link_to(caller, view) if open_ else None
     return PlanAnswer(
         **{name: said[name] for name in ("plan", "state", "campaign", "counts", "unpriced")},
         **{name: said[name] for name in ("changes", "budget", "left", "expires_at", "words")},
@@ -158,12 +170,12 @@ async def plan_answer(caller: Caller, view: PlanView) -> PlanAnswer:
         rows_total=len(said["rows"]),
         credits=said["total"] if view.state != "quoting" else None,
         approved=view.state == "approved",
-        approve_at=link_to(caller, view) if open_ and not within else None,
-        next=_next(view, within=within),
+        approve_at=link,
+        next=_next(view, within=within, link=link),
     )
 
 
-def _next(view: PlanView, *, within: bool) -> str:
+def _next(view: PlanView, *, within: bool, link: str | None = None) -> str:
     if view.state == "quoting":
         return "its prices are still asked for: call `run_plan` or `status` in a few seconds"
     if view.state == "void":
@@ -174,11 +186,16 @@ def _next(view: PlanView, *, within: bool) -> str:
         return "it is approved: `status` shows how far its run is"
     if within:
         return "the allowance covers it: `run_plan` pays for it and starts"
-    return "a person has to approve it: call `run_plan`, or give them the address in `approve_at`"
+    words = "a person has to approve it: call `run_plan`, or "
+    there = "give them the address in `approve_at`"
+    return words + (there if link else f"ask them to start `{suggest('board')}` and approve it")
 
 
-def link_to(caller: Caller, view: PlanView) -> str:
-    """Return where a person approves a plan."""
+async def link_to(caller: Caller, view: PlanView) -> str | None:
+    """Return where a person approves a plan; None where no board of this ledger answers there."""
+    answers = caller.desk.board_answers
+    if answers is not None and not await answers():
+        return None
     return f"{caller.board.origin}/plans/{view.plan.id}"
 
 
@@ -240,7 +257,7 @@ def _can_ask(ctx: Context[Any, Any]) -> bool:
 @answering
 async def run_plan(
     ctx: Context[Any, Any],
-    plan: str,
+    plan: PlanId,
     answer: Annotated[ElicitationResult[Consent], Resolve(ask)],
 ) -> RunAnswer:
     """Pay for a plan and start making its videos; returns at once. This spends credits.
@@ -256,7 +273,7 @@ async def run_plan(
             await approve(caller.board, by, plan, asked_by=caller.person.name)
         except ProblemDetails as error:
             if isinstance(error.__cause__, AllowanceSpent):
-                raise _link(caller, view, error.detail) from error
+                raise await _link(caller, view, error.detail) from error
             raise
     return await _started(caller, plan)
 
@@ -276,7 +293,9 @@ async def _approver(caller: Caller, view: PlanView, answer: ElicitationResult[An
             remedy="do not run this plan again; ask the person what to change, then make another",
         )  # fmt: skip
     if isinstance(answer, CancelledElicitation):
-        raise _link(caller, view, "the question was closed without an answer; nothing was charged")
+        raise await _link(
+            caller, view, "the question was closed without an answer; nothing was charged"
+        )
     if isinstance(answer.data, Consent):
         approver = await caller.approver()
         if approver is not None:
@@ -284,7 +303,9 @@ async def _approver(caller: Caller, view: PlanView, answer: ElicitationResult[An
     if await is_within(caller, view):
         return caller.person
     if view.state == "ready":
-        raise _link(caller, view, f"a person has to approve this plan{await _why(caller, view)}")
+        raise await _link(
+            caller, view, f"a person has to approve this plan{await _why(caller, view)}"
+        )
     words = f"the plan is {view.state}; nothing was charged"
     raise ProblemDetails(409, words, remedy=_next(view, within=False))
 
@@ -299,13 +320,16 @@ async def _why(caller: Caller, view: PlanView) -> str:
     return f"{because}; nothing was charged"
 
 
-def _link(caller: Caller, view: PlanView, words: str) -> ProblemDetails:
+async def _link(caller: Caller, view: PlanView, words: str) -> ProblemDetails:
     """Return the refusal that leads a person to the board."""
-    where = link_to(caller, view)
+    where = await link_to(caller, view)
+    there = (
+        f"approve it at {where}" if where else f"start `{suggest('board')}` and approve it there"
+    )
     return ProblemDetails(
         403, words,
-        remedy=f"ask a person to approve it at {where} (`callsheet board` opens the board), then "
-        "call `run_plan` or `status` again; or make a plan with fewer rows",
+        remedy=f"ask a person to {there}, then call `run_plan` or `status` again; or make a plan "
+        "with fewer rows",
         extra={"plan": view.plan.id, "approve_at": where},
     )  # fmt: skip
 
@@ -338,17 +362,28 @@ def run_answer(run: BoardRun, view: PlanView) -> RunAnswer:
         campaign=run.campaign,
         credits=as_number(view.plan.total),
         exit=run.exit,
-        words=run.words,
-        next="call `show_videos`, and `rows` for what needs attention"
+        words=run.words or _why_ended(run),
+        next=_after(run)
         if state == "finished"
         else "call `status` now and then; videos take minutes",
     )
 
 
+def _why_ended(run: BoardRun) -> str | None:
+    """Return that a run failed without saying why; None for one that did not fail."""
+    if run.exit in (None, 0, 3, 5):
+        return None
+    return f"the run ended with status {run.exit} and left no reason; its log on the board may"
+
+
+def _after(run: BoardRun) -> str:
+    if run.exit in (0, 3):
+        return "call `show_videos`, and `rows` for what needs attention"
+    return "it stopped for the reason in `words`: tell the person, and make a new plan once solved"
+
+
 @answering
-async def cancel(
-    ctx: Context[Any, Any], campaign: str, rows: list[str] | None = None
-) -> CancelAnswer:
+async def cancel(ctx: Context[Any, Any], campaign: Campaign, rows: SomeRows = None) -> CancelAnswer:
     """Cancel rows, or all that is left of a campaign. Charges nothing; videos that exist stay.
 
     What is rendering is cancelled as far as the service allows, and may have been charged.

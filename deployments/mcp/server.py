@@ -13,7 +13,9 @@ from mcp.server.apps import Apps
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 
+from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.mcp import campaigns, plans
+from callsheet.deployments.mcp.arguments import check_names
 from callsheet.deployments.mcp.caller import Desk, no_such_call, refusal
 from callsheet.tasks.runtime.process import own_version
 
@@ -31,6 +33,7 @@ WRITE = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 TOOLS: tuple[tuple[str, Callable[..., Any], ToolAnnotations], ...] = (
+    ("List the columns of a sheet", campaigns.sheet_columns, READ),
     ("Check a sheet", campaigns.check_sheet, READ),
     ("Price a sheet", plans.plan, READ.model_copy(update={"open_world_hint": True})),
     ("Pay for a plan and start it", plans.run_plan, WRITE.model_copy(
@@ -57,12 +60,17 @@ class Server(MCPServer[Desk]):
         self, name: str, arguments: dict[str, Any], context: Any = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; what is wrong with the call is an answer."""
+        tool = self._tool_manager.get_tool(name)
         try:
+            if tool is not None:
+                check_names(name, tool.parameters, arguments)
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
             raise
         except ToolError as error:
             return refusal(no_such_call(name, error))
+        except ProblemDetails as error:
+            return refusal(error)
 
 
 def make_server(desk: Desk) -> MCPServer[Desk]:
@@ -87,6 +95,8 @@ def make_server(desk: Desk) -> MCPServer[Desk]:
     )
     for title, tool, may in TOOLS:
         server.add_tool(tool, title=title, annotations=may)
+    for one in server._tool_manager.list_tools():
+        one.parameters["additionalProperties"] = False
     resource = partial(server.resource, mime_type="application/json")
     resource("callsheet://campaign/{campaign}")(campaigns.campaign_document)
     resource("callsheet://campaign/{campaign}/row/{row}")(campaigns.row_document)

@@ -107,6 +107,18 @@ def sheet_schema() -> Form:
     }
 
 
+def described_columns() -> dict[str, str]:
+    """Return every column of a row and what it means; `fields.NAME` stands for many."""
+    own = {name: form["description"] for name, form in _properties(ANY_ROW).items()}
+    return own | {
+        f"{FIELDS}.NAME": "One input of the tool.",
+        "body.NAME": "A member of a clip's request, by the service's own name for it.",
+        "COLUMN.LANGUAGE": "The text of a column in one language, such as title.de.",
+        "matrix.COLUMN": "Several values, with | between them: the row is made once with each.",
+        "x_NAME": "Yours: kept, and never read.",
+    }
+
+
 def _properties(model: type[BaseModel]) -> Form:
     """Return what each column of a model may hold, nothing included."""
     return {name: _optional(form) for name, form in model.model_json_schema()["properties"].items()}

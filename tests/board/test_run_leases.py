@@ -20,6 +20,7 @@ from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.ledger.leases import run_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.runs import BoardRun, claim_run, find_run
+from callsheet.tasks.runtime.errors import BadInput
 from tests.board.conftest import board_at, settings_at
 from tests.board.stage import API, ended
 from tests.board.unbegun import approved_plan, run_of
@@ -97,6 +98,8 @@ def _nothing(*_: object) -> None:
     raise OSError("no process is started here")
 
 
+#: What the state of a flow run says besides its name.
+WHY = "there is no run 12 in the ledger"
 #: Whether the lease lives, what Prefect says of the flow run (status, state), whether the run is
 #: started again, and whether the lease lives afterwards.
 SAID: Mapping[str, tuple[bool, tuple[int, str | None] | None, bool, bool]] = {
@@ -133,6 +136,20 @@ async def test_a_run_whose_flow_run_is_gone_is_started_again(
         assert (after.leased_until is not None) is lives_then
         ended_here = told == (200, "CRASHED")
         assert (after.exit, after.is_over) == ((1, True) if ended_here else (None, False))
+        assert after.words == (
+            f"Prefect says of its flow run: Crashed: {WHY}" if ended_here else None
+        )
+
+
+async def test_a_run_that_a_workers_ledger_does_not_have_says_so(
+    tmp_path: Path, approved_run: tuple[Path, str]
+) -> None:
+    (tmp_path / "other").mkdir()
+    async with await open_ledger(settings_at(tmp_path / "other").ledger):
+        pass
+    with pytest.raises(BadInput, match=r"there is no run .* in the ledger .*other") as caught:
+        await execute(approved_run[1], settings_at(tmp_path / "other"), PLAIN, place="a worker")
+    assert "the ledger of the board (CALLSHEET_LEDGER)" in str(caught.value.remedy)
 
 
 @pytest.fixture
@@ -179,7 +196,9 @@ def _prefect(told: tuple[int, str | None] | None):  # type: ignore[no-untyped-de
                 self.connection.close()
                 return
             status, kind = told
-            state = None if kind is None else {"type": kind, "name": kind.capitalize()}
+            state = (
+                None if kind is None else {"type": kind, "name": kind.capitalize(), "message": WHY}
+            )
             body = json.dumps({"state": state}).encode()
             self.send_response(status)
             self.send_header("content-length", str(len(body)))

@@ -11,6 +11,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from tests.board.test_command import board
 from tests.mcp.conftest import LIMIT, ROW, call, finished, refused, sheet_of
 from tests.programs import CALLSHEET, Desk, Sandbox, sandbox
 
@@ -70,8 +71,26 @@ async def test_what_a_client_answers_counts_for_nothing_with_never_ask(
     async with Client(params, elicitation_callback=yes) as client:  # type: ignore[arg-type]
         plan = await call(client, "plan", sheet=sheet_of(1), campaign="never")
         said = await refused(client, "run_plan", plan=plan["plan"])
-    assert said["approve_at"] == f"https://board.example/plans/{plan['plan']}"
+    # No board answers there: a person is told to start one.
+    assert (plan["approve_at"], said["approve_at"]) == (None, None)
+    assert "`callsheet board`" in said["remedy"]
     assert slow_service.balance() == before
+
+
+async def test_a_person_is_sent_to_a_board_only_if_it_is_of_this_ledger(
+    tmp_path: Path, slow_service: Sandbox
+) -> None:
+    desks = [Desk(tmp_path / name, environ=slow_service.environ) for name in ("own", "other")]
+    for one in desks:
+        one.folder.mkdir()
+    own, other = desks
+    with board(own) as (ready, _), board(other) as (elsewhere, _):
+        for words, where in (((), ready["url"]), (("--url", elsewhere["url"]), None)):
+            async with Client(server(own, *words)) as client:
+                plan = await call(client, "plan", sheet=sheet_of(1), campaign="asks")
+                link = f"{where}/plans/{plan['plan']}" if where else None
+                assert plan["approve_at"] == link
+                assert (await refused(client, "run_plan", plan=plan["plan"]))["approve_at"] == link
 
 
 def test_a_name_that_is_no_agent_is_refused(tmp_path: Path) -> None:

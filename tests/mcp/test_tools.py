@@ -20,6 +20,7 @@ from tests.programs import Sandbox
 
 #: Every tool: its arguments (those that are needed with a mark), and what a client is told of it.
 TOOLS = {
+    "sheet_columns": ("", "reads"),
     "check_sheet": ("sheet!", "reads"),
     "plan": ("sheet! budget campaign select", "reads"),
     "run_plan": ("plan!", "destroys, again is the same"),
@@ -54,6 +55,40 @@ async def test_these_are_the_tools(desk: OpenDesk, mode: str) -> None:
     # None approves; each says in its description what it spends.
     assert all("pend" in (tool.description or "") or "harge" in (tool.description or "")
                for tool in tools)  # fmt: skip
+    # A model knows of each argument what it is, and that there are no others.
+    for tool in tools:
+        assert tool.input_schema["additionalProperties"] is False
+        for name, said in tool.input_schema["properties"].items():
+            assert said.get("description"), (tool.name, name)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_an_argument_that_no_tool_has_is_refused(desk: OpenDesk, mode: str) -> None:
+    async with desk.client("accept", mode=mode) as client:
+        for tool, given, words in (
+            (
+                "plan",
+                {"sheet": sheet_of(1), "campaign": "typo", "budjet": 1},
+                "did you mean budget?",
+            ),
+            ("run_plan", {"plan": "x", "answer": {"approve": True}}, "no argument answer"),
+            ("show_videos", {"campaign": "typo", "reviews": "keep"}, "did you mean review?"),
+            (
+                "record_review",
+                {"campaign": "c", "row": "r", "verdict": "keep", "take": 10**20},
+                "take",
+            ),
+        ):
+            said = await refused(client, tool, **given)
+            assert words in said["refusal"], said
+        assert (await call(client, "list_campaigns"))["campaigns"] == []
+        columns = await call(client, "sheet_columns")
+        sheet = columns["example"]
+        assert (await call(client, "check_sheet", sheet=sheet))["problems"] == []
+    assert {"id", "title", "script", "max_credits", "fields.NAME", "COLUMN.LANGUAGE"} <= {
+        one["column"] for one in columns["columns"] if one["about"]
+    }
+    assert desk.asked == []
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
@@ -10,14 +12,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
-from callsheet.deployments.board.board import TheBoard, Viewer, at_least
+from callsheet.deployments.board.board import LEDGER_MARK, TheBoard, Viewer, at_least
 from callsheet.deployments.board.page import page
 from callsheet.tasks.aftercare.costs import GROUPINGS, By, costs, month_of, period_of
-from callsheet.tasks.ledger.audit_log import acts_of
+from callsheet.tasks.ledger.audit_log import acts_of, ledger_mark
 from callsheet.tasks.ledger.campaigns import all_campaigns, tally_of
 from callsheet.tasks.ledger.costs import charged_in
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.metrics import CONTENT_TYPE
+from callsheet.tasks.runtime.errors import CallsheetError
 
 router = APIRouter()
 
@@ -92,9 +95,19 @@ async def health(request: Request, person: Viewer) -> Response:
 
 
 @router.get("/live")
-async def live() -> Response:
-    """Say that the process answers, and nothing else: anybody may ask."""
-    return PlainTextResponse("at work\n")
+async def live(request: Request, board: TheBoard) -> Response:
+    """Say that the process answers, and of which ledger it is: anybody may ask.
+
+    A ledger that does not answer is not waited for.
+    """
+    state = request.app.state
+    if not hasattr(state, "mark"):
+        with suppress(CallsheetError, TimeoutError):
+            async with asyncio.timeout(0.5):
+                if mark := await board.read(ledger_mark):
+                    state.mark = mark
+    headers = {LEDGER_MARK: state.mark} if hasattr(state, "mark") else None
+    return PlainTextResponse("at work\n", headers=headers)
 
 
 # `/metrics`: what Prometheus asks for, with a viewer's token; where that is set, without.
