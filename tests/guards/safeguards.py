@@ -1757,6 +1757,20 @@ MUTATIONS = (
         ("tests/pipeline/test_edits.py",),
     ),
     Mutation(
+        "the video of a row that came back meanwhile is not deleted",
+        "tasks/ledger/deletions.py",
+        "or now.state != old.row.state or",
+        "or",
+        DELETIONS,
+    ),
+    Mutation(
+        "a file that another take has too is not deleted",
+        "tasks/aftercare/prune.py",
+        "if await at.ledger.read(partial(is_shared_file, uri=uri, old=old)):",
+        "if False:",
+        PRUNE,
+    ),
+    Mutation(
         "a video that another row has is not deleted",
         "tasks/ledger/deletions.py",
         "    if why_needed(connection, old.take, old.row.id) is not None:",

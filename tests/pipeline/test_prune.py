@@ -117,7 +117,8 @@ def test_a_render_that_failed_and_cost_nothing_is_nothing_to_decide_about(
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1, title=name))
     assert desk.run(sheet).json["rows"] == {"total": 1, "failed": 1}
     video = desk.rows(name)["r001"]["video_id"]
-    desk.run(desk.sheet(sheet, simple_sheet(2, title=name).replace("r001", "r003")), "--retire")
+    other = simple_sheet(2, title=f"another {name}").replace("r001", "r003")
+    desk.run(desk.sheet(sheet, other), "--retire")
 
     quiet = desk.call("prune", name, "--yes", "--json")
     assert (quiet.status, quiet.json["videos"], has(studio, video)) == (0, [], True)

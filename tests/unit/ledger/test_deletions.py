@@ -119,7 +119,17 @@ async def test_a_video_that_a_paid_call_has_changed_since_is_kept(
     assert (one.needed is None, await may(stage, one)) == (needed is None, needed is None)
 
 
-async def test_a_row_that_came_back_or_shares_its_video_keeps_it(stage: Stage) -> None:
+async def test_a_row_that_came_back_keeps_its_video(stage: Stage) -> None:
+    await stage.delivered("a")
+    await stage.sync(brief("b", topic="b"), brief("c", topic="c"))
+    one = (await old(stage))["a"]
+
+    await stage.sync(*(brief(row, topic=row) for row in "abc"))
+
+    assert not await may(stage, one)
+
+
+async def test_a_video_that_rows_share_is_kept(stage: Stage) -> None:
     await stage.delivered("a")
     shared = await stage.delivered("b")
     await stage.sync(brief("b", topic="b"), brief("c", topic="c"))
@@ -135,5 +145,3 @@ async def test_a_row_that_came_back_or_shares_its_video_keeps_it(stage: Stage) -
     assert not await may(stage, one)
     is_shared = partial(is_shared_file, uri=VIDEO.uri, old=one)
     assert await stage.ledger.read(is_shared)
-    await stage.sync(*(brief(row, topic=row) for row in "abc"))
-    assert not await may(stage, one)
