@@ -6,6 +6,7 @@ import io
 import re
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -207,6 +208,11 @@ def _declares_entities(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
     try:
         with archive.open(part) as source:
             return b"<!DOCTYPE" in source.read(4096)
+    except zlib.error as error:
+        if str(error).startswith("Error -4"):
+            # What zlib says where there is no memory (Z_MEM_ERROR).
+            raise MemoryError from error
+        return False
     except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError):
         return False
 

@@ -586,7 +586,7 @@ async def test_videos_that_exist_are_adopted_and_nothing_is_paid(
     sheet = "\n".join([f"{head},video_id", *map("{},{}".format, rows, cells)])
 
     plan = await plan_for(board.reviewer, f"{name}.csv", sheet, adopt=True)
-    browser = await board.form("approver")
+    browser = await board.form("admin")
     page = await browser.get(f"/plans/{plan['plan']}")
 
     assert (plan["counts"], plan["total"]) == ({"adopt": 1, "person": 1}, 0)

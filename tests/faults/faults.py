@@ -56,6 +56,7 @@ _MORE_DOWNLOADS = _MORE + "a_download_struck_in_other_ways_brings_the_true_video
 _MORE_SAID = _MORE + "whatever_else_is_said_of_a_video_that_is_there_it_is_fetched"
 _UPLOAD = _BUCKET + "trouble_that_passes_is_sat_out"
 _SHUT = _BUCKET + "a_bucket_that_stops_letting_us_in_holds_the_row"
+_BROKEN = "tests/faults/test_broken_store.py::test_"
 
 
 @dataclass(frozen=True)
@@ -373,6 +374,8 @@ DELIVERING = {
         _SHUT + "[access that is denied]",
         _SHUT + "[a bucket that is gone]",
         _ENDS + "a_missing_bucket_is_found_before_anything_is_spent",
+        _BROKEN + "a_bucket_that_breaks_stops_the_spending",
+        _BROKEN + "a_folder_that_breaks_stops_the_spending",
     ),
     "an upload abandoned by a kill": _shown(
         _BUCKET + "a_run_killed_in_the_middle_of_an_upload_leaves_no_part_of_it"

@@ -26,7 +26,7 @@ SCHEMA = Draft202012Validator(sheet_schema())
 #: What only the reader can know.
 THE_READERS = re.compile(
     "of line|same video|begins like JSON|names a file|same column|is also in|"
-    "id of a row|comes back|no column is called|closing brace"
+    "id of a row|comes back|no column is called|closing brace|id that the row has now"
 )
 
 
