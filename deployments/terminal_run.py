@@ -182,6 +182,8 @@ async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
         more += f", and {videos}"
         if not plan.spending and not plan.needs_word:
             return await consent(args, f"{videos.capitalize()}?", what=f"to {videos} is")
+    if not (plan.spending or plan.adopting or plan.needs_word):
+        return await consent(args, "Change this?", what="what the plan changes is")
     if not plan.needs_word:
         verb = "is" if plan.total == 1 else "are"
         return await consent(args, f"Spend {credits}{more}?", what=f"{credits} {verb}")

@@ -202,6 +202,8 @@ def _price_of(plan: Plan) -> str:
         words += (" and " if words else "") + f"{count(len(plan.adopting), 'video')} to take over"
     if plan.needs_word:
         words += (" and " if words else "") + f"{count(len(plan.retiring), 'row')} to be retired"
+    if not words:
+        return "what the plan changes is"
     return f"{words} {'is' if words.startswith('1 credit ') else 'are'}"
 
 

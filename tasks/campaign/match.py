@@ -157,7 +157,11 @@ def note_ledger(settings: Settings, sheet: Sheet) -> None:
 
 
 def are_alike(briefs: Sequence[Brief], rows: Sequence[CampaignRow]) -> bool:
-    """Return whether a sheet and a campaign's rows are the same, give or take some editing."""
+    """Return whether a sheet and a campaign's rows are the same, give or take some editing.
+
+    Rows of which nothing is approved or paid for do not count: a refused run may have left them.
+    """
+    rows = [row for row in rows if row.take or row.state == "approved"] or rows
     live = [row for row in rows if row.state != "retired"] or rows
     known = {row.row: row for row in rows}
     pairs = ((known.get(brief.row) or known.get(brief.earlier_id or ""), brief) for brief in briefs)
@@ -213,9 +217,9 @@ def _shown(address: str) -> str:
 async def _match_known(
     ledger: Ledger, sheet: Sheet, options: RunOptions, campaign: Campaign
 ) -> Match:
-    """A campaign of before this was kept, without an origin, takes the first sheet that comes."""
+    """Judge by where the campaign's sheets come from; without that, by its last sheet's address."""
     origins = await ledger.read(partial(origins_of, campaign_id=campaign.id))
-    if not origins or sheet.origin in origins:
+    if sheet.origin in origins or (not origins and campaign.sheet in (sheet.address, None)):
         return Match()
     rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
     if are_alike(sheet.briefs, rows):
@@ -223,9 +227,8 @@ async def _match_known(
     if options.same_campaign:
         return Match(moved=True)
     other = await _free_name(ledger, sheet)
-    words = (
-        f"campaign {campaign.name} was made from {origins[0]}, and {sheet.address} has few of its "
-    )
+    own = origins[0] if origins else campaign.sheet
+    words = f"campaign {campaign.name} was made from {own}, and {sheet.address} has few of its "
     words += f"rows: this run would {_damage(sheet.briefs, rows)}; nothing was spent"
     return Match(
         refusal=SpendRefused(

@@ -219,9 +219,15 @@ def approve_shown(
     if also is not None:
         also(connection, found)
     # A budget counts from the approval on: one that was refused leaves nothing behind.
-    if plan.budget is not None:
+    if plan.budget is not None and (plan.by or not raises_budget(campaign, plan)):
         set_budget(connection, campaign, budget=plan.budget, at=at)
     return approve(connection, found, by=plan.by, at=at, retries=plan.retry_failed)
+
+
+def raises_budget(campaign: Campaign, plan: Plan) -> bool:
+    """Return whether a plan lets a campaign cost more than it may now."""
+    now, new = campaign.budget, plan.budget
+    return now is not None and new is not None and new > now
 
 
 def check_elsewhere(

@@ -18,7 +18,8 @@ from sqlalchemy import Connection
 from callsheet.tasks.campaign.adoption import adopt, hold_videos, needs_search, with_videos
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.lease import find_earlier, is_settled, lease_campaign
-from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
+from callsheet.tasks.campaign.match import match_sheet, name_campaign, note_ledger
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.outputs import CopiesMade, make_copies
 from callsheet.tasks.campaign.plan import edits_of, plan_sheet, priced
 from callsheet.tasks.campaign.quotes import (
@@ -29,6 +30,7 @@ from callsheet.tasks.campaign.quotes import (
     check_prices,
     check_readable,
     quote_rows,
+    raises_budget,
 )
 from callsheet.tasks.campaign.recovery import refuse_refused
 from callsheet.tasks.campaign.report import outcome_of, say_outcome, sums_of, unreported
@@ -41,7 +43,15 @@ from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.engine.pages import NAMED, Shard, Work
 from callsheet.tasks.ledger.accounts import Account, find_account
-from callsheet.tasks.ledger.campaigns import Campaign, ensure_campaign, set_retention
+from callsheet.tasks.ledger.campaigns import (
+    Campaign,
+    campaigns_from,
+    ensure_campaign,
+    is_begun,
+    remember_origin,
+    set_apart,
+    set_retention,
+)
 from callsheet.tasks.ledger.figures import endings_of, pages_of
 from callsheet.tasks.ledger.quotes import PricedRow, hold_unpaid, priced_rows
 from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_process
@@ -57,6 +67,8 @@ from callsheet.tasks.webhooks.listener import following_hints
 
 log = logging.getLogger("callsheet.run")
 
+#: Changes of a campaign that a person is asked about, though they cost nothing.
+ASKED = ("retention", "copies", "names")
 #: Rows that are in memory while their prices are asked for.
 QUOTED = 10_000
 
@@ -86,7 +98,9 @@ async def plan_step(run: Run, campaign: str) -> None:
     sheet = await _without_unwanted(run)
     if await is_settled(run, match):
         return
-    run.campaign = await _campaign_of(run, sheet, match)
+    run.campaign = await _campaign_of(run, sheet)
+    if run.options.new_campaign:
+        run.apart_from = tuple(one.campaign_id for one in match.elsewhere)
     wait = 0.0 if run.options.if_running == "leave" else run.time_left
     await lease_campaign(run, run.campaign, wait=wait)
     at = run.at
@@ -123,24 +137,24 @@ async def _without_unwanted(run: Run) -> Sheet:
     return run.sheet
 
 
-async def _campaign_of(run: Run, sheet: Sheet, match: Match) -> Campaign:
-    """Return the campaign that the sheet is of, which is in the ledger from here on."""
-    apart_from = [one.campaign_id for one in match.elsewhere] if run.options.new_campaign else ()
+async def _campaign_of(run: Run, sheet: Sheet) -> Campaign:
+    """Return the campaign that the sheet is of, which is in the ledger from here on.
+
+    Until the plan is approved the sheet's next run may continue another one.
+    """
     change = partial(
         ensure_campaign,
         name=sheet.campaign,
         sheet=sheet.address,
         sheet_digest=sheet.digest,
         at=run.at.clock(),
-        origin=sheet.origin,
         sandbox=run.options.sandbox,
-        apart_from=apart_from,
     )
     return await run.at.ledger.write(change)
 
 
 async def _sync(run: Run, plan: Plan) -> None:
-    """Take the sheet into the ledger as the plan found it to differ."""
+    """Take the sheet into the ledger as the plan found it to differ, but for what is approved."""
     assert run.sheet is not None
     assert run.campaign is not None
     change = partial(
@@ -149,7 +163,8 @@ async def _sync(run: Run, plan: Plan) -> None:
         briefs=run.sheet.briefs,
         at=run.at.clock(),
         skipped=run.sheet.skipped,
-        retire=not plan.needs_word,
+        retire=False,
+        files=not _changes_files(plan),
         edits=edits_of(run.sheet, run.options),
         only=Unsynced(plan.unsynced, plan.retiring),
     )
@@ -217,18 +232,26 @@ async def approve_step(run: Run) -> int:
     _check_payable(run, run.plan, rows)
     if run.plan.moves_anything:
         await run.at.store.check()
-    left = run.plan.retiring if run.plan.needs_word else ()
-    gone = frozenset(left)
+    gone = frozenset(run.plan.retiring)
     gone |= {line.row for line in (*waiting_lines(run.plan), *run.plan.adopting)}
     waiting = [row for row in found if row.state == "quoted" and row.enabled]
     waiting = as_shown((row for row in waiting if row.row not in gone), run.plan)
-    if waiting or left or run.plan.adopting:
+    if waiting or run.plan.needs_word or run.plan.adopting or await _sets_more(run, run.plan):
         run.plan = await run.door.approve(run, run.plan)
     # One that was stopped, or has lost its campaign, leaves what it would approve to another run.
     if not run.settled and run.lost is None:
-        change = partial(_approve, run=run, plan=run.plan, waiting=waiting, left=left)
+        change = partial(_approve, run=run, plan=run.plan, waiting=waiting)
         return await run.at.ledger.write(change)
     return 0
+
+
+async def _sets_more(run: Run, plan: Plan) -> bool:
+    """Whether a plan changes more than videos of a campaign that has begun, so that it is asked."""
+    assert run.campaign is not None
+    changes = (one for one in plan.changes if one.what in ASKED and not one.by_settings)
+    if run.settled or not (any(changes) or raises_budget(run.campaign, plan)):
+        return False
+    return await run.at.ledger.read(partial(is_begun, campaign_id=run.campaign.id))
 
 
 async def _show_plan(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
@@ -262,27 +285,56 @@ def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
     check_readable(rows, run.at.terms, now=run.at.clock())
 
 
-def _approve(
-    connection: Connection, run: Run, plan: Plan, waiting: Sequence[PricedRow], left: Sequence[str]
-) -> int:
-    """Write what was approved, with the rows that leave the sheet: all of it, or nothing."""
+def _approve(connection: Connection, run: Run, plan: Plan, waiting: Sequence[PricedRow]) -> int:
+    """Write what was approved, with all that the sheet sets: all of it, or nothing."""
     assert run.campaign is not None
     now = run.at.clock()
     if plan.adopting:
         hold_videos(connection)
-    also = run.door.also_approves if waiting or left else None
+    also = run.door.also_approves if waiting or plan.needs_word else None
     wanted = partial(approve_shown, pay_again=run.options.pay_again, also=also)
     owner = run.at.terms.owner
     approved = wanted(connection, run.campaign, plan, waiting, owner=owner, at=now)
     adopt(connection, run.campaign, plan, at=now)
     _hold(connection, run.campaign, plan, at=now)
+    set_apart(connection, run.campaign.id, run.apart_from)
     assert run.sheet is not None
-    set_retention(connection, run.campaign, keep=run.sheet.keep_at_service)
-    if left:
-        briefs, skipped = run.sheet.briefs, run.sheet.skipped
-        edits = edits_of(run.sheet, run.options)
-        sync_sheet(connection, run.campaign.id, briefs, at=now, skipped=skipped, edits=edits)
+    _take_in_approved(connection, run.campaign, run.sheet, plan, run.options, at=now)
     return approved
+
+
+def _take_in_approved(
+    connection: Connection,
+    campaign: Campaign,
+    sheet: Sheet,
+    plan: Plan,
+    options: RunOptions,
+    *,
+    at: float,
+) -> None:
+    """Write what a sheet sets besides videos, and that its next run continues this campaign."""
+    origin = sheet.origin
+    # What nobody was asked about leaves the sheet with the campaign that it has.
+    if origin is not None and (plan.by or not campaigns_from(connection, origin)):
+        remember_origin(connection, campaign.id, origin, at=at)
+    if plan.by:
+        set_retention(connection, campaign, keep=sheet.keep_at_service)
+    places = plan.unsynced if _changes_files(plan) else ()
+    if places or plan.retiring:
+        sync_sheet(
+            connection,
+            campaign.id,
+            sheet.briefs,
+            at=at,
+            skipped=sheet.skipped,
+            edits=edits_of(sheet, options),
+            only=Unsynced(places, plan.retiring),
+        )
+
+
+def _changes_files(plan: Plan) -> bool:
+    """Whether a plan changes how files are called, or where they are copied to."""
+    return any(one.what in ("copies", "names") for one in plan.changes)
 
 
 def _hold(connection: Connection, campaign: Campaign, plan: Plan, *, at: float) -> None:

@@ -130,13 +130,13 @@ def ensure_campaign(
     sheet_digest: str,
     at: float,
     origin: SheetOrigin | None = None,
-    apart_from: Collection[int] = (),
     sandbox: bool | None = False,
 ) -> Campaign:
     """Return the campaign of this name, made if it is new, with the sheet it is run from.
 
-    `apart_from` are campaigns that have paid for rows of it, and from which it stands apart; with
-    `sandbox` its service is one of our own, which stays so once anything is approved or was sent.
+    With `origin`, that is given where a plan of it is approved, the next run of the sheet continues
+    it. With `sandbox` its service is one of our own, which stays so once anything is approved or
+    was sent.
     """
     found = find_campaign(connection, name)
     if found is None:
@@ -153,7 +153,6 @@ def ensure_campaign(
     connection.execute(update(campaigns).where(this).values(**said))
     if origin is not None:
         remember_origin(connection, found.id, origin, at=at)
-    set_apart(connection, found.id, apart_from)
     return replace(found, **said)
 
 

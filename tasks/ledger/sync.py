@@ -37,6 +37,9 @@ _BRIEF = ("operation", "request", "digest", "nth", "take_id", "quoted", "retries
 _ROW = update(rows).where(rows.c.id == bindparam("the_row"))
 _SET_PLACE = _ROW.values(position=bindparam("new_position"), line=bindparam("new_line"))
 _SET_WISHES = _ROW.values({name: bindparam(f"new_{name}") for name in _WISHES})
+#: How files are called and where they are copied to, and that the ledger has all of this.
+_FILES = ("name", "copies", "wishes")
+_SET_OTHERS = _ROW.values({name: bindparam(f"new_{name}") for name in set(_WISHES) - {*_FILES}})
 _SET_REASON = _ROW.values(reason=bindparam("new_reason"))
 _SET_BRIEF = _ROW.values({name: bindparam(f"new_{name}") for name in _BRIEF} | {"quoted_at": None})
 #: Changes that are written at a time, so that they need not all be in memory.
@@ -58,6 +61,7 @@ def sync_sheet(
     *,
     at: float,
     retire: bool = True,
+    files: bool = True,
     skipped: Collection[str] = (),
     only: Unsynced | None = None,
     edits: Edits = "cheapest",
@@ -66,7 +70,8 @@ def sync_sheet(
 
     Only what differs is written: of all rows, or of those `only` that a plan found to differ, which
     are looked at once more. Without `retire` the rows that left the sheet stay as they are,
-    and so do those that are `skipped`, which are in the sheet.
+    and so do those that are `skipped`, which are in the sheet. Without `files` no row that is there
+    gets other names or copies of its files.
     """
     changes = _Changes(connection)
     few = only is not None and len(only.places) + len(only.left) <= FEW
@@ -89,7 +94,8 @@ def sync_sheet(
             new = _new_row(campaign_id, one.brief, position, one.diff, at)
             changes.add(_INSERT, new)
         else:
-            _take_in(connection, changes, one, one.outline, position, at)
+            wishes = _SET_WISHES if files else _SET_OTHERS
+            _take_in(connection, changes, one, one.outline, position, wishes, at)
     changes.write()
     if changes.any:
         # What the report in the store was made of is not so any more.
@@ -133,6 +139,7 @@ def _take_in(
     one: RowDiff,
     outline: Outline,
     position: int,
+    set_wishes: Update,
     at: float,
 ) -> None:
     """Bring one row that the ledger knows to what the sheet says."""
@@ -140,7 +147,7 @@ def _take_in(
     if brief is not None:
         changes.reorder = changes.reorder or outline.position != position
         if outline.wishes != brief.wishes:
-            changes.add(_SET_WISHES, _new_values(outline, _wishes(brief, position)))
+            changes.add(set_wishes, _new_values(outline, _wishes(brief, position)))
         elif (outline.position, outline.line) != (position, brief.line):
             place = {"position": position, "line": brief.line}
             changes.add(_SET_PLACE, _new_values(outline, place))

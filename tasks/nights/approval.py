@@ -68,10 +68,11 @@ class NightApproval:
         """Return who approves a plan; raise SpendRefused if the limits do not cover it."""
         check_retirement(plan, f"{self.again} --retire")
         if self.inbox.approval == "plan-only":
-            rows = count(len(plan.spending), "row")
+            what = f"{in_credits(plan.total)} for {count(len(plan.spending), 'row')}"
+            if plan.changes and not plan.spending:
+                what = "; ".join(one.words for one in plan.changes)
             raise SpendRefused(
-                f"the plan waits for approval: {in_credits(plan.total)} for {rows}; nothing was "
-                "spent",
+                f"the plan waits for approval: {what}; nothing was spent",
                 remedy=f"check and approve it:\n  {self.again}",
             )
         if plan.elsewhere:

@@ -47,6 +47,7 @@ APPROVAL = ("tests/unit/campaign/test_approve_step.py",)
 REVOKED = ("tests/board/test_revoked_meanwhile.py",)
 MCP = ("tests/mcp/test_tools.py",)
 ALLOWANCE = ("tests/mcp/test_allowance.py",)
+UNAPPROVED = ("tests/pipeline/test_unapproved_runs.py",)
 SECRETS = "tests/guards/test_secrets_everywhere.py"
 
 MUTATIONS = (
@@ -1161,7 +1162,7 @@ MUTATIONS = (
     Mutation(
         "what is approved counts for the night",
         "tasks/campaign/steps.py",
-        "also = run.door.also_approves if waiting or left else None",
+        "also = run.door.also_approves if waiting or plan.needs_word else None",
         "also = None",
         ("tests/pipeline/test_nightly.py",),
     ),
@@ -1379,7 +1380,7 @@ MUTATIONS = (
         "a row without a take is looked up before it is paid for",
         "tasks/campaign/lease.py",
         "await recover(\n        run.at,",
-        "type('None', (), {'restored': 0, 'refused': 0, 'unknown': None}) or await recover(\n"
+        "type('None', (), dict(restored=0, refused=0, unknown=None, told=0)) or await recover(\n"
         "        run.at,",
         ("tests/pipeline/test_restored_ledger.py",),
     ),
@@ -1881,5 +1882,40 @@ MUTATIONS = (
         "fits[0] if fits else None)",
         "self._answers[-1] if self._answers else None)",
         ("tests/pipeline/test_mapped_headers.py",),
+    ),
+    Mutation(
+        "a refused run leaves its sheet with the campaign that it has",
+        "tasks/campaign/steps.py",
+        "        sandbox=run.options.sandbox,\n    )",
+        "        sandbox=run.options.sandbox,\n        origin=sheet.origin,\n    )",
+        UNAPPROVED,
+    ),
+    Mutation(
+        "a refused run retires no row",
+        "tasks/campaign/steps.py",
+        "        retire=False,",
+        "        retire=True,",
+        UNAPPROVED,
+    ),
+    Mutation(
+        "a refused run sets no copies of files",
+        "tasks/campaign/steps.py",
+        "        files=not _changes_files(plan),",
+        "        files=True,",
+        UNAPPROVED,
+    ),
+    Mutation(
+        "a plan that only sets something is asked about",
+        "tasks/campaign/steps.py",
+        "if run.settled or not (any(changes) or raises_budget(run.campaign, plan)):",
+        "if True:",
+        UNAPPROVED,
+    ),
+    Mutation(
+        "rows that a refused run left make no sheet its campaign's",
+        "tasks/campaign/match.py",
+        'rows = [row for row in rows if row.take or row.state == "approved"] or rows',
+        "rows = list(rows)",
+        UNAPPROVED,
     ),
 )

@@ -134,8 +134,7 @@ def test_another_budget_is_taken_over(finished: Path) -> None:
     assert asyncio.run(change(finished, lambda _, campaign: campaign.budget)) == 7_000
 
 
-def test_a_sheet_goes_on_with_the_campaign_it_was_last_run_as(finished: Path) -> None:
-    """Though it was run as another one in between."""
+def test_a_run_that_nobody_approved_leaves_a_sheet_with_its_campaign(finished: Path) -> None:
     origin = origin_of(str(finished / "bench.csv"))
     about = {"sheet": "bench.csv", "sheet_digest": "0" * 64, "origin": origin}
 
@@ -145,7 +144,7 @@ def test_a_sheet_goes_on_with_the_campaign_it_was_last_run_as(finished: Path) ->
     asyncio.run(change(finished, run_as_another))
     asyncio.run(run_again(finished, campaign="bench"))
     latest = asyncio.run(change(finished, lambda c, _: campaigns_from(c, origin)))
-    assert [name for _, name in latest] == ["bench", "another"]
+    assert [name for _, name in latest] == ["another", "bench"]
 
 
 def test_its_statements_do_not_grow_with_its_rows(tmp_path: Path) -> None:

@@ -61,11 +61,12 @@ def test_a_copy_is_made_again_on_purpose_and_nobody_is_asked_twice(
 ) -> None:
     final = desk.sheet(f"{name}-final.csv", simple_sheet(3))
     stopped = desk.run(final)
-    # Where the first try breaks off before anything is paid for, the answer has been given.
+    # A try that is refused before anything is approved is no answer.
     broken = desk.run(final, "--new-campaign", "--budget", "1")
-    again = desk.run(final)
+    unanswered = desk.run(final)
+    again = desk.run(final, "--new-campaign")
 
-    assert (stopped.status, broken.status, again.status) == (4, 4, 0)
+    assert [one.status for one in (stopped, broken, unanswered, again)] == [4, 4, 4, 0]
     assert "--new-campaign" in offered(stopped, "--new-campaign")
     assert service.calls()["create"] == paid + 3
     assert desk.run(f"{name}.csv").json["campaign"] == name

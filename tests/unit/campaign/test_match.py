@@ -12,7 +12,7 @@ import pytest
 from callsheet.tasks.campaign.match import match_sheet, name_campaign, note_ledger
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import plan_sheet
-from callsheet.tasks.ledger.campaigns import ensure_campaign, origins_of, paid_elsewhere, set_apart
+from callsheet.tasks.ledger.campaigns import ensure_campaign, paid_elsewhere, set_apart
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.runtime.settings import load_settings
@@ -149,16 +149,18 @@ async def test_the_name_that_is_proposed_is_free(ledger: Ledger):
     assert "--campaign spring-b-2" in (words or "")
 
 
-async def test_a_campaign_of_an_earlier_release_takes_the_first_sheet_that_comes(ledger: Ledger):
-    stage = await paid(ledger, *ROWS, place=None)
-    other = sheet(*(brief(f"x{n}", f"X {n}") for n in range(4)), place="/b/s.csv")
-    assert await refusal(ledger, other) is None
-    at_a = partial(ensure_campaign, name="spring", sheet="s", sheet_digest="d", at=NOW)
-    await ledger.write(partial(at_a, origin=SheetOrigin(place="/a/s.csv")))
-    assert await ledger.read(partial(origins_of, campaign_id=stage.campaign.id)) == [
-        SheetOrigin(place="/a/s.csv")
-    ]
-    assert await refusal(ledger, other) is not None
+async def test_a_campaign_without_an_origin_is_its_last_sheet_s(ledger: Ledger):
+    await paid(ledger, *ROWS, place=None)
+    others = [brief(f"x{n}", f"X {n}") for n in range(4)]
+    assert await refusal(ledger, replace(sheet(*others, place=None), address="s.csv")) is None
+    assert "was made from s.csv" in (await refusal(ledger, sheet(*others, place="/b/s.csv")) or "")
+
+
+async def test_rows_that_a_refused_run_left_are_not_the_campaign_s(ledger: Ledger):
+    stage = await paid(ledger, *ROWS)
+    others = [brief(f"x{n}", f"X {n}") for n in range(4)]
+    await stage.sync(*ROWS, *others)
+    assert "has few of its rows" in (await refusal(ledger, sheet(*others, place="/b/s.csv")) or "")
 
 
 @pytest.mark.parametrize(
