@@ -114,6 +114,9 @@ def _show_attempt(one: Attempt, console: Console, price: CreditPrice | None) -> 
     take = one.take
     present = "" if one.present else " (an earlier one)"
     console.print(f"\ntake {take.number}{present}")
+    if not take.nth:
+        console.print(f"  told by a manifest: charged {in_credits(take.charged, price)}")
+        return
     console.print(
         f"  intended {say_moment(take.intended_at)}, {in_credits(take.quoted, price)} quoted"
     )

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from callsheet.tasks.campaign.match import Match, note_ledger
 from callsheet.tasks.campaign.plan import plan_sheet
-from callsheet.tasks.campaign.recovery import recover, say_found, say_unknown
+from callsheet.tasks.campaign.recovery import recover, say_found, say_told, say_unknown
 from callsheet.tasks.campaign.report_files import report_stands
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.engine.context import Context
@@ -55,7 +55,7 @@ async def lock_rows(
 
 
 async def find_earlier(run: Run, campaign: Campaign) -> bool:
-    """Restore what another ledger paid for, and say so; return whether rows moved.
+    """Restore what another ledger paid for, and say so; return whether rows or costs are new.
 
     Before this run pays: rows that may have been paid for are put on hold until a person says
     `--pay-again`.
@@ -71,10 +71,12 @@ async def find_earlier(run: Run, campaign: Campaign) -> bool:
     )
     if recovery.restored:
         now = await run.at.ledger.read(partial(tally_of, campaign=campaign))
-        run.say(say_found(recovery, now.charged - before.charged))
+        run.say(say_found(recovery, now.charged - before.charged - recovery.told))
+    if recovery.told:
+        run.say(say_told(recovery.told))
     if recovery.unknown is not None:
         run.say(say_unknown(recovery))
-    return bool(recovery.restored or recovery.refused)
+    return bool(recovery.restored or recovery.refused or recovery.told)
 
 
 async def lease_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> None:

@@ -282,6 +282,9 @@ def _earlier_takes(found: Manifest, made_at: float) -> Iterator[EarlierTake]:
                 video_id=line.video_id,
                 line=line.model_dump_json(),
             )
+        elif line.charged:
+            # What it cost counts, though nothing more is known of what was made.
+            yield EarlierTake(row=line.row, digest="", line=line.model_dump_json())
 
 
 async def past_takes(
@@ -294,7 +297,8 @@ async def past_takes(
     for number, take in await at.ledger.read(
         partial(takes_of, campaign_id=campaign.id, numbers=numbers)
     ):
-        charged[number] += take.charged or 0
+        # A cost that was only told of is the cost of what is restored now.
+        charged[number] += (take.charged or 0) if take.nth else 0
     slots = asyncio.Semaphore(at.settings.polls_at_once)
 
     async def judge(row: CampaignRow) -> tuple[CampaignRow, PastTake | None]:
@@ -346,6 +350,7 @@ async def _past_take(
         deleted_at=line.deleted_at,
         deleted_by=line.deleted_by,
         source="the store's manifest",
+        is_whole=True,
         files=files,
         review=_review(line, noted),
         checks=line.checks if line.video_take == number else None,

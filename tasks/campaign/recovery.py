@@ -34,10 +34,11 @@ from callsheet.tasks.ledger.earlier_takes import (
     unpaid_rows,
 )
 from callsheet.tasks.ledger.figures import pages_of
+from callsheet.tasks.ledger.told_costs import count_told, told_costs
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.suggest import again_with
-from callsheet.tasks.values.amounts import count, in_credits, say_duration
+from callsheet.tasks.values.amounts import count, from_micro, in_credits, say_duration
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import made_by
 
@@ -58,6 +59,8 @@ class Recovery:
     restored: int = 0
     refused: int = 0
     unknown: str | None = None
+    #: What rows cost that left the sheet or were changed before this ledger was begun.
+    told: Decimal = Decimal(0)
 
 
 async def recover(
@@ -79,7 +82,7 @@ async def recover(
     unpaid = await at.ledger.read(partial(unpaid_rows, campaign_id=campaign.id))
     wanted = [row for row in unpaid if only is None or row.row in only]
     if not wanted:
-        return Recovery()
+        return Recovery(told=await _count_told(at, campaign))
     known = await _from_manifest(at, campaign, wanted)
     rest = [row for row in wanted if row.row not in known.past]
     listed = await find_listed(at, campaign, rest, unpaid=unpaid, sent=known.sent, new=new)
@@ -89,7 +92,17 @@ async def recover(
     record = partial(_record, known=known, campaign=campaign, pay_again=pay_again, at=at.clock())
     restored, refused = await at.ledger.write(record)
     unknown = " and ".join(filter(None, (unread, listed.unread)))
-    return Recovery(restored=restored, refused=refused, unknown=unknown or None)
+    told = await _count_told(at, campaign)
+    return Recovery(restored=restored, refused=refused, unknown=unknown or None, told=told)
+
+
+async def _count_told(at: Context, campaign: Campaign) -> Decimal:
+    """Count what manifests say was charged for rows, and nothing that was restored shows."""
+    found = await at.ledger.read(partial(told_costs, campaign_id=campaign.id))
+    if found:
+        change = partial(count_told, campaign_id=campaign.id, found=found, at=at.clock())
+        await at.ledger.write(change)
+    return from_micro(sum(one.missing for one in found))
 
 
 @dataclass(kw_only=True)
@@ -133,6 +146,14 @@ def say_found(recovery: Recovery, paid: Decimal) -> str:
     return (
         f"{videos} that another ledger paid for {was} found ({in_credits(paid)}) and {was} not "
         "paid for again"
+    )
+
+
+def say_told(told: Decimal) -> str:
+    """Say that what another ledger paid counts."""
+    return (
+        f"another ledger paid {in_credits(told)} for rows that left the sheet or were changed "
+        "since: the cost of the campaign includes them"
     )
 
 

@@ -97,7 +97,9 @@ class RowDiff(NamedTuple):
         """Whether the ledger's row gets the sheet's brief, or is made in another way."""
         if self.row is None or self.brief is None or self.diff.drifts:
             return False
-        return self.row.digest != self.brief.digest or self.row.operation != self.operation
+        same = self.row.digest == self.brief.digest and self.row.operation == self.operation
+        # A row that only a manifest told of has no brief.
+        return not same or self.row.request == "{}"
 
     @property
     def operation(self) -> str:

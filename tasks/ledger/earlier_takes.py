@@ -20,9 +20,10 @@ from callsheet.tasks.ledger.accounts import count_past
 from callsheet.tasks.ledger.deliveries import Delivered, VideoFindings, keep_files, keep_findings
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, note
-from callsheet.tasks.ledger.renames import first_ids, set_first_ids
+from callsheet.tasks.ledger.renames import UNMADE, first_ids, set_first_ids
 from callsheet.tasks.ledger.reviews import Review, restore_review
 from callsheet.tasks.ledger.schema import earlier_takes, rows, takes
+from callsheet.tasks.ledger.told_costs import drop_told
 from callsheet.tasks.ledger.values import CampaignRow, State, rows_of
 from callsheet.tasks.values.amounts import to_micro
 
@@ -271,6 +272,8 @@ class PastTake:
     deleted_by: str | None = None
     #: Where it is known from, for people.
     source: str = "the store's manifest"
+    #: Whether `charged` is all that its row cost and no other take of this ledger shows.
+    is_whole: bool = False
     files: Sequence[Delivered] = ()
     #: What a person said of its video, and what was found when that was inspected.
     review: Review | None = None
@@ -279,7 +282,7 @@ class PastTake:
 
 def restore_count(connection: Connection, row: CampaignRow, *, nth: int) -> None:
     """Remember which attempt at its brief a row is at, so that its next key is the right one."""
-    untouched = rows.c.take_id.is_(None) & rows.c.state.in_(["planned", "held"])
+    untouched = UNMADE & rows.c.state.in_(["planned", "held"])
     connection.execute(update(rows).where(rows.c.id == row.id, untouched).values(nth=nth))
 
 
@@ -299,6 +302,8 @@ def restore_take(connection: Connection, row: CampaignRow, past: PastTake, *, at
         row = replace(row, state="planned")
     if not move(connection, row, new, at=at, words=words):
         return False
+    if past.is_whole:
+        drop_told(connection, row.campaign_id, row.id)
     take_id = _write_take(connection, row, past, known.id if known else None, at=at)
     connection.execute(
         update(rows)

@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from sqlalchemy import Connection, and_, exists, func, select, update
+from sqlalchemy import Connection, and_, exists, func, or_, select, update
 
 from callsheet.tasks.ledger.figures import Outline, pages_of
 from callsheet.tasks.ledger.moves import move, note
-from callsheet.tasks.ledger.schema import RENAMED, earlier_takes, rows
+from callsheet.tasks.ledger.schema import RENAMED, TOLD, earlier_takes, rows, takes
 from callsheet.tasks.ledger.values import rows_by_number
 from callsheet.tasks.values.briefs import Brief
 
+#: Rows without a take, or with one that only tells what another ledger paid.
+UNMADE = or_(
+    rows.c.take_id.is_(None),
+    exists(select(takes.c.id).where(takes.c.id == rows.c.take_id, TOLD)).correlate(rows),
+)
 #: Stands for an id while two rows change theirs; no row can have it.
 _BETWEEN = "\n"
 
@@ -142,7 +147,7 @@ def set_first_ids(
     """
     for row, first in named:
         known = and_(rows.c.first_id.is_(None), rows.c.row == row) | (rows.c.first_id == row)
-        this = and_(rows.c.campaign_id == campaign_id, rows.c.take_id.is_(None), known)
+        this = and_(rows.c.campaign_id == campaign_id, UNMADE, known)
         connection.execute(update(rows).where(this).values(first_id=first))
 
 

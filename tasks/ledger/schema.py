@@ -229,6 +229,8 @@ CANCELLED = takes.c.cancel_requested_at.is_not(None)
 VARIED = takes.c.charged != takes.c.quoted
 NOT_FIRST = takes.c.number > literal_column("1")
 FOUND = takes.c.found_at.is_not(None)
+#: What another ledger was charged for a row, of which no more is known (`told_costs`).
+TOLD = takes.c.nth == literal_column("0")
 FLAGGED = takes.c.flagged > literal_column("0")
 for name, columns, which in (
     ("ix_takes_cancelled", (takes.c.campaign_id,), CANCELLED),

@@ -1918,4 +1918,18 @@ MUTATIONS = (
         "rows = list(rows)",
         UNAPPROVED,
     ),
+    Mutation(
+        "what a manifest says was charged counts in a new ledger",
+        "tasks/campaign/recovery.py",
+        "    if found:\n        change = partial(count_told",
+        "    if not found:\n        change = partial(count_told",
+        ("tests/pipeline/test_lost_ledger.py",),
+    ),
+    Mutation(
+        "a cost that was only told of is not counted twice",
+        "tasks/ledger/earlier_takes.py",
+        "    if past.is_whole:",
+        "    if False:",
+        ("tests/pipeline/test_lost_ledger.py",),
+    ),
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Sandbox, simple_sheet
 
 IMAGE = "id,operation,image,max_credits\na,image-to-video,https://img.example/{}.png,50\n"
@@ -136,3 +137,54 @@ def test_a_manifest_that_says_nothing_is_passed_over(desk: Desk, name: str, spoi
 
     assert ended.json["rows"] == {"total": 1, "delivered": 1}
     assert json.loads((folder / "manifest.json").read_text())["campaign"] == name
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_what_rows_cost_that_left_or_changed_counts(
+    desk: Desk, studio: Sandbox, name: str, kind: str, request: pytest.FixtureRequest
+) -> None:
+    def begin_a_ledger() -> None:
+        if kind == "postgres":
+            server: PostgresServer = request.getfixturevalue("postgres")
+            desk.environ["CALLSHEET_LEDGER"] = server.new_database()
+            assert desk.call("ledger", "upgrade", "--make").status == 0
+        lose_the_ledger(desk)
+
+    def cost() -> list[float]:
+        status = desk.call("status", name, "--json").json["credits"]["charged"]
+        rows = sum(row["charged"] or 0 for row in desk.rows(name).values())
+        return [status, rows, desk.call("costs", "--json").json["total"]["charged"]]
+
+    begin_a_ledger()
+    studio.empty_list()
+    head, *lines = simple_sheet(4, title=name).splitlines()
+    sheet = desk.sheet(f"{name}.csv", "\n".join([head, *lines[:3]]))
+    assert desk.run(sheet, "--budget", "45").status == 0
+    assert desk.run(desk.sheet(sheet, "\n".join([head, *lines[:2]]))).status == 0
+    edited = lines[1].replace("Kettle", "Pot")
+    studio.plan_fault(on="list", do="forbidden")
+    for _ in range(2):
+        # The second time what is known is only in the manifest that the new ledger wrote.
+        begin_a_ledger()
+        desk.sheet(sheet, "\n".join([head, lines[0], edited, lines[3]]))
+
+        refused = desk.run(sheet, "--budget", "74")
+        assert (refused.status, "1 too many" in refused.err) == (4, True), refused.err
+        assert "another ledger paid 30 credits for rows" in refused.err
+        assert desk.run(sheet, "--budget", "45", "--select", "r001").status == 0
+        assert cost() == [45, 45, 45]
+        assert desk.call("ledger", "check").status == 0
+
+    assert desk.run(sheet, "--budget", "75").json["credits"]["charged_this_run"] == 30
+    desk.sheet(sheet, "\n".join([head, lines[0], edited, *lines[2:]]))
+    back = desk.run(sheet, "--budget", "75")
+
+    assert back.json["rows"] == {"total": 4, "delivered": 4}, back.err
+    assert cost() == [75, 75, 75]
+    assert desk.call("ledger", "check").status == 0
