@@ -34,7 +34,8 @@ from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import next_round, released
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import verdicts_of
-from callsheet.tasks.ledger.values import State, rows_of
+from callsheet.tasks.ledger.values import UNDER_WAY, State, rows_of
+from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.sheet import Sheet
@@ -69,7 +70,12 @@ async def run_sheet(
             if run.followed is not None:
                 return await follow(run, steps)
             run.sheet = sheet
-            campaign = await prepare(run, steps)
+            try:
+                campaign = await prepare(run, steps)
+            except SpendRefused:
+                if run.lacks_price:
+                    await _fetch(run, steps)
+                raise
             await door.begin(run)
             outcome = await process(run, steps, campaign)
             charged += outcome.charged_this_run
@@ -143,6 +149,16 @@ async def prepare(run: Run, steps: Steps) -> str:
     campaign = await _quote(run, steps)
     await approve_step(run)
     return campaign
+
+
+async def _fetch(run: Run, steps: Steps) -> None:
+    """Process the rows in progress of a run that was refused: what is paid for needs no price."""
+    assert run.campaign is not None
+    run.only = frozenset(await rows_in(run, run.campaign, UNDER_WAY))
+    if run.only:
+        await process(run, steps, run.campaign.name)
+        # They were paid for before: this run has spent nothing.
+        run.pays = False
 
 
 async def _repair(run: Run, campaign: str) -> None:

@@ -175,6 +175,8 @@ class Run:
     reserved_before: Decimal = Decimal(0)
     #: Whether its rows may be paid for by now: an error from here on says what was spent.
     pays: bool = False
+    #: Whether its plan was refused while the price of a row is not known.
+    lacks_price: bool = False
     #: Why this run may not begin anything any more.
     lost: str | None = None
     #: Who stopped it from outside and how, for people: where it is shown, or its machine.

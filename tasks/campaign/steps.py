@@ -173,13 +173,15 @@ async def _sync(run: Run, plan: Plan) -> None:
 
 @spanned("quote")
 async def quote_step(run: Run, campaign: str) -> None:
-    """Ask for the price of every chosen row that would be made."""
+    """Ask for the price of every chosen row that would be made, now or in a later round."""
     assert run.plan is not None, "the rows are planned first"
     await _look_for_videos(run, run.plan)
     prices: dict[str, Price] = {}
     resting: dict[str, CampaignRow] = {}
-    for page in pages_of([line.row for line in run.plan.spending], QUOTED):
-        rows = await run.named(page)
+    # A row that was edited while it waits for a first video has no price any more.
+    later = [line.row for line in waiting_lines(run.plan) if line.priced is None]
+    for page in pages_of([*(line.row for line in run.plan.spending), *later], QUOTED):
+        rows = [r for r in await run.named(page) if r.state == "planned" or r.row not in later]
         run.before |= {row.row: row.state for row in rows}
         found = await quote_rows(run.at, rows, run.on_quotes)
         prices |= found
@@ -229,7 +231,9 @@ async def approve_step(run: Run) -> int:
     if log.isEnabledFor(logging.INFO):
         log.info("plan for %s: %s", run.plan.campaign, "; ".join(sums_of(run.plan)))
     run.plan = await run.door.see(run, run.plan)
+    run.lacks_price = bool(run.plan.unpriced)
     _check_payable(run, run.plan, rows)
+    run.lacks_price = False
     if run.plan.moves_anything:
         await run.at.store.check()
     gone = frozenset(run.plan.retiring)
@@ -279,8 +283,9 @@ def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
     if not (run.options.pay_again or run.door.leaves_refused):
         refuse_refused(plan.refused)
     check_prices(rows, run.before)
-    # Later rounds make the waiting rows without another question.
-    whole = released(plan) if run.door.approves_later and plan.is_released_by_checks else plan
+    # Later rounds make the waiting rows without another question, if this one asks one.
+    goes_on = run.door.approves_later and plan.is_released_by_checks and plan.spending
+    whole = released(plan) if goes_on else plan
     check_budget(whole, run.options.at_limit, part=again_with("--at-limit", "fit"))
     check_readable(rows, run.at.terms, now=run.at.clock())
 

@@ -1932,4 +1932,11 @@ MUTATIONS = (
         "    if False:",
         ("tests/pipeline/test_lost_ledger.py",),
     ),
+    Mutation(
+        "a later round asks where nobody was asked before",
+        "flows/executor.py",
+        "        if not self._shown.by:",
+        "        if False:",
+        ("tests/pipeline/test_canary.py",),
+    ),
 )

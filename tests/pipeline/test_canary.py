@@ -281,3 +281,41 @@ def test_the_first_rows_alone_are_made_however_often(desk: Desk, name: str) -> N
     }  # fmt: skip
     assert wrong.status == 2
     assert '"none" for first is not a number of rows' in wrong.err
+
+
+CLIP = "id,operation,image,tool,fields.product,title,duration_seconds,aspect_ratio\n"
+
+
+def test_what_is_paid_for_is_fetched_though_a_price_is_missing(
+    desk: Desk, name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    options = ("--render", "real", "--time-scale", "3")
+    with sandbox(tmp_path_factory.mktemp("slow"), *options) as slow:
+        desk.environ |= slow.environ
+        text = simple_sheet(3)
+        sheet = desk.sheet(f"{name}.csv", text)
+        words = ("--canary", "auto", "--budget", "45")
+        mixed = desk.sheet(
+            f"{name}-b.csv",
+            f"{CLIP}a,,,product-launch,Kettle,{name},5,9:16\n"
+            "b,image-to-video,https://img.example/x.png,,,,,\n",
+        )
+        left = [
+            desk.run(sheet, *words, "--max-wait", "1s"),
+            desk.run(mixed, "--select", "a", "--budget", "45", "--max-wait", "1s"),
+        ]
+        assert [one.status for one in left] == [5, 5], left[1].err
+
+        # A row that waits for the canary is edited: its new price is not known yet.
+        desk.sheet(sheet, text.replace("Kettle 3", "Pot 3"))
+        fetched = desk.run(sheet, *words)
+        assert fetched.status in (0, 3), fetched.err
+        assert states(desk, name)["r001"] == "delivered"
+        ended = desk.run(sheet, *words)
+        assert (ended.status, ended.json["credits"]["charged"]) == (0, 45), ended.err
+
+        # Nothing new is paid for while a price cannot be read under a budget.
+        refused = desk.run(mixed, "--budget", "45")
+        assert (refused.status, "no readable price" in refused.err) == (4, True), refused.err
+        assert states(desk, f"{name}-b") == {"a": "delivered", "b": "quoted"}
+        assert sum(one["event"] == "charge" for one in slow.charges()) == 4
