@@ -77,12 +77,16 @@ class ManifestFile(BaseModel):
 
 
 class ManifestEarlier(BaseModel):
-    """A take of another ledger: its brief, which attempt (0: not known), when it was sent."""
+    """A take of another ledger: its brief, which attempt (0: not known), when it was sent.
+
+    `line` is what that ledger's manifest said of its row, as JSON.
+    """
 
     digest: StrictStr
     nth: StrictInt
     sent_at: Amount
     video_id: StrictStr | None = None
+    line: StrictStr | None = None
 
 
 class ManifestRow(BaseModel):
@@ -258,6 +262,7 @@ def _earlier_takes(found: Manifest, made_at: float) -> Iterator[EarlierTake]:
                 nth=one.nth,
                 sent_at=float(one.sent_at),
                 video_id=one.video_id,
+                line=_checked(one.line),
             )
         if line.digest is None:
             continue
@@ -285,6 +290,14 @@ def _earlier_takes(found: Manifest, made_at: float) -> Iterator[EarlierTake]:
         elif line.charged:
             # What it cost counts, though nothing more is known of what was made.
             yield EarlierTake(row=line.row, digest="", line=line.model_dump_json())
+
+
+def _checked(line: str | None) -> str | None:
+    """Return a line that a manifest repeats of an earlier one, if it can be read."""
+    try:
+        return ManifestRow.model_validate_json(line or "").model_dump_json()
+    except ValidationError:
+        return None
 
 
 async def past_takes(

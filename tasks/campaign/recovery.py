@@ -38,6 +38,7 @@ from callsheet.tasks.ledger.told_costs import count_told, told_costs
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.suggest import again_with
+from callsheet.tasks.service import Video
 from callsheet.tasks.values.amounts import count, from_micro, in_credits, say_duration
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import made_by
@@ -89,6 +90,8 @@ async def recover(
     known.past |= await _listed_takes(at, campaign, list(listed.made.values()))
     for name, one in listed.alike.items():
         known.doubts.setdefault(name, _of_alike(one))
+    for name, edited in listed.edited.items():
+        known.doubts.setdefault(name, _in_doubt(edited.row, edited.video, edited.words))
     record = partial(_record, known=known, campaign=campaign, pay_again=pay_again, at=at.clock())
     restored, refused = await at.ledger.write(record)
     unknown = " and ".join(filter(None, (unread, listed.unread)))
@@ -244,14 +247,18 @@ def _listed_take(row: CampaignRow, one: Made, now: float) -> PastTake:
 
 def _of_alike(one: Alike) -> EarlierTake:
     """Return what a listed video without a key shows: the row may have been paid for."""
-    row = one.row
+    words = f"the service lists {one.video.id}, which may be the video of this row"
+    return _in_doubt(one.row, one.video, words)
+
+
+def _in_doubt(row: UnpaidRow, video: Video, why: str) -> EarlierTake:
     return EarlierTake(
         row=row.row,
         digest=row.digest,
         nth=row.nth,
-        sent_at=created_at(one.video.raw),
-        video_id=one.video.id,
-        why=f"the service lists {one.video.id}, which may be the video of this row",
+        sent_at=created_at(video.raw),
+        video_id=video.id,
+        why=why,
     )
 
 

@@ -12,21 +12,23 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 
 from callsheet.tasks.campaign.match import TELLING
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.evidence import COMMON, created_at, shows
-from callsheet.tasks.engine.policy.decision import FAILED, SKEW
+from callsheet.tasks.engine.policy.decision import FAILED, RUNNING, SKEW
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.earlier_takes import UnpaidRow, taken_keys
 from callsheet.tasks.ledger.figures import pages_of
-from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.ledger.values import CampaignRow, Take, last_made, rows_of, takes_of
 from callsheet.tasks.ledger.webhook_events import tracked_videos
 from callsheet.tasks.runtime.errors import CallsheetError, NotFound
 from callsheet.tasks.service import Video, VideoService
+from callsheet.tasks.values.amounts import as_text, in_credits
 from callsheet.tasks.values.briefs import CREATE, RECIPE, Json, canonical_json, idempotency_key
-from callsheet.tasks.values.edits import edit_between, made_by
+from callsheet.tasks.values.edits import edit_between, edit_of, made_by
 
 #: How many attempts beyond a row's own are looked for: retakes that another ledger paid for.
 AHEAD = 2
@@ -58,12 +60,22 @@ class Alike:
     video: Video
 
 
+@dataclass(frozen=True, kw_only=True)
+class Edited:
+    """A row's own video that may have had the edit which the row asks for; `words` say why."""
+
+    row: UnpaidRow
+    video: Video
+    words: str
+
+
 @dataclass(kw_only=True)
 class ServiceList:
     """What the list says of rows, by row id; `unread` says why it could not be read, if so."""
 
     made: dict[str, Made] = field(default_factory=dict)
     alike: dict[str, Alike] = field(default_factory=dict)
+    edited: dict[str, Edited] = field(default_factory=dict)
     #: Other videos, those that the reader asked to keep.
     kept: list[Video] = field(default_factory=list)
     unread: str | None = None
@@ -85,12 +97,16 @@ async def find_listed(
     that may be one of theirs, and no others.
     """
     traits = await _traits(at, campaign, wanted)
-    found = await read_list(
-        at.service,
-        campaign.name,
-        unpaid,
-        keep=lambda one: _is_open(one, new=new) and traits.fit(one.raw),
-    )
+    edits = await _edits(at, campaign, wanted)
+
+    def keep(one: Video) -> bool:
+        if (edit := edits.get(one.id)) and (edited := edit.seen_in(one)):
+            found_edited[edit.row.row] = edited
+        return _is_open(one, new=new) and traits.fit(one.raw)
+
+    found_edited: dict[str, Edited] = {}
+    found = await read_list(at.service, campaign.name, unpaid, keep=keep)
+    found.edited = found_edited
     names = {row.row for row in wanted}
     found.made = {name: one for name, one in found.made.items() if name in names}
     if found.kept:
@@ -192,6 +208,55 @@ async def _traits(at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow]) 
         for row in await at.ledger.read(query):
             traits.add(row.asked())
     return traits
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Edit:
+    """An edit that a row asks for: what its video was made of, and cost (None: not known)."""
+
+    row: UnpaidRow
+    made: Mapping[str, Json]
+    wanted: Mapping[str, Json]
+    charged: Decimal | None
+
+    def seen_in(self, video: Video) -> Edited | None:
+        """Return what a record shows of the edit: a backup of a ledger may be older than it."""
+        raw = video.raw if isinstance(video.raw, dict) else {}
+        new = [name for name, value in self.wanted.items() if self.made.get(name) != value]
+        shown = [name for name in new if name in raw and raw[name] == self.wanted[name]]
+        seen = [f"the new {' and '.join(shown)}"] if shown else []
+        charged, known = video.charged, self.charged
+        if charged is not None and known is not None and charged > known:
+            seen.append(f"{in_credits(charged)} charged, {as_text(known)} of them known here")
+        if video.status in RUNNING:
+            seen.append("a render under way")
+        words = f"the service shows {video.id} with {' and '.join(seen)}: its edit may be paid for"
+        return Edited(row=self.row, video=video, words=words) if seen else None
+
+
+async def _edits(at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow]) -> dict[str, _Edit]:
+    """Return the edits that rows ask for, by the videos that they would change."""
+    found: dict[str, _Edit] = {}
+    for page in pages_of([row for row in wanted if edit_of(row.operation)]):
+        of_row = {row.id: row for row in page}
+        takes: dict[int, list[Take]] = defaultdict(list)
+        query = partial(takes_of, campaign_id=campaign.id, numbers=list(of_row))
+        for number, take in await at.ledger.read(query):
+            takes[number].append(take)
+        these = partial(rows_of, campaign_id=campaign.id, numbers=list(of_row))
+        for row in await at.ledger.read(these):
+            made = last_made(takes[row.id])
+            if made is None or made.video_id is None:
+                continue
+            costs = [one.charged for one in takes[row.id] if one.video_id == made.video_id]
+            known = [cost for cost in costs if cost is not None]
+            found[made.video_id] = _Edit(
+                row=of_row[row.id],
+                made=made.asked(),
+                wanted=row.asked(),
+                charged=sum(known, Decimal(0)) if len(known) == len(costs) else None,
+            )
+    return found
 
 
 async def _alike(

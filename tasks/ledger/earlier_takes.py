@@ -64,7 +64,9 @@ class EarlierTake:
     def as_json(self) -> dict[str, str | int | float | None]:
         """Return what a manifest says of it."""
         sent = self.noted_at if self.sent_at is None else self.sent_at
-        return {"digest": self.digest, "nth": self.nth, "sent_at": sent, "video_id": self.video_id}
+        known: dict[str, str | int | float | None] = {"digest": self.digest, "nth": self.nth}
+        known |= {"sent_at": sent, "video_id": self.video_id}
+        return known if self.line is None else {**known, "line": self.line}
 
     def is_of(self, digest: str, nth: int) -> bool:
         """Whether it is this attempt at this brief."""

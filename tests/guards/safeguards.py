@@ -1939,4 +1939,18 @@ MUTATIONS = (
         "        if False:",
         ("tests/pipeline/test_canary.py",),
     ),
+    Mutation(
+        "a video that had more edits than the ledger knows asks a person",
+        "tasks/campaign/service_list.py",
+        "    found.edited = found_edited",
+        "    found.edited = {}",
+        ("tests/pipeline/test_restored_ledger.py",),
+    ),
+    Mutation(
+        "a higher charge at the service is evidence of an edit",
+        "tasks/campaign/service_list.py",
+        "known is not None and charged > known:",
+        "known is not None and False:",
+        ("tests/pipeline/test_restored_ledger.py",),
+    ),
 )

@@ -184,6 +184,7 @@ def test_what_rows_cost_that_left_or_changed_counts(
     assert desk.run(sheet, "--budget", "75").json["credits"]["charged_this_run"] == 30
     desk.sheet(sheet, "\n".join([head, lines[0], edited, *lines[2:]]))
     back = desk.run(sheet, "--budget", "75")
+    assert back.status == 0, back.err
 
     assert back.json["rows"] == {"total": 4, "delivered": 4}, back.err
     assert cost() == [75, 75, 75]

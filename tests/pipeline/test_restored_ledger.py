@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import PostgresServer, postgres_server
 from tests.here import Here
 from tests.programs import Finished, Sandbox, simple_sheet
 
@@ -220,3 +221,67 @@ def test_a_retake_that_another_ledger_paid_for_is_found(forgetful: Studio) -> No
         for row in map(json.loads, here.call("rows", forgetful.name, "--json").out.splitlines())
     ]
     assert takes == [2, 1]
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with postgres_server() as server:
+        yield server
+
+
+TITLE = {"title": "Summer"}
+VOICE = {"voice_id": "ben"}
+SCENE = {"script": {"scenes": ["One two three.", "Seven eight."]}}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_an_edit_that_the_video_shows_is_not_paid_for_again(
+    forgetful: Studio, kind: str, request: pytest.FixtureRequest
+) -> None:
+    here, studio = forgetful.here, forgetful.sandbox
+    forgetful.sheet = f"{forgetful.name}.json"
+    script = {"scenes": ["One two three.", "Four five six."]}
+    base = {"title": "Spring", "duration_seconds": 10, "voice_id": "anna", "script": script}
+
+    def write(**edits: dict[str, object]) -> None:
+        rows = [{"id": row, **base, **edits.get(row, {})} for row in "abcd"]
+        (here.folder / forgetful.sheet).write_text(json.dumps({"rows": rows}))
+
+    def restore() -> None:
+        if kind == "sqlite":
+            # The one before was kept under the second in which it was replaced.
+            for kept in (here.folder / ".callsheet").glob("ledger.db.before-*"):
+                kept.unlink()
+            assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+        else:
+            server: PostgresServer = request.getfixturevalue("postgres")
+            here.monkeypatch.setenv("CALLSHEET_LEDGER", server.new_database())
+            assert here.call("ledger", "restore", "backup.db").status == 0
+        shutil.rmtree(here.folder / "deliveries", ignore_errors=True)
+
+    write()
+    assert forgetful.run().status == 0
+    assert here.call("ledger", "backup", "backup.db").status == 0
+    changes = {"a": TITLE, "b": VOICE, "c": SCENE}
+    write(**changes)
+    assert forgetful.run().status == 0
+    bought = len(studio.bought())
+
+    # The service's list shows what a video has cost, and its title, or only one of them.
+    for hidden, asked in (([], "abc"), (["videos.*.credits_charged"], "a")):
+        restore()
+        studio.clear_faults()
+        if hidden:
+            studio.plan_fault(on="list", do="rewrite", remove=hidden)
+        only = ("--select", ",".join(asked))
+        refused = [forgetful.run(*only) for _ in range(2)]
+        assert [one.status for one in refused] == [4, 4], refused[0].err
+        for row in asked:
+            assert f"{row}: the service shows vid_" in refused[1].err
+    # An edit that was never made is paid for without a question.
+    write(d=TITLE)
+    assert forgetful.run("--select", "d").status == 0
+    assert len(studio.bought()) == bought + 1
+    write(**changes, d=TITLE)
+    assert forgetful.run("--select", "a", "--pay-again").status == 0
+    assert len(studio.bought()) == bought + 2
