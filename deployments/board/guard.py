@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from callsheet.deployments.board.board import Beside, Board, Permission, nobody
 from callsheet.deployments.board.limits import BoundedBody, Tries
+from callsheet.deployments.board.places import folders_of, hide_folders
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.refusals import answer, fault
 from callsheet.deployments.board.visit import Visit, could_be, digest_of, is_own_host, visit_of
@@ -78,6 +79,7 @@ class Guard:
         self._tries = tries
         self._beside = beside
         self._look_again = look_again
+        self._folders = folders_of(board.settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or refuse it."""
@@ -91,6 +93,8 @@ class Guard:
             if body.refusal:
                 raise body.refusal
             state["person"] = person = await self._who(visit)
+            is_admin = person is not None and person.may("admin")
+            hide_folders(() if is_admin else self._folders)
             if person is not None and visit.path not in OPEN:
                 state["permission"] = Permission(self._finder(visit))
             if person is None and visit.changes and visit.path not in OPEN:
@@ -133,7 +137,7 @@ class Guard:
             )
         if "\0" in visit.path or "%00" in visit.query:
             raise ProblemDetails(400, "no address here contains NUL")
-        if not visit.changes:
+        if not visit.changes and not visit.path.startswith("/mcp"):
             return
         # Without a cookie there is nothing that a page elsewhere could make use of.
         bare = visit.session is None and visit.path.startswith(("/api/", "/mcp"))

@@ -15,6 +15,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
+from callsheet.deployments.board.places import shown_place
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
 from callsheet.tasks.runtime.process import own_version
@@ -165,6 +166,7 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 _TEMPLATES.filters |= {
+    "place": shown_place,
     "credits": as_text,
     "in_credits": _in_credits,
     "money": _money,

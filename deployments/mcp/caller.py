@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from callsheet.deployments.board.board import Board, Permission, has_role
+from callsheet.deployments.board.places import folders_of, without_folders
 from callsheet.deployments.board.problem_details import ProblemDetails, listed
 from callsheet.deployments.board.services.people import admin_token
 from callsheet.deployments.board.services.videos import Videos
@@ -116,7 +118,7 @@ def answering(
             async with asyncio.timeout(LONGEST):
                 found = await tool(*args, **named)
         except (CallsheetError, ProblemDetails) as error:
-            return refusal(error)
+            return refusal(error, folders=folders_in((*args, *named.values())))
         except TimeoutError:
             late = ProblemDetails(
                 503, "this takes longer than a tool may take",
@@ -126,9 +128,31 @@ def answering(
             return refusal(late, charged=None)
         if isinstance(found, CallToolResult):
             return found
-        return type(found).model_validate(redacted(found.model_dump()))
+        shown = without_folders(redacted(found.model_dump()), folders_in((*args, *named.values())))
+        return type(found).model_validate(shown)
 
     return answered
+
+
+def reading(document: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]]:
+    """Return a resource that says in words why it cannot be read: what it names is not there."""
+
+    @wraps(document)
+    async def read(*args: P.args, **named: P.kwargs) -> str:
+        try:
+            return str(
+                without_folders(
+                    await document(*args, **named), folders_in((*args, *named.values()))
+                )
+            )
+        except ProblemDetails as error:
+            words = f"{error.detail} ({error.remedy})" if error.remedy else error.detail
+            kind = ResourceNotFoundError if error.status == 404 else ResourceError
+            raise kind(redact(words)) from error
+        except CallsheetError as error:
+            raise ResourceError(redact(str(error))) from error
+
+    return read
 
 
 def no_such_call(tool: str, error: Exception) -> ProblemDetails:
@@ -151,7 +175,18 @@ _REMEDIES = {
 }
 
 
-def refusal(error: CallsheetError | ProblemDetails, *, charged: float | None = 0) -> CallToolResult:
+def folders_in(args: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the folders of the machine that no answer to a call names."""
+    ctx: Context[Any, Any] | None = next((one for one in args if isinstance(one, Context)), None)
+    return () if ctx is None else folders_of(ctx.request_context.lifespan_context.board.settings)
+
+
+def refusal(
+    error: CallsheetError | ProblemDetails,
+    *,
+    charged: float | None = 0,
+    folders: tuple[str, ...] = (),
+) -> CallToolResult:
     """Return an error as a tool's answer: what was charged (None: not known), and what to do."""
     status = error.status if isinstance(error, ProblemDetails) else 0
     if isinstance(error, BadInput):
@@ -165,6 +200,6 @@ def refusal(error: CallsheetError | ProblemDetails, *, charged: float | None = 0
         document = {"refusal": str(error), "problems": listing}
     remedy = error.remedy or _REMEDIES.get(status, "call `status` to see what to do")
     document |= {"charged": charged, "remedy": remedy}
-    document = redacted(document)
+    document = without_folders(redacted(document), folders)
     text = TextContent(type="text", text=json.dumps(document, ensure_ascii=False))
     return CallToolResult(content=[text], structured_content=document, is_error=True)

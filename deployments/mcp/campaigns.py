@@ -33,7 +33,7 @@ from callsheet.deployments.mcp.arguments import (
     Take,
     Verdict,
 )
-from callsheet.deployments.mcp.caller import Caller, answering, caller_of
+from callsheet.deployments.mcp.caller import Caller, answering, caller_of, reading
 from callsheet.deployments.mcp.plans import (
     PlanAnswer,
     RunAnswer,
@@ -328,12 +328,14 @@ async def service_capabilities(ctx: Context[Any, Any]) -> Capabilities:
 # Resources: a campaign, its report, and a row, as documents that a client may attach.
 
 
+@reading
 async def campaign_document(ctx: Context[Any, Any], campaign: str) -> str:
     """Return how a campaign stands, as JSON."""
     caller = await caller_of(ctx, "viewer")
     return redact((await _campaign(caller, campaign)).model_dump_json(indent=1))
 
 
+@reading
 async def report_document(ctx: Context[Any, Any], campaign: str) -> str:
     """Return the status sheet of a campaign, as CSV."""
     caller = await caller_of(ctx, "viewer")
@@ -347,6 +349,7 @@ async def report_document(ctx: Context[Any, Any], campaign: str) -> str:
     return redact(sheet.decode())
 
 
+@reading
 async def row_document(ctx: Context[Any, Any], campaign: str, row: str) -> str:
     """Return everything that is known of a row, as JSON."""
     caller = await caller_of(ctx, "viewer")

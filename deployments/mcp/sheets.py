@@ -61,7 +61,7 @@ def _checked(caller: Caller, sheet: str) -> Path:
         raise ProblemDetails(
             403,
             f"{sheet[:200]} is not a sheet below the working folder; nothing was charged",
-            remedy=f"name a file below {allowed[0]} ({', '.join(sorted(SUFFIXES))}), or send the "
-            "text of the sheet",
+            remedy=f"name a file below the working folder ({', '.join(sorted(SUFFIXES))}), or "
+            "send the text of the sheet",
         )
     return path

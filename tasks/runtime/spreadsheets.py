@@ -22,6 +22,7 @@ _SIGNS = "=+\\-@＝＋－＠"
 #: What hides a formula, or what programs take away before they look at the first sign.
 _FORMULA = re.compile(f"[ \u00a0\u3000\ufeff\u200b]*[{_SIGNS}\t\r\n\0]")
 _GUARDED = re.compile(f"'[{_SIGNS}]")
+_NUMBER = re.compile(r"[+-]?[0-9][0-9.,' ]*%?")
 #: Tells spreadsheet programs that the text is UTF-8, and not their own old encoding.
 _BOM = "\ufeff"
 #: What XLSX, being XML, has no way to hold.
@@ -33,6 +34,11 @@ Cell = str | int | float | datetime
 def guarded(text: str) -> str:
     """Return text that no spreadsheet runs as a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet may run a text as a formula: a number with its sign is none."""
+    return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text.strip())
 
 
 def unguarded(text: str) -> str:

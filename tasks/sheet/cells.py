@@ -83,11 +83,20 @@ def words(value: Json) -> tuple[str, ...]:
     return tuple(dict.fromkeys(bare(part.strip()) for part in parts if part.strip()))
 
 
+#: Characters that change the direction of text: an id with one is not what it seems to be.
+_TURNED = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
+
+
 def row_id(value: Json) -> str:
     """Return the id of a row."""
     said = text(value)
     if not (fault := row_id_fault(said)):
         return said
+    if turned := _TURNED.search(said):
+        raise ValueError(
+            f"holds the invisible character U+{ord(turned[0]):04X}, which shows letters in another "
+            "order: type the id anew"
+        )
     meant = bare(said).translate(_DASHES)
     if row_id_fault(meant):
         raise ValueError(fault)

@@ -1,6 +1,7 @@
 """Corrects single cells of a sheet and leaves every other byte of it, as the same kind of file.
 
-A workbook keeps its styles, charts and formulas: only the cell's own element is replaced.
+In delimited text, what a spreadsheet would run as a formula gets a quote mark in front. A workbook
+keeps its styles, charts and formulas: only the cell's own element is replaced.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from callsheet.tasks.runtime.errors import BadInput, Problem
+from callsheet.tasks.runtime.spreadsheets import guarded, is_formula
 from callsheet.tasks.sheet.formats import SUFFIXES, encoding_of
 from callsheet.tasks.sheet.grid import delimited_records
 from callsheet.tasks.sheet.header_lines import SEARCHED, Column, pick_header, read_header
@@ -89,6 +91,11 @@ def _correct_text(text: str, corrections: Sequence[tuple[Problem, str]], names: 
             raise _elsewhere(problem)
         cells += [""] * (position + 1 - len(cells))
         cells[position] = new.replace("\r\n", "\n")
+    for at, (line, _) in enumerate(records):
+        # Whoever downloads the copy opens it in a spreadsheet; it is read without the mark.
+        if any(map(is_formula, changed.get(at, line.cells))):
+            cells = changed.get(at, list(line.cells))
+            changed[at] = [guarded(one) if is_formula(one) else one for one in cells]
     sources = [source for _, source in records]
     for at, cells in changed.items():
         out = io.StringIO()

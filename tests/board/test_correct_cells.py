@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 
@@ -86,6 +87,26 @@ async def test_a_csv_is_corrected_as_a_csv(open_board: OpenBoard) -> None:
     assert done.status_code == 200
     file = await browser.get(address(done, "file"))
     assert file.content == b"id,script,aspect_ratio\na,Hello,9:16\n"
+    # Numbers that no problem has, of whatever length, are no cell of it.
+    path, long = address(first, "cells"), "cell-" + "9" * 5000
+    for name in (long, long[:4000], "cell-99999999999"):
+        for sent in ({"data": {name: "9:16"}}, {"data": {name: "9:16"}, "files": {"x": ("", b"")}}):
+            assert (await browser.post(path, **sent)).status_code in (400, 415, 422)
+
+
+async def test_a_corrected_csv_runs_nothing_in_a_spreadsheet(open_board: OpenBoard) -> None:
+    browser = await open_board.form("reviewer")
+    cells = b"=HYPERLINK(A1),-5,@SUM(A1)"
+    sheet = b"id,script,aspect_ratio,x_a,x_b,x_c\na,Hi,9:17," + cells + b"\n"
+    first = await upload(browser, "f.csv", sheet)
+
+    done = await browser.post(
+        address(first, "cells"), data={fields(first)["9:17"]: "9:16"}, files={"x": ("", b"")}
+    )
+
+    file = await browser.get(address(done, "file"))
+    told = next(csv.reader(file.text.splitlines()[1:]))
+    assert told == ["a", "Hi", "9:16", "'=HYPERLINK(A1)", "-5", "'@SUM(A1)"]
 
 
 async def test_what_cannot_be_corrected_says_so_and_a_viewer_cannot(open_board: OpenBoard) -> None:

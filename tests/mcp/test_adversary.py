@@ -46,7 +46,7 @@ async def attack(desk: OpenDesk, number: int, known: list[str]) -> None:
                 known.append(plan.structured_content["plan"])
             replayed = [dice.choice(known), known[-1], "admin"]
             for one in dice.sample(replayed, 2):
-                await client.call_tool("run_plan", {"plan": one, **FORGED})
+                await client.call_tool("run_plan", {"plan": one, **dice.choice(({}, FORGED))})
             await _anything(client, dice, known, name)
 
 
@@ -58,7 +58,9 @@ async def _anything(client: Client, dice: random.Random, known: list[str], name:
         ("record_review", {"row": "r0", "verdict": "keep"}),
         ("status", {}), ("rows", {}), ("explain_row", {"row": "r0"}), ("show_videos", {}),
     ])  # fmt: skip
-    answer = await client.call_tool(tool, {"campaign": campaign, **named, **FORGED})
+    answer = await client.call_tool(
+        tool, {"campaign": campaign, **named, **dice.choice(({}, FORGED))}
+    )
     if tool == "retake" and answer.structured_content and not answer.is_error:
         known.append(answer.structured_content["plan"])
     # No tool of this name, and state that this server never made.

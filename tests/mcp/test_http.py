@@ -124,7 +124,9 @@ async def test_without_a_token_it_says_what_to_do(board: OpenBoard) -> None:
 async def test_a_page_of_another_site_or_name_reaches_no_tool(board: OpenBoard) -> None:
     assert (await board.admin.post("/mcp", json=ASKED, headers={"host": "evil.example"})
             ).status_code == 421  # fmt: skip
-    foreign = await board.admin.post("/mcp", json=ASKED, headers={"origin": "https://evil.example"})
+    evil = {"origin": "https://evil.example"}
+    assert (await board.admin.get("/mcp", headers=evil)).status_code == 403
+    foreign = await board.admin.post("/mcp", json=ASKED, headers=evil)
     assert foreign.status_code == 403
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import MCPError
+from mcp_types import INVALID_PARAMS
 
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.run_monitor import monitoring
@@ -270,6 +272,10 @@ async def test_videos_are_shown_reviewed_and_priced_again(desk: OpenDesk) -> Non
         for name in ("shown", "shown/row/r0", "shown/report.csv"):
             read = await client.read_resource(f"callsheet://campaign/{name}")
             assert "r0" in read.contents[0].text or name == "shown"  # type: ignore[union-attr]
+        for name in ("nothing", "nothing/report.csv", "shown/row/nothing"):
+            with pytest.raises(MCPError, match="nothing") as caught:
+                await client.read_resource(f"callsheet://campaign/{name}")
+            assert caught.value.code == INVALID_PARAMS
         prompts = {one.name for one in (await client.list_prompts()).prompts}
     assert prompts == {"new_campaign", "review_last_night"}
 

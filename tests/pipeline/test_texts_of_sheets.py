@@ -55,6 +55,10 @@ def test_plans_rows_problems_and_reports_stay_on_their_lines(here: Here, name: s
     (here.folder / file).write_text(sheet(("a", "9:16", "100"), ("b", "9:16", "1")), newline="")
     broken.write_text(sheet(("c", f"9:61\n{FORGED[0]}", "100")), newline="")
 
+    turned = here.folder / "turned.csv"
+    turned.write_text("id,script\na\u202eb,Hello\n")
+    refused = here.call("check", turned.name)
+    assert (refused.status, "invisible character U+202E" in refused.err) == (2, True)
     said = [
         here.call("check", broken.name),
         here.call("plan", file),

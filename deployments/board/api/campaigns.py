@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, TheCampaign, Viewer
 from callsheet.deployments.board.health import Wellness
+from callsheet.deployments.board.places import Place
 from callsheet.deployments.board.problem_details import Moment
 from callsheet.deployments.board.services.drift import repair, see_drift
 from callsheet.deployments.board.services.rows import resume_left
@@ -43,7 +44,7 @@ class CampaignLine(BaseModel):
     """A campaign: `rows` has `total` and every state that has rows; `owner` is who is at work."""
 
     campaign: str
-    sheet: str | None
+    sheet: Place | None
     rows: dict[str, int]
     credits: CampaignCredits
     budget: Amount | None
@@ -226,7 +227,7 @@ class CheckedPart(BaseModel):
 
     name: str
     state: Wellness
-    words: str
+    words: Place
     remedy: str | None
     checked_at: Moment | None
 

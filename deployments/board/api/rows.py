@@ -13,6 +13,7 @@ from starlette.responses import StreamingResponse
 
 from callsheet.deployments.board.board import Board, TheBoard, TheCampaign, Viewer
 from callsheet.deployments.board.limits import OneStream
+from callsheet.deployments.board.places import Place, shown_places
 from callsheet.deployments.board.problem_details import Moment, ProblemDetails
 from callsheet.deployments.board.row_filters import AskedRows, rows_in
 from callsheet.deployments.board.services.videos import events_as_they_come
@@ -39,7 +40,7 @@ class DeliveredFile(BaseModel):
     """A file in the store, verified there."""
 
     kind: str
-    uri: str
+    uri: Place
     sha256: str
     bytes: int
 
@@ -256,7 +257,7 @@ def _take(one: ShownTake) -> TakeLine:
         seconds=next((file.seconds for file in one.files if file.kind == "mp4"), None),
         review=review_line(one.review),
         checks=dict(one.checks),
-        pictures=dict(one.pictures),
+        pictures=shown_places(one.pictures),
         asked=redacted(take.asked()),
     )
 

@@ -287,7 +287,8 @@ async def correct_cells(
         for name, text in sent.texts.items()
         if name.startswith("cell-")
     )
-    texts = {int(number): text for number, text in numbered if number.isdecimal()}
+    # No sheet has a billion problems, and Python refuses numbers of thousands of digits.
+    texts = {int(n): text for n, text in numbered if n.isdecimal() and len(n) < 10}
     show = partial(page, request, "new.html", person, inbox=await _inbox(board, person), form=form)
     options = _options(form, reading=True)
     try:

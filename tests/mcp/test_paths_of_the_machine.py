@@ -1,0 +1,52 @@
+"""No viewer and no agent learns where the machine keeps its files."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+from tests.board.conftest import board_at
+from tests.board.test_roles import ROUTES
+from tests.mcp.conftest import OpenDesk, call, finished, sheet_of
+from tests.programs import Sandbox
+
+#: Streams and whole files: of those nothing is looked at.
+LONG = ("events", ".zip", ".mp4", "/videos/", "static")
+
+
+async def test_neither_viewers_nor_agents_see_where_files_are(
+    desk: OpenDesk, service: Sandbox, tmp_path: Path
+) -> None:
+    await desk.allow(500)
+    (tmp_path / "paths.csv").write_text(sheet_of(2))
+    async with desk.client() as client:
+        plan = await call(client, "plan", sheet="paths.csv")
+        run = await call(client, "run_plan", plan=plan["plan"])
+        ended = await finished(client, "paths")
+        said = [plan, run, ended]
+        said += [await call(client, tool, campaign="paths") for tool in ("rows", "show_videos")]
+        said += [await call(client, "explain_row", campaign="paths", row="r0")]
+        said += [(await client.call_tool("plan", {"sheet": name})).structured_content or {}
+                 for name in ("none.csv", "../other.csv")]  # fmt: skip
+        for uri in ("", "/row/r0", "/report.csv"):
+            said += [{uri: str(await client.read_resource(f"callsheet://campaign/paths{uri}"))}]
+    shown = {f"agent {number}": str(one) for number, one in enumerate(said)}
+    filled = {"campaign": "paths", "row": "r0", "take": "1", "plan_id": plan["plan"],
+              "plan": plan["plan"], "run": run["run"], "run_id": run["run"]}  # fmt: skip
+    async with board_at(tmp_path, environ=service.environ) as opened:
+        for name in sorted(ROUTES):
+            method, _, path = name.partition(" ")
+            path = re.sub(r"{(\w+)(:\w+)?}", lambda found: filled.get(found[1], "1"), path)
+            if method == "GET" and not any(word in path for word in LONG):
+                for page in (path, f"/api/v1{path}"):
+                    try:
+                        async with asyncio.timeout(5):
+                            answer = await opened.viewer.get(page)
+                        shown[f"{page} {answer.status_code}"] = answer.text
+                    except TimeoutError:
+                        assert page.endswith("/live"), page
+    leaks = {where: text[max(0, text.find(str(tmp_path)) - 60) : text.find(str(tmp_path)) + 90]
+             for where, text in shown.items() if str(tmp_path) in text}  # fmt: skip
+    assert leaks == {}
+    assert sum(" 200" in where for where in shown) > 20, sorted(shown)
