@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tests.torture.meddling import Meddler
+from tests.torture.meddling import Maker, Meddler
 
 Faults = tuple[Mapping[str, Any], ...]
 
@@ -19,7 +19,8 @@ Faults = tuple[Mapping[str, Any], ...]
 class Row:
     """A row of a reference campaign: its cells, its end, the captions it asks for.
 
-    `or_else` is another end that is as good, where it is up to the clock.
+    `or_else` is another end that is as good, where it is up to the clock; `more` are cells of
+    columns that only some sheets have. The video of an `aged` row is deleted at the service.
     """
 
     id: str
@@ -28,6 +29,8 @@ class Row:
     captions: tuple[str, ...] = ()
     clip: bool = False
     or_else: str | None = None
+    more: tuple[tuple[str, str], ...] = ()
+    aged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,15 @@ class Scenario:
     name: str
     sheets: tuple[tuple[Row, ...], ...] = ()
     budget: int = 2000
+    #: How many videos it may pay for, whatever its rows are called; None: one for each key.
+    most: int | None = None
+    #: Settings of all its commands.
+    environ: Mapping[str, str] = field(default_factory=dict)
+    #: Makes videos as somebody else of the organisation, before the campaign; a sheet names their
+    #: ids as it names the campaign.
+    maker: Maker | None = None
+    #: The first step in which anything is killed.
+    tried_from: int = 0
     faults: Faults = ()
     #: What strikes in the run of another sheet, by its number.
     later: Mapping[int, Faults] = field(default_factory=dict)
@@ -69,10 +81,18 @@ class Scenario:
     meddler: Meddler | None = None
     typed: str | None = None
 
-    def sheet(self, step: int, name: str) -> str:
-        """Return the sheet of a run, as CSV, without the rows that have left it."""
-        lines = [f"{row.id},{row.cells}" for row in self.sheets[step] if row.state != "retired"]
-        return "\n".join([HEAD, *lines, ""]).format(name=name)
+    def sheet(self, step: int, name: str, **made: str) -> str:
+        """Return the sheet of a run, as CSV, without the rows that have left it.
+
+        `made` are the ids of videos that somebody else made, by name.
+        """
+        rows = [row for row in self.sheets[step] if row.state != "retired"]
+        more = list(dict.fromkeys(column for row in rows for column, _ in row.more))
+        lines = [",".join([HEAD, *more])]
+        for row in rows:
+            cells = dict(row.more)
+            lines.append(",".join([row.id, row.cells, *(cells.get(one, "") for one in more)]))
+        return "\n".join([*lines, ""]).format(name=name, **made)
 
     @property
     def steps(self) -> int:
@@ -82,7 +102,7 @@ class Scenario:
     @property
     def tried(self) -> range:
         """The steps in which anything is killed."""
-        return range(len(self.sheets) if self.settles else 0, self.steps)
+        return range(len(self.sheets) if self.settles else self.tried_from, self.steps)
 
     @property
     def rows(self) -> dict[str, Row]:

@@ -69,6 +69,9 @@ def _charges(seen: Evidence) -> Iterator[str]:
     total = sum(c["credits"] for c in paid)
     paid = [c for c in paid if (c["video_id"], c["render"]) not in others]
     made = [c for c in paid if c["operation"] not in EDITING]
+    most = seen.scenario.most
+    if most is not None and len(made) > most:
+        yield f"calls were made for {len(made)} videos, and {most} were asked for"
     keys = Counter(c["idempotency_key"] for c in made if c["idempotency_key"])
     for key, times in keys.items():
         if times > 1:
@@ -174,7 +177,8 @@ def _settled(seen: Evidence) -> Iterator[str]:
         if take is None or take["video_id"] is None:
             continue
         status = seen.statuses[take["video_id"]]
-        wanted = {"cancelled": "cancelled", "delivered": "completed"}.get(line["state"], status)
+        delivered = DELETED if seen.scenario.rows[line["row"]].aged else "completed"
+        wanted = {"cancelled": "cancelled", "delivered": delivered}.get(line["state"], status)
         if status != wanted:
             yield f"row {line['row']} is {line['state']}, its video {status}"
         if line["state"] == "cancelled" and take["video_id"] not in back:
@@ -184,7 +188,10 @@ def _settled(seen: Evidence) -> Iterator[str]:
 
 
 def _pruned(seen: Evidence) -> Iterator[str]:
-    """What the service has no more was deleted by us, of a row that left; so were its files."""
+    """What the service has no more was deleted by us, of a row that left or is old.
+
+    The files of a row that left are deleted, too.
+    """
     rows = {line["id"]: line for line in seen.books.rows}
     stored = {line["take_id"] for line in seen.books.deliveries}
     for take in seen.books.takes:
@@ -193,9 +200,10 @@ def _pruned(seen: Evidence) -> Iterator[str]:
             # That it is lost is a finding of another check.
             continue
         left = row["state"] == "retired"
-        if video and left != (seen.statuses[video] == DELETED):
+        gone = left or seen.scenario.rows[row["row"]].aged
+        if video and gone != (seen.statuses[video] == DELETED):
             yield f"row {row['row']} is {row['state']}, its video {seen.statuses[video]}"
-        if left and not (take["deleted_at"] and take["charged"]):
+        if gone and not (take["deleted_at"] and take["charged"]):
             yield f"the ledger does not say that the video of {row['row']} was paid and deleted"
         if left and (take["id"] in stored or any(f"/{row['row']}/" in uri for uri in seen.found)):
             yield f"files of {row['row']} were not deleted"

@@ -21,8 +21,10 @@ from typing import IO
 
 from tests.launcher import Process, launcher
 from tests.programs import Finished
+from tests.torture.campaign import Scenario
 from tests.torture.hook import ANY, Hook, visits
 from tests.torture.result import NONE_YET, Result
+from tests.torture.scenario import SCENARIOS
 from tests.torture.stand import Stand, stand
 from tests.torture.trial import KILLED, Attempt, Kill, Trial
 from tests.torture.verbs import DISTRIBUTED
@@ -33,11 +35,11 @@ WHO = ("run", "1", "2")
 LEASE = "1s"
 
 
-def distributed(*, every: int, workers: int) -> Result:
+def distributed(*, every: int, workers: int, scenario: Scenario = DISTRIBUTED) -> Result:
     """Kill each of the three at every `every`-th of its visits."""
     began = time.monotonic()
-    result = Result(DISTRIBUTED.name, Counter(NONE_YET))
-    kills = [(who, every, part, workers) for who in WHO for part in range(workers)]
+    result = Result(scenario.name, Counter(NONE_YET))
+    kills = [(scenario.name, who, every, part, workers) for who in WHO for part in range(workers)]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for found in pool.map(_carry, kills):
             for again, trial in found:
@@ -46,28 +48,26 @@ def distributed(*, every: int, workers: int) -> Result:
     return result
 
 
-def _carry(order: tuple[str, int, int, int]) -> list[tuple[str, Trial]]:
-    who, every, part, parts = order
+def _carry(order: tuple[str, str, int, int, int]) -> list[tuple[str, Trial]]:
+    name, who, every, part, parts = order
     with (
         tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder,
-        stand(Path(folder), DISTRIBUTED) as here,
+        stand(Path(folder), SCENARIOS[name]) as here,
     ):
         undisturbed = Distributed(here).carry()
-        count = len(undisturbed.traces[0][0]) if who == "run" else _visits_of(undisturbed, who)
+        runs = undisturbed.traces[here.scenario.tried_from]
+        count = len(runs[WHO.index(who)]) if undisturbed.evidence else 0
         places = range(1 + part * every, count + 1, every * parts)
         trials = [
-            (f"{who} at its visit {nth}", Distributed(here, who, nth).carry()) for nth in places
+            (f"{name}: {who} at its visit {nth}", Distributed(here, who, nth).carry())
+            for nth in places
         ]
-        return [("undisturbed", undisturbed), *trials]
-
-
-def _visits_of(trial: Trial, worker: str) -> int:
-    return len(trial.traces[0][WHO.index(worker)])
+        return [(f"{name}: undisturbed", undisturbed), *trials]
 
 
 class Distributed(Attempt):
     """A campaign that a run has two workers carry; one of the three, or each `worker`, ends at its
-    `nth` visit of a point."""
+    `nth` visit of a point, in the run of the first sheet in which the scenario is tried."""
 
     def __init__(self, here: Stand, who: str = "", nth: int = 0, point: str = ANY) -> None:
         super().__init__(here, None, None)
@@ -112,7 +112,8 @@ class Distributed(Attempt):
             workers.append(self._start("worker", [production, number], number, turn=turn))
 
     def _start(self, program: str, words: Sequence[str], who: str, turn: str = "0") -> Process:
-        killed = self._calls == 1 and turn == "0" and self.who in (who, program)
+        is_tried = self._calls == 1 + self.scenario.tried_from
+        killed = is_tried and turn == "0" and self.who in (who, program)
         trace = self._trace(who)
         hook = Hook(trace, self.point, self.nth) if killed else Hook(trace)
         desk = self.place.desk

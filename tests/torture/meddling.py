@@ -11,6 +11,9 @@ from tests.torture.books import Books
 #: Gets the service, and the ledger as it is at that moment.
 Meddler = Callable[[Sandbox, Books], None]
 
+#: Gets the service and the campaign's name; returns the ids of the videos that it made, by name.
+Maker = Callable[[Sandbox, str], dict[str, str]]
+
 PATIENCE = 60.0
 
 
@@ -26,6 +29,22 @@ def undo_and_make_anew(service: Sandbox, books: Books) -> None:
     service.post(f"videos/{videos['tool']}/voice", {"voice_id": "alto"})
     for row in ("tool", "late"):
         _wait(service, videos[row])
+
+
+def make_elsewhere(service: Sandbox, campaign: str) -> dict[str, str]:
+    """Make two videos that no campaign knows: `old` and `older`."""
+    made = {}
+    for name in ("old", "older"):
+        asked = {"tool": "explainer", "fields": {"subject": f"{name} of {campaign}"}}
+        made[name] = str(service.post("videos", {**asked, "duration_seconds": 5})["id"])
+    for video_id in made.values():
+        _wait(service, video_id)
+    return made
+
+
+def grow_old(service: Sandbox, books: Books) -> None:
+    """Have its videos lie at the service for longer than they are to be kept there."""
+    time.sleep(1.5)
 
 
 def _wait(service: Sandbox, video_id: str) -> None:

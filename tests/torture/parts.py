@@ -14,9 +14,16 @@ from tests.torture.at_once import at_once
 from tests.torture.crashes import crashes
 from tests.torture.distributed import distributed
 from tests.torture.points import ELSEWHERE, named, unvisited
-from tests.torture.restores import restores
+from tests.torture.restores import (
+    RESTORED_AGED,
+    RESTORED_EDITS,
+    RESTORED_RENAMES,
+    RESTORES,
+    restores,
+)
 from tests.torture.result import Result, Violation
 from tests.torture.suites import run_tests, slow_files
+from tests.torture.verbs import DISTRIBUTED, EDITED_BY_WORKERS
 
 #: Stories that the model tells, and times that two processes are killed together.
 EXAMPLES, TOGETHER = 500, 24
@@ -41,6 +48,10 @@ def every_point(options: Options) -> Iterator[Result]:
         ("retake", 5),
         ("retried", 3),
         ("first", 3),
+        ("auto", 3),
+        ("renames", 3),
+        ("adopted", 3),
+        ("edits", 3),
         ("long", 0),
         ("rclone", 3),
         ("moto", 3),
@@ -70,7 +81,12 @@ def under_prefect(options: Options) -> Iterator[Result]:
 
 def verbs(options: Options) -> Iterator[Result]:
     """Kill what a person cancels, repairs or prunes with, and the run after it."""
-    for name, every, seconds in (("cancel", 2, 4), ("reconcile", 3, 3), ("prune", 2, 3)):
+    for name, every, seconds in (
+        ("cancel", 2, 4),
+        ("reconcile", 3, 3),
+        ("prune", 2, 3),
+        ("aged", 2, 3),
+    ):
         yield crashes(
             name,
             every=every * options.every,
@@ -107,12 +123,20 @@ def two_at_once(options: Options) -> Iterator[Result]:
 
 def several_workers(options: Options) -> Iterator[Result]:
     """Kill workers that carry a campaign together, and the run that they are for."""
-    yield distributed(every=8 * options.every, workers=options.workers)
+    for scenario in (DISTRIBUTED, EDITED_BY_WORKERS):
+        yield distributed(every=8 * options.every, workers=options.workers, scenario=scenario)
 
 
 def restored_backups(options: Options) -> Iterator[Result]:
     """Restore a backup of every moment after the campaign went on, before and past the horizon."""
-    yield restores(every=options.every, workers=options.workers)
+    for scenario, every in (
+        (RESTORES, 1),
+        (RESTORED_EDITS, 2),
+        (RESTORED_RENAMES, 3),
+        # A video that the service has no more is looked for for a minute.
+        (RESTORED_AGED, 12),
+    ):
+        yield restores(every=every * options.every, workers=options.workers, scenario=scenario)
 
 
 def faults(options: Options) -> Iterator[Result]:

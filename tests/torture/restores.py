@@ -23,13 +23,14 @@ from typing import Any
 
 from callsheet.tasks.values.briefs import CREATE
 from tests.programs import Finished
-from tests.torture.books import read_books
+from tests.torture.books import MICRO, Books, read_books
 from tests.torture.campaign import Scenario
+from tests.torture.checker import bought
 from tests.torture.crashes import kills_of
 from tests.torture.hook import Hook
 from tests.torture.leaks import leaks
 from tests.torture.result import NONE_YET, Result, Violation
-from tests.torture.rows import CLIP, SCRIPT, VTT
+from tests.torture.rows import CLIP, EDITED, RETITLED, REVOICED, SCRIPT, VOICED, VTT, was
 from tests.torture.stand import Place, Stand, stand
 from tests.torture.trial import KILLED, PARKED, RUNS, Kill, Trial, attempt
 
@@ -38,8 +39,32 @@ RESTORES = Scenario(
     sheets=((SCRIPT, VTT, CLIP),),
     only=("ledger: before the commit", "service: after the answer", "delivery"),
 )
+#: The same with changes that edit the videos of the first sheet.
+RESTORED_EDITS = Scenario(
+    name="restored-edits",
+    sheets=((SCRIPT, VOICED), (RETITLED, REVOICED)),
+    only=RESTORES.only,
+    tried_from=1,
+)
+#: The same with rows that get other ids, one with another brief.
+RESTORED_RENAMES = Scenario(
+    name="restored-renames",
+    sheets=((SCRIPT, VTT), (was(EDITED, "words", "script"), was(VTT, "said", "vtt"))),
+    only=RESTORES.only,
+    tried_from=1,
+)
+#: The same with videos that were deleted at the service meanwhile, since they were old.
+RESTORED_AGED = Scenario(
+    name="restored-aged",
+    sheets=((SCRIPT, VTT),),
+    environ={"CALLSHEET_KEEP_AT_SERVICE": "1s"},
+    command="prune {name} --yes --json",
+    only=RESTORES.only,
+)
 #: What the service's list is like past the horizon.
 LISTS = ("with keys", "without keys", "forbidden")
+#: Seconds after which a video is old.
+AGE = 1.5
 #: Where a row is that a person decides on.
 WAITING = ("held", "uncertain")
 
@@ -55,19 +80,25 @@ class Drill:
     lists: str | None
 
 
-def restores(*, every: int, workers: int) -> Result:
+def restores(*, every: int, workers: int, scenario: Scenario = RESTORES) -> Result:
     """Carry out two drills at every `every`-th visit: inside the horizon, and past it."""
     began = time.monotonic()
-    result = Result("restores of backups", Counter(NONE_YET))
+    result = Result(f"backups, {scenario.name}", Counter(NONE_YET))
     with tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder:
-        with stand(Path(folder), RESTORES) as here:
+        with stand(Path(folder), scenario) as here:
             reference = [attempt(here) for _ in range(2)][-1]
-        kills = [k for k in kills_of(reference) if k.point.startswith(RESTORES.only)]
+        steps = range(scenario.tried_from, len(scenario.sheets))
+        kills = [
+            kill
+            for kill in kills_of(reference)
+            if kill.step in steps and kill.point.startswith(scenario.only)
+        ]
         past = itertools.cycle(LISTS)
         drills = [Drill(k, one) for k in kills[::every] for one in (None, next(past))]
         slices = [drills[n::workers] for n in range(workers) if drills[n::workers]]
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            for some, found in zip(slices, pool.map(_carry, slices), strict=True):
+            given = (slices, [scenario] * len(slices))
+            for some, found in zip(slices, pool.map(_carry, *given), strict=True):
                 for drill, trial in zip(some, found, strict=True):
                     again = f"python -m tests.torture --only restores   # {drill}"
                     result.add(trial.kills, trial.findings, again)
@@ -77,10 +108,10 @@ def restores(*, every: int, workers: int) -> Result:
     return result
 
 
-def _carry(drills: Sequence[Drill]) -> list[Trial]:
+def _carry(drills: Sequence[Drill], scenario: Scenario) -> list[Trial]:
     with (
         tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder,
-        stand(Path(folder), RESTORES) as here,
+        stand(Path(folder), scenario) as here,
     ):
         attempt(here)
         return [carry(here, drill) for drill in drills]
@@ -106,18 +137,24 @@ class _Restored:
         self.drill = drill
         self.findings: list[str] = []
         self.said = ""
+        #: How many charges there were before.
+        self.before = len(self.service.charges())
         #: The title that each video was asked for with; None for a clip.
         self.titles: dict[str, str | None] = {}
         # A process that was killed has its campaign no longer than this.
         self.desk.environ["CALLSHEET_LEASE"] = "1s"
-        sheet = self.desk.sheet(f"{self.place.name}.csv", RESTORES.sheet(0, self.place.name))
-        budget = str(RESTORES.budget)
+        self.scenario = here.scenario
+        self._write(0)
+        sheet, budget = f"{self.place.name}.csv", str(self.scenario.budget)
         self.words = ("run", sheet, "--yes", "--json", "--without-prefect", "--budget", budget)
 
     def carry(self) -> Trial:
         """Kill, back up, go on, restore, run again twice; hold the charge log against it."""
-        before = len(self.service.charges())
+        before = self.before
         kill = self.drill.kill
+        for step in range(kill.step):
+            self._run()
+            self._write(step + 1)
         hook = Hook(self.desk.folder / "trace", kill.point, kill.nth).as_json()
         killed = self.desk.call(*self.words, hook=hook).status == KILLED
         if not (self.desk.folder / ".callsheet" / "ledger.db").exists():
@@ -128,6 +165,7 @@ class _Restored:
             none_yet = "no ledger" in backup.err
             return Trial([] if none_yet else [f"no backup: {backup.err}"], int(killed))
         self._run()
+        self._command()
         paid = self._paid(before)
         self._restore()
         for _ in range(2):
@@ -135,6 +173,11 @@ class _Restored:
         self._check(paid, self._paid(before), last)
         self.findings += leaks(self.place, self.said)
         return Trial(self.findings, int(killed), said=last.err)
+
+    def _write(self, step: int) -> None:
+        """Write the sheet of a step."""
+        name = self.place.name
+        self.desk.sheet(f"{name}.csv", self.scenario.sheet(step, name))
 
     def _run(self) -> Finished:
         for _ in range(RUNS):
@@ -147,6 +190,15 @@ class _Restored:
         if ended.status not in fine or "Traceback" in ended.err:
             self.findings.append(f"the run ended with {ended.status}: {ended.err[-300:]}")
         return ended
+
+    def _command(self) -> None:
+        """Call the scenario's command once the run is over, and its videos are old."""
+        if self.scenario.command is None:
+            return
+        time.sleep(AGE)
+        ended = self.desk.call(*self.scenario.command.format(name=self.place.name).split())
+        if ended.status not in (0, 3):
+            self.findings.append(f"the command ended with {ended.status}: {ended.err[-300:]}")
 
     def _restore(self) -> None:
         if self.drill.lists is not None:
@@ -174,6 +226,7 @@ class _Restored:
         if more := now - paid:
             self.findings.append(f"after the restore {sorted(more)} were charged 2 times")
         books = read_books(self.place.ledger)
+        self._compare_charges(books)
         known = {take["video_id"] for take in books.takes}
         # What a clip's lost call made is looked for in the list: while that is forbidden, it waits.
         waiting = (*WAITING, "submitting") if self.drill.lists == "forbidden" else WAITING
@@ -184,6 +237,16 @@ class _Restored:
                 self.findings.append(
                     f"{video} belongs to no take, and the run ended with {last.status}: {states}"
                 )
+
+    def _compare_charges(self, books: Books) -> None:
+        """Where no row waits for a person, the ledger has all that was charged."""
+        if any(row["state"] != "delivered" for row in books.rows):
+            return
+        log = self.service.charges()[self.before :]
+        charged = sum(entry["credits"] for entry in bought(log)) * MICRO
+        if books.campaign["charged"] != charged:
+            words = f"the account says {books.campaign['charged']} charged, the service {charged}"
+            self.findings.append(words)
 
 
 def _is_of(row: Mapping[str, Any], title: str | None) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.torture.campaign import Row
 
 TOOL = Row("tool", ",product-launch,Kettle,,Tool,5,9:16,both,,,", captions=("srt", "vtt"))
@@ -17,4 +19,14 @@ WRONG = Row(
     "rejected",
     clip=True,
 )
+#: The same rows with changes that edit their videos.
+RETITLED = replace(SCRIPT, cells=SCRIPT.cells.replace("Script", "Another script"))
+TOOL_RETITLED = replace(TOOL, cells=TOOL.cells.replace("Tool", "Another tool"))
+REVOICED = replace(VTT, more=(("voice_id", "ben"),))
+VOICED = replace(VTT, more=(("voice_id", "anna"),))
 LATE = Row("late", ",,,It comes late.,Late,5,9:16,none,,,")
+
+
+def was(row: Row, id: str, old: str) -> Row:
+    """Return a row with a new id, which says that it had the old one."""
+    return replace(row, id=id, more=(("was", old),))

@@ -5,9 +5,32 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.torture.campaign import Row, Scenario
-from tests.torture.rows import CLIP, DEAR, EDITED, LATE, REFUSED, SCRIPT, TOOL, VTT, WRONG
+from tests.torture.meddling import make_elsewhere
+from tests.torture.rows import (
+    CLIP,
+    DEAR,
+    EDITED,
+    LATE,
+    REFUSED,
+    RETITLED,
+    REVOICED,
+    SCRIPT,
+    TOOL,
+    TOOL_RETITLED,
+    VOICED,
+    VTT,
+    WRONG,
+    was,
+)
 from tests.torture.typed import BY_HAND
 from tests.torture.verbs import VERBS
+
+
+def _video(name: str) -> Row:
+    """Return a row that takes over a video that somebody else has made."""
+    cells = f",,,It is there.,{name} of {{name}},5,9:16,none,,,"
+    return Row(name, cells, more=(("video_id", f"{{{name}}}"),))
+
 
 _FIRST = (TOOL, SCRIPT, VTT, REFUSED, DEAR, CLIP, WRONG)
 _SECOND = (TOOL, EDITED, VTT, REFUSED, DEAR, CLIP, WRONG)
@@ -58,6 +81,41 @@ FIRST = Scenario(
     command="approve {name} --yes --run --json",
     only=("ledger", "service"),
 )
+#: A canary whose checks let the others go, on the same approval.
+AUTO = Scenario(
+    name="auto",
+    sheets=(tuple(replace(row, cells=row.cells.replace(",5,", ",,")) for row in (SCRIPT, VTT)),),
+    options="--canary auto",
+    only=("ledger", "service"),
+)
+#: Rows that get other ids and then their first ones again, one with another brief by then.
+RENAMES = Scenario(
+    name="renames",
+    sheets=(
+        (SCRIPT, VTT, TOOL),
+        (was(SCRIPT, "words", "script"), was(VTT, "said", "vtt"), was(TOOL, "kit", "tool")),
+        (was(EDITED, "script", "words"), was(VTT, "vtt", "said"), was(TOOL, "kettle", "kit")),
+    ),
+    most=4,
+    only=("ledger", "service", "delivery"),
+    tried_from=1,
+)
+#: Videos that were made elsewhere become those of rows, next to one that is made.
+ADOPTED = Scenario(
+    name="adopted",
+    sheets=((SCRIPT, _video("old"), _video("older")), (EDITED, _video("old"), _video("older"))),
+    maker=make_elsewhere,
+    most=2,
+    only=("ledger", "service", "delivery"),
+)
+#: Changed titles and a changed voice: each edits the video that is there.
+EDITS = Scenario(
+    name="edits",
+    sheets=((SCRIPT, VOICED, TOOL), (RETITLED, REVOICED, TOOL_RETITLED)),
+    most=3,
+    only=("ledger", "service"),
+    tried_from=1,
+)
 #: A video of which a killed download leaves enough to be worth going on with.
 LONG = Scenario(
     name="long",
@@ -91,6 +149,10 @@ _ALL = (
     RETAKE,
     RETRIED,
     FIRST,
+    AUTO,
+    RENAMES,
+    ADOPTED,
+    EDITS,
     LONG,
     RCLONE,
     MOTO,

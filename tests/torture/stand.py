@@ -49,6 +49,7 @@ class Stand:
         folder = self.folder / name
         folder.mkdir()
         environ = {**self.service.environ, "CALLSHEET_EVIDENCE_WAIT": EVIDENCE_WAIT}
+        environ |= self.scenario.environ
         ledger = f"sqlite:///{folder / '.callsheet' / 'ledger.db'}"
         if self.database is not None:
             ledger = self.database.new_database()

@@ -67,6 +67,9 @@ class Attempt:
         self.findings: list[str] = []
         self.last = Finished(0, "", "")
         self.said = ""
+        maker = self.scenario.maker
+        #: The videos that somebody else made beforehand, by name.
+        self.made = maker(self.service, self.place.name) if maker else {}
 
     def carry(self) -> Trial:
         """Carry it to its end, and look at what came of it."""
@@ -128,7 +131,7 @@ class Attempt:
 
     def _run_words(self, sheet: int) -> list[str]:
         name = self.place.name
-        file = self.place.desk.sheet(f"{name}.csv", self.scenario.sheet(sheet, name))
+        file = self.place.desk.sheet(f"{name}.csv", self.scenario.sheet(sheet, name, **self.made))
         words = ["run", file, "--yes", "--json", "--budget", str(self.scenario.budget)]
         words += self.scenario.options.split()
         return words if self.scenario.prefect else [*words, "--without-prefect"]
@@ -181,7 +184,7 @@ class Attempt:
         )
 
     def _videos(self, charges: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-        made = {charge["video_id"] for charge in bought(charges)}
+        made = {charge["video_id"] for charge in bought(charges)} | {*self.made.values()}
         there = [video_id for video_id in made if self._status(video_id) != DELETED]
         return {video_id: self.service.video_digest(video_id) for video_id in there}
 
@@ -206,6 +209,6 @@ class Attempt:
 
     def _tidy(self, charges: Sequence[Mapping[str, Any]]) -> None:
         """Keep the service's list short: it is read before every clip."""
-        for video_id in {charge["video_id"] for charge in charges}:
+        for video_id in {*self.made.values(), *(charge["video_id"] for charge in charges)}:
             if self._status(video_id) != DELETED:
                 self.service.delete(video_id)

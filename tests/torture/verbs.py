@@ -5,8 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.torture.campaign import Scenario
-from tests.torture.meddling import undo_and_make_anew
-from tests.torture.rows import CLIP, DEAR, LATE, SCRIPT, TOOL, VTT
+from tests.torture.meddling import grow_old, undo_and_make_anew
+from tests.torture.rows import (
+    CLIP,
+    DEAR,
+    LATE,
+    RETITLED,
+    REVOICED,
+    SCRIPT,
+    TOOL,
+    TOOL_RETITLED,
+    VOICED,
+    VTT,
+)
 
 _MADE = replace(SCRIPT, id="made")
 #: What renders is cancelled, what waits is not begun, what is made by then is delivered.
@@ -65,6 +76,15 @@ PRUNE = Scenario(
     command="prune {name} --prune-store --yes --json",
     settles=True,
 )
+#: Videos that lie at the service for too long are deleted there; their files stay.
+AGED = Scenario(
+    name="aged",
+    sheets=((replace(TOOL, aged=True), replace(VTT, aged=True)),),
+    environ={"CALLSHEET_KEEP_AT_SERVICE": "1s"},
+    meddler=grow_old,
+    command="prune {name} --yes --json",
+    settles=True,
+)
 #: Two processes carry the same campaign at the same moment, and both are killed.
 AT_ONCE = Scenario(name="at-once", sheets=((TOOL, SCRIPT, VTT, DEAR, CLIP),), ledger="postgres")
 #: Carried by two workers, of which one is killed, or the run that they are for.
@@ -74,4 +94,13 @@ DISTRIBUTED = Scenario(
     ledger="postgres",
 )
 
-VERBS = (CANCEL, RECONCILE, PRUNE, AT_ONCE, DISTRIBUTED)
+#: Two workers edit the videos that they have made, and one is killed at that, or their run.
+EDITED_BY_WORKERS = Scenario(
+    name="edits-with-workers",
+    sheets=((SCRIPT, VOICED, TOOL), (RETITLED, REVOICED, TOOL_RETITLED)),
+    most=3,
+    ledger="postgres",
+    tried_from=1,
+)
+
+VERBS = (CANCEL, RECONCILE, PRUNE, AGED, AT_ONCE, DISTRIBUTED, EDITED_BY_WORKERS)
