@@ -1766,10 +1766,10 @@ MUTATIONS = (
     ),
     Mutation(
         "a file that another take has too is not deleted",
-        "tasks/aftercare/prune.py",
-        "if await at.ledger.read(partial(is_shared_file, uri=uri, old=old)):",
-        "if False:",
-        PRUNE,
+        "tasks/ledger/deletions.py",
+        "deliveries.c.uri == uri, deliveries.c.take_id.not_in(mine)",
+        "deliveries.c.uri != uri, deliveries.c.take_id.not_in(mine)",
+        DELETIONS,
     ),
     Mutation(
         "a video that another row has is not deleted",
