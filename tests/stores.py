@@ -78,6 +78,10 @@ class S3Server:
         return self.client().get_object(Bucket=self.bucket, Key=key)["Body"].read()
 
 
+#: A second key that a server of rclone's takes, with the same secret: the one after a rotation.
+NEXT_KEY = "CALLSHEETNEXTKEY"
+
+
 @contextmanager
 def rclone_s3(folder: Path) -> Iterator[S3Server]:
     """Run `rclone serve s3` on a folder: every bucket is a folder in it."""
@@ -85,7 +89,9 @@ def rclone_s3(folder: Path) -> Iterator[S3Server]:
     (folder / server.bucket).mkdir(parents=True, exist_ok=True)
     command = [rclone_binary(), "serve", "s3", "--config", os.devnull]
     command += ["--addr", server.endpoint.removeprefix("http://")]
-    command += ["--auth-key", f"{server.access_key},{server.secret_key}", str(folder)]
+    for key in (server.access_key, NEXT_KEY):
+        command += ["--auth-key", f"{key},{server.secret_key}"]
+    command.append(str(folder))
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait_for(server, process)

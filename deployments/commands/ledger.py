@@ -90,12 +90,13 @@ def _check(args: Namespace, settings: Settings) -> int:
 
 
 def _upgrade(args: Namespace, settings: Settings) -> int:
-    if args.make:
-        make_ledger(settings.ledger)
+    made = args.make and make_ledger(settings.ledger)
     old, new, kept = upgrade_ledger(
         settings.ledger, by=user_name(), at=time.time(), anyway=args.anyway
     )
     words = f"the ledger has schema {new.number} already"
+    if made:
+        words = f"the ledger was made, with schema {new.number}"
     if new.is_newer:
         words = f"the ledger has schema {new.number}, {works_until(new)}"
     elif old != new:
@@ -111,8 +112,13 @@ def _vacuum(args: Namespace, settings: Settings) -> int:
     gone, before, after = vacuum_ledger(
         settings.ledger, at=time.time(), keep_events=since, anyway=args.anyway
     )
-    words = f"{gone:,} lines that are no longer needed were deleted; {say_bytes(before)} became "
-    _tell(args, words + say_bytes(after), {"gone": gone, "before": before, "after": after})
+    words = f"{gone:,} lines that are no longer needed were deleted; "
+    if after < before:
+        words += f"{say_bytes(before)} became {say_bytes(after)}"
+    else:
+        # On PostgreSQL, or while another program reads the ledger, its files stay as large.
+        words += f"the ledger takes {say_bytes(after)}: new lines go where room became free"
+    _tell(args, words, {"gone": gone, "before": before, "after": after})
     return 0
 
 

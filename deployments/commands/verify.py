@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -22,6 +24,8 @@ from callsheet.tasks.values.amounts import count
 
 #: Files no one delivered that are named to people; `--json` names them all.
 SHOWN = 20
+#: So many files with the same fault have a line each; of more, all or unreadable, there is one.
+FEW = 2
 
 
 def main(args: Namespace) -> int:
@@ -60,8 +64,8 @@ def _show(audit: Audit, console: Console) -> None:
     problems = [one for one in audit.files if one.verdict != "intact"]
     if problems:
         made = table(f"Deliveries of {audit.campaign}", ("row", "take", "file", "is", "what now"))
-        for one in problems:
-            made.add_row(*(plain(cell) for cell in _cells(one)))
+        for cells in _lines(problems, len(audit.files)):
+            made.add_row(*(plain(cell) for cell in cells))
         console.print(made)
     counts = audit.counts()
     words = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n and verdict != "total")
@@ -82,6 +86,18 @@ def _show(audit: Audit, console: Console) -> None:
             if not any(one.left or one.repaired for one in audit.files)
             else "what is left needs your attention: see above"
         )
+
+
+def _lines(problems: Sequence[AuditedFile], files: int) -> Iterator[tuple[str, ...]]:
+    """Yield a line for each problem, or one for a fault that many files share: of their store."""
+    shared: dict[tuple[str, str], list[AuditedFile]] = defaultdict(list)
+    for one in problems:
+        shared[one.verdict, _what_now(one)].append(one)
+    for (verdict, words), these in shared.items():
+        if len(these) > FEW and (verdict == "unknown" or len(these) == files):
+            yield "", "", count(len(these), "file"), verdict, words
+        else:
+            yield from map(_cells, these)
 
 
 def _cells(one: AuditedFile) -> tuple[str, ...]:

@@ -65,6 +65,14 @@ def processes_with(wanted: str) -> dict[int, int]:
     return found
 
 
+def is_suspended(pid: int) -> bool:
+    """Return whether a process is suspended (SIGSTOP); False where no one can tell."""
+    with contextlib.suppress(OSError, IndexError):
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+        return state in "Tt"
+    return False
+
+
 def _in_proc(wanted: str) -> dict[int, int]:
     found = {}
     for folder in Path("/proc").iterdir():

@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from callsheet.deployments.terminal import plain
+from callsheet.deployments.up.orphans import is_suspended
 from callsheet.deployments.up.programs import PAGES, is_answering, last_words
 from callsheet.deployments.up.up_file import KeptPart, WhatIsUp
 from callsheet.tasks.runtime.known_settings import Settings
@@ -100,6 +101,9 @@ def _status(name: str, part: KeptPart) -> dict[str, Any]:
     answers = None
     if part.state == "up" and part.address and page:
         answers = is_answering(f"{part.address}{page}")
+    if part.state == "up" and part.pid is not None and is_suspended(part.pid):
+        # The Prefect worker has no page to ask for.
+        answers = False
     well = part.state in ("up", "done") and answers is not False
     trouble = not well and (part.restarts or answers is False)
     return {
@@ -118,10 +122,13 @@ def _status(name: str, part: KeptPart) -> dict[str, Any]:
 def tell_status(console: Console, found: dict[str, dict[str, Any]]) -> None:
     """Print the status of each part, with its last lines if it has a problem."""
     for name, part in found.items():
-        words = part["state"] if part["answers"] is not False else "does not answer"
         since = say_duration(max(1.0, time.time() - part["since"]))
+        words = f"{part['state']} for {since}"
+        if part["answers"] is False:
+            # Whether it answers is asked now: when it stopped to, no one knows.
+            words = f"does not answer, started {since} ago"
         again = f", started again {count(part['restarts'], 'time')}" if part["restarts"] else ""
-        console.print(plain(f"  {name:<12}{words} for {since}{again}  {part['address'] or ''}"))
+        console.print(plain(f"  {name:<12}{words}{again}  {part['address'] or ''}"))
         if part["last"]:
             console.print(plain(f"  {'':<12}{part['last']}  ({part['log']})"))
 

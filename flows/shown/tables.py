@@ -20,7 +20,13 @@ from callsheet.flows.shown.artifacts import (
     words_cell,
 )
 from callsheet.tasks.aftercare.explain import commands_for
-from callsheet.tasks.campaign.report import row_documents, sums_of, warnings_of, why_of
+from callsheet.tasks.campaign.report import (
+    row_documents,
+    say_charged,
+    sums_of,
+    warnings_of,
+    why_of,
+)
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.campaigns import Tally, tally_of
@@ -184,7 +190,8 @@ def _money(run: Run, tally: Tally) -> str:
     words += f"; its budget for all runs is {budget}."
     if run.outcome is None:
         return words
-    return f"This run was charged {in_credits(run.outcome.charged_this_run, price)}. {words}"
+    charged = say_charged(run.outcome)
+    return f"{charged[:1].upper()}{charged[1:]}. {words}"
 
 
 def _for_somebody(run: Run, rows: Sequence[CampaignRow]) -> list[str]:

@@ -254,13 +254,13 @@ def _json_item(item: FeedItem) -> dict[str, Any]:
     }
 
 
-def as_media_rss(title: str, items: Sequence[FeedItem]) -> bytes:
-    """Return the items as RSS 2.0 with Media RSS."""
+def as_media_rss(title: str, items: Sequence[FeedItem], *, link: str | None = None) -> bytes:
+    """Return the items as RSS 2.0 with Media RSS; `link` is the address of the feed."""
     ElementTree.register_namespace("media", _MEDIA)
     root = ElementTree.Element("rss", version="2.0")
     channel = ElementTree.SubElement(root, "channel")
     _add(channel, "title", title)
-    _add(channel, "link", items[0].link if items else "")
+    _add(channel, "link", link or "")
     _add(channel, "description", f"Videos of {title}")
     for item in items:
         _add_item(channel, item)

@@ -21,6 +21,7 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
 from callsheet.tasks.campaign.waits import waiting_lines, waits_for_videos, wave_of
+from callsheet.tasks.ledger.audit_log import restored_since
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
 from callsheet.tasks.ledger.deliveries import RowVideo, copies_of, videos_of
 from callsheet.tasks.ledger.diff import ACTIONS
@@ -61,6 +62,7 @@ async def outcome_of(
     same.
     """
     tally = await at.ledger.read(partial(tally_of, campaign=campaign))
+    since = at.clock() - at.settings.horizon
     parked = engine.parked_until if engine else None
     words = engine.parked_because if engine else None
     return RunOutcome(
@@ -72,6 +74,7 @@ async def outcome_of(
         parked_until=parked,
         words=words,
         credit_price=at.settings.credit_price,
+        is_restored=await at.ledger.read(partial(restored_since, moment=since)),
     )
 
 
@@ -380,11 +383,22 @@ def _budget(plan: Plan) -> str:
     )
 
 
+def say_charged(outcome: RunOutcome) -> str:
+    """Say what a run was charged, as far as it is known."""
+    charged = in_credits(outcome.charged_this_run, outcome.credit_price)
+    if outcome.is_restored and outcome.charged_this_run:
+        return (
+            f"the videos of this run cost {charged}, less what was paid for them before the "
+            "ledger was restored"
+        )
+    return f"this run was charged {charged}"
+
+
 def say_outcome(outcome: RunOutcome) -> str:
     """Say how many rows are where, what this run was charged, and what the campaign has cost."""
     tally, price = outcome.tally, outcome.credit_price
     counts = ", ".join(f"{n:,} {state}" for state, n in tally.rows.items())
-    words = f"{counts}; this run was charged {in_credits(outcome.charged_this_run, price)}, "
+    words = f"{counts}; {say_charged(outcome)}, "
     words += f"the campaign has cost {in_credits(tally.charged, price)}"
     reserved = f" with {in_credits(tally.reserved, price)} reserved" if tally.reserved else ""
     return words + reserved

@@ -39,7 +39,7 @@ from callsheet.tasks.ledger.sync import SENDING, Reported, note_report, rows_cha
 from callsheet.tasks.ledger.values import CampaignRow, cells_of, rows_of
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.runtime.spreadsheets import csv_writer, write_csv
-from callsheet.tasks.store.addresses import linking
+from callsheet.tasks.store.addresses import linking, signing_key
 
 if TYPE_CHECKING:
     # Anyone who reads rows need not pay for the service's client.
@@ -185,6 +185,7 @@ def _made_of(connection: Connection, at: Context, name: str) -> str:
     made_of = [REPORT, name, *asked, last, tally.as_json(), tally.credits_as_json()]
     if links := at.settings.links:
         made_of += [*links, links.turn(at.clock()), at.settings.feed]
+        made_of.append(signing_key(at.store.address, links))
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
 
 
@@ -288,7 +289,8 @@ def _write_feeds(
     found = (item_of(campaign.name, row, line, link, kept=kept) for row, line, _ in lines)
     items = [item for item in found if item is not None]
     files[0].write_bytes(as_json_feed(campaign.name, items))
-    files[1].write_bytes(as_media_rss(campaign.name, items))
+    address = link(f"{at.store.address.rstrip('/')}/{campaign.name}/{files[1].name}")
+    files[1].write_bytes(as_media_rss(campaign.name, items, link=address))
 
 
 def _widen(

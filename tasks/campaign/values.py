@@ -274,6 +274,9 @@ class RunOutcome:
     words: str | None = None
     #: What a credit costs, where the settings say so.
     credit_price: CreditPrice | None = None
+    #: Whether the ledger was restored a while ago: videos that were paid for since its backup have
+    #: the keys that are sent now, and the service does not charge for them again.
+    is_restored: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `run --json`."""

@@ -86,7 +86,9 @@ class _Sqlite:
     def give_back(self, connection: Connection) -> None:
         connection.exec_driver_sql("COMMIT")
         connection.exec_driver_sql("VACUUM")
-        # What was written is in the log as yet.
+        # What was written is in the log as yet. Anyone who reads keeps it there: a later write
+        # frees it, and is not waited for.
+        connection.exec_driver_sql("PRAGMA busy_timeout = 1000")
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.exec_driver_sql("BEGIN")
 

@@ -79,12 +79,12 @@ def size_of_ledger(address: str) -> int:
         return size_of(engine)
 
 
-def make_ledger(address: str) -> None:
-    """Make a ledger where there is none; one that is there stays as it is."""
+def make_ledger(address: str) -> bool:
+    """Make a ledger where there is none, and return whether; one that is there stays as it is."""
     url = ledger_url(address)
     file = ledger_file(url)
     if file is not None and file.exists():
-        return
+        return False
     if file is not None:
         make_file(file)
     engine = make_engine(url, writes=True)
@@ -93,6 +93,7 @@ def make_ledger(address: str) -> None:
             there = version_of(connection) is not None
         if not there:
             upgrade(reader=engine, writer=engine, create=True)
+        return not there
     except DBAPIError as error:
         raise trouble(error, shown_address(url)) from error
     finally:

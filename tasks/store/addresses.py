@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from callsheet.tasks.runtime.errors import ConfigurationError, shorten
+from callsheet.tasks.runtime.errors import ConfigurationError, StoreError, shorten
 from callsheet.tasks.store.bucket import BucketStore
 from callsheet.tasks.store.folder import FolderStore
 from callsheet.tasks.store.inventories import (
@@ -188,6 +188,21 @@ def linking(store: str, links: Links | None) -> Callable[[str], str | None]:
         return sign(there.key) if there is not None and there.root == where.root else None
 
     return link
+
+
+def signing_key(store: str, links: Links | None) -> str | None:
+    """Return the id of the key that signs links to a store now; None where none are signed.
+
+    Links end with the key that signed them. Empty where there is no key.
+    """
+    if links is None or links.base is not None:
+        return None
+    try:
+        address = linking(store, links)(f"{store.rstrip('/')}/manifest.json") or ""
+    except StoreError:
+        return ""
+    credential = parse_qs(urlsplit(address).query).get("X-Amz-Credential", [""])
+    return credential[0].partition("/")[0]
 
 
 def origin_of_store(address: str) -> str | None:

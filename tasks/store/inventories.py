@@ -70,10 +70,18 @@ class BucketInventory:
         self._calls = calls or S3Calls(bucket)
         self._trying = asyncio.Lock()
         self._abilities: Abilities | None = None
+        #: What was found when the bucket itself was looked for, once: that it is gone, or nothing.
+        self._was_looked_for = False
+        self._gone: S3Trouble | None = None
 
     async def size(self, uri: str) -> int | None:
-        """Return how many bytes an object has; None where there is none."""
+        """Return how many bytes an object has; None where there is none.
+
+        Raises StoreError where the bucket is gone: a HEAD of an object says the same of both.
+        """
         seen = await said(self._head(uri, _UNTRIED))
+        if seen is None:
+            await said(self._look_for_bucket())
         return None if seen is None else seen.bytes
 
     async def vouched(self, uri: str) -> str | None:
@@ -136,6 +144,21 @@ class BucketInventory:
                     # A key that may only read: then everything is read.
                     self._abilities = _UNTRIED
             return self._abilities
+
+    async def _look_for_bucket(self) -> None:
+        async with self._trying:
+            if not self._was_looked_for:
+                bucket = self._calls.bucket
+                try:
+                    await self._calls.call(
+                        lambda client: client.list_objects_v2(Bucket=bucket, MaxKeys=1)
+                    )
+                except S3Trouble as trouble:
+                    # A key that may not list: what it was told of the object has to do.
+                    self._gone = trouble if trouble.code == "NoSuchBucket" else None
+                self._was_looked_for = True
+        if self._gone is not None:
+            raise self._gone
 
     async def _head(self, uri: str, abilities: Abilities) -> ObjectHead | None:
         return await S3Objects(self._calls, abilities).head(self._key(uri))

@@ -192,12 +192,14 @@ def test_a_ledger_is_made_where_a_schema_is_asked_for(
 ) -> None:
     here = Here(tmp_path, monkeypatch, capsys).work_with({})
     refused = here.call("ledger", "upgrade")
-    made = here.call("ledger", "upgrade", "--make", "--json").json
+    made = here.call("ledger", "upgrade", "--make")
     again = here.call("ledger", "upgrade", "--make", "--json").json
+    told = here.call("ledger", "upgrade", "--make").out
 
     assert refused.status == 2
-    assert made == again
-    assert made["old"] == made["new"]
+    assert again["old"] == again["new"]
+    assert f"the ledger was made, with schema {again['new']}" in made.out
+    assert f"the ledger has schema {again['new']} already" in told
 
 
 def _enter(words: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:

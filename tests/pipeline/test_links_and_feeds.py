@@ -13,7 +13,7 @@ import pytest
 
 from tests.here import Here
 from tests.programs import Finished, simple_sheet
-from tests.stores import S3Server, rclone_s3
+from tests.stores import NEXT_KEY, S3Server, rclone_s3
 
 FILES = ("status.csv", "feed.json", "feed.mrss")
 
@@ -52,7 +52,9 @@ def test_kept_videos_are_in_the_feeds_and_each_run_says_so_once(here: Here, name
     (item,) = json.loads((folder / "feed.json").read_text())["items"]
     assert (item["id"], item["attachments"][0]["url"]) == (f"{name}/r001/1", link)
     assert item["tags"] == ["new"]
-    (one,) = ElementTree.parse(folder / "feed.mrss").getroot().iter("item")
+    feed = ElementTree.parse(folder / "feed.mrss").getroot()
+    assert feed.findtext("channel/link") == f"https://cdn.example/v/{name}/feed.mrss"
+    (one,) = feed.iter("item")
     assert one.findtext("guid") == item["id"]
     assert "cdn.example" not in (folder / "manifest.json").read_text()
     before = {file: (folder / file).stat().st_mtime_ns for file in FILES}
@@ -76,6 +78,12 @@ def test_signed_links_open_the_video_in_a_bucket(here: Here, name: str, bucket: 
         for one in item["attachments"]:
             with urllib.request.urlopen(one["url"], timeout=30) as answer:
                 assert answer.read(7)
+    # Links end with the key that signed them: the next run makes them anew with its own.
+    here.monkeypatch.setenv("AWS_ACCESS_KEY_ID", NEXT_KEY)
+    assert run(here, name).status == 0
+    found = bucket.client().get_object(Bucket=bucket.bucket, Key=f"signed/{name}/feed.json")
+    (first, *_) = json.loads(found["Body"].read())["items"]
+    assert f"Credential={NEXT_KEY}%2F" in first["attachments"][0]["url"]
     taken = here.call("export", name, "--zip", "v.zip", "--json")
     assert (taken.status, taken.json["videos"], taken.json["missing"]) == (0, 2, [])
 

@@ -76,6 +76,30 @@ def test_a_restored_backup_pays_for_nothing_twice(forgetful: Studio) -> None:
     assert "1 video that another ledger paid for was found" in again.err
 
 
+def test_a_run_on_a_restored_ledger_claims_no_charge_that_the_service_did_not_make(
+    here: Here, studio: Sandbox, name: str
+) -> None:
+    here.work_with(studio.environ)
+    (here.folder / f"{name}.csv").write_text(simple_sheet(3, title=name))
+    words = ("run", f"{name}.csv", "--yes", "--without-prefect")
+    assert here.call(*words, "--select", "r001").status == 0
+    assert here.call("ledger", "backup", "backup.db").status == 0
+    assert here.call(*words).status == 0
+    before = len(studio.charges())
+    assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+    # Nothing says what was paid for since the backup: only the keys do, at the service.
+    shutil.rmtree(here.folder / "deliveries")
+    studio.plan_fault(on="list", do="forbidden")
+    again = here.call(*words)
+    studio.clear_faults()
+
+    assert again.status == 0, again.err
+    assert len(studio.charges()) == before
+    said = " ".join(again.out.split())
+    words_of_it = "the videos of this run cost 30 credits, less what was paid for them before the"
+    assert f"{words_of_it} ledger was restored" in said
+
+
 def test_with_ledger_and_store_lost_the_list_finds_all_by_key(forgetful: Studio) -> None:
     first = forgetful.run()
     forgetful.pass_horizon()

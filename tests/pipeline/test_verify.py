@@ -178,6 +178,14 @@ def test_a_bucket_is_looked_at_and_mended_like_a_folder(
     assert again.status == 0
     (aside,) = again.json["extra"]
     assert server.read(aside["uri"].removeprefix(f"{server.address}/")) == whole[:-1] + b"\0\0"
+    client, listed = server.client(), {"Bucket": server.bucket}
+    for entry in client.list_objects_v2(**listed)["Contents"]:
+        client.delete_object(**listed, Key=entry["Key"])
+    client.delete_bucket(**listed)
+    gone = desk.call("verify", name)
+    assert gone.status == 5
+    assert gone.out.count("does not exist") == 1, gone.out
+    assert "missing" not in gone.out
     desk.environ["AWS_ENDPOINT_URL_S3"] = "nowhere"
     lost = desk.call("verify", name, "--json", "--quick")
     assert lost.status == 5, "a store out of reach is not a verdict"

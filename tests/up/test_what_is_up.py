@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,7 @@ from callsheet.deployments.up.up_file import (
     what_is_up,
     write_up,
 )
+from tests.here import Here
 
 PARTS = {
     "prefect": KeptPart(state="up", since=1.0, log="log", address="http://127.0.0.1:4200"),
@@ -64,6 +68,28 @@ def test_commands_are_led_to_parts_that_are_up(tmp_path: Path) -> None:
         assert prefect_kept(tmp_path) == "http://127.0.0.1:4200/api"
         assert sandbox_kept(tmp_path) == {"base_url": "http://s/api/v1"}
         assert NOW.address("board") is None
+
+
+def test_the_status_says_who_is_suspended_or_silent_and_not_since_when(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = Here(tmp_path, monkeypatch, capsys).work_with({})
+    sleeping = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with subprocess.Popen(sleeping) as worker, socket.create_server(("127.0.0.1", 0)) as silent:
+        worker.send_signal(signal.SIGSTOP)
+        since, address = time.time() - 52, f"http://127.0.0.1:{silent.getsockname()[1]}"
+        parts = {
+            "board": KeptPart(state="up", since=since, log="log", address=address),
+            "worker": KeptPart(state="up", since=since, log="log", pid=worker.pid),
+        }
+        with holding(tmp_path / ".callsheet"):
+            write_up(tmp_path / ".callsheet", replace(NOW, parts=parts, ready=True))
+            status = here.call("up", "--status")
+        worker.kill()
+
+    assert status.status == 1
+    assert status.out.count("does not answer, started 5") == 2, status.out
+    assert "for 5" not in status.out
 
 
 def test_one_at_a_time_holds_it(tmp_path: Path) -> None:
