@@ -1863,6 +1863,13 @@ MUTATIONS = (
         ("tests/faults/test_broken_store.py",),
     ),
     Mutation(
+        "resuming what a run left sends nothing that was not sent",
+        "deployments/board/run_process.py",
+        "states=UNDER_WAY)",
+        'states=UNDER_WAY | {"approved"})',
+        ("tests/board/test_nobody_at_work.py",),
+    ),
+    Mutation(
         "a bucket is tried again in the middle of a run",
         "tasks/store/bucket.py",
         "if self._objects is not None:",
