@@ -20,12 +20,13 @@ from sqlalchemy import Connection
 from callsheet.tasks.campaign.service_list import ENDED, read_list
 from callsheet.tasks.campaign.values import FoundVideo, Plan, PlanLine
 from callsheet.tasks.engine.free_calls import before_spending
-from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.earlier_takes import PastTake, UnpaidRow, restore_take
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import changed_since
+from callsheet.tasks.ledger.renames import first_ids
 from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.ledger.webhook_events import tracked_videos
 from callsheet.tasks.runtime.errors import NotFound, Problem, ServiceError
@@ -138,7 +139,15 @@ async def _listed(
 ) -> tuple[dict[str, Outcome], str | None]:
     """Return the videos of rows by key, title and length; and why the list was not read, if so."""
     titles = {_title(brief.request) for brief in briefs} - {None}
-    wanted = [UnpaidRow(0, one.row, one.operation, one.digest, 1, one.was) for one in briefs]
+    # Keys are made of the id that a row had first, which the ledger knows of rows in it.
+    first = await ledger.read(partial(_first_ids, name=campaign)) if ledger is not None else {}
+    wanted = [
+        UnpaidRow(
+            0, one.row, one.operation, one.digest, 1,
+            first.get(one.row) or first.get(one.was or "") or one.was,
+        )
+        for one in briefs
+    ]  # fmt: skip
     listed = await read_list(
         service, campaign, wanted, keep=lambda video: _title(video.raw) in titles
     )
@@ -149,6 +158,13 @@ async def _listed(
     taken = await _taken(ledger, kept)
     free = [video for video in kept.values() if video.id not in taken]
     return match(briefs, free) | found, listed.unread
+
+
+def _first_ids(connection: Connection, name: str) -> Mapping[str, str]:
+    """Return the first ids of renamed rows of a campaign, by their present ids."""
+    campaign = find_campaign(connection, name)
+    known = [] if campaign is None else first_ids(connection, campaign.id)
+    return {row: first for first, row in known}
 
 
 def match(briefs: Iterable[Brief], videos: Iterable[Video]) -> dict[str, Outcome]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,21 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def either(request: pytest.FixtureRequest, desk: Desk) -> Desk:
-    if request.param == "postgres":
-        server: PostgresServer = request.getfixturevalue("postgres")
-        desk.environ["CALLSHEET_LEDGER"] = server.new_database()
-        assert desk.call("ledger", "upgrade", "--make").status == 0
+def begin(request: pytest.FixtureRequest, desk: Desk) -> Callable[[], None]:
+    """Begin an empty ledger of this kind."""
+
+    def begin() -> None:
+        if request.param == "postgres":
+            server: PostgresServer = request.getfixturevalue("postgres")
+            desk.environ["CALLSHEET_LEDGER"] = server.new_database()
+            assert desk.call("ledger", "upgrade", "--make").status == 0
+
+    return begin
+
+
+@pytest.fixture
+def either(desk: Desk, begin: Callable[[], None]) -> Desk:
+    begin()
     return desk
 
 
@@ -203,3 +213,68 @@ def test_a_row_that_may_be_paid_for_takes_over_its_video(
     assert ended.json["rows"] == {"total": 1, "delivered": 1}, ended.err
     assert desk.rows(name)["a"]["video_id"] == video
     assert len(studio.bought()) == bought
+
+
+def lose_everything(desk: Desk, name: str, begin: Callable[[], None]) -> None:
+    """Leave only what the service has: no ledger, and no manifest in the store."""
+    for file in (desk.folder / ".callsheet").glob("ledger.db*"):
+        file.unlink()
+    (desk.folder / "deliveries" / name / "manifest.json").unlink()
+    begin()
+
+
+def test_a_renamed_row_takes_over_the_video_of_its_first_id(
+    either: Desk, studio: Sandbox, name: str, begin: Callable[[], None]
+) -> None:
+    """By key with its cost, by title at none, once each, whatever it is called later."""
+    desk = either
+    head = "id,was,tool,fields.product,title,duration_seconds,aspect_ratio\n"
+
+    def sheet_of_ids(*ids: tuple[str, str]) -> str:
+        rows = (
+            f"{row},{was},product-launch,Kettle,{title},5,9:16\n"
+            for (row, was), title in zip(ids, titles, strict=True)
+        )
+        return desk.sheet(f"{name}.csv", head + "".join(rows))
+
+    titles = [f"Key {name}", f"Made {name}"]
+    assert desk.run(sheet_of_ids(("a", ""), ("b", "")), "--select", "a").status == 0
+    by_key, by_title = desk.rows(name)["a"]["video_id"], made(studio, titles[1])
+    bought = len(studio.bought())
+
+    # The rows have new ids when the ledger is lost, and it is not known which they had.
+    lose_everything(desk, name, begin)
+    sheet = sheet_of_ids(("a2", "a"), ("b2", "b"))
+    found = desk.call("adopt", sheet, "--yes", "--json")
+    assert adopted(found) == {"a2": (by_key, "key"), "b2": (by_title, "title")}, found.err
+    assert {row: one["charged"] for row, one in desk.rows(name).items()} == {"a2": 15, "b2": 0}
+
+    # Renamed once more, each keeps its video.
+    sheet = sheet_of_ids(("a3", "a2"), ("b3", "b2"))
+    kept = desk.run(sheet)
+    assert (kept.status, kept.json["rows"]) == (0, {"total": 2, "delivered": 2}), kept.err
+    assert adopted(desk.call("adopt", sheet, "--yes", "--json")) == {}
+    videos = {row: one["video_id"] for row, one in desk.rows(name).items()}
+    assert videos == {"a3": by_key, "b3": by_title}
+    assert len(studio.bought()) == bought
+
+
+def test_a_row_that_was_renamed_before_it_was_made_is_found_by_its_first_id(
+    either: Desk, studio: Sandbox, name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Another ledger paid for it meanwhile, under the key of the id that it had first."""
+    desk = either
+    head = "id,was,tool,fields.product,title,duration_seconds,aspect_ratio\n"
+    row = "product-launch,Kettle,{},5,9:16\n"
+    names = [("a", ""), ("b", "a"), ("c", "b")]
+    for row_id, was in names:
+        sheet = desk.sheet(f"{name}.csv", f"{head}{row_id},{was},{row.format(name)}")
+        assert desk.call("run", sheet, "--without-prefect").status == 4
+    other = Desk(tmp_path_factory.mktemp("other"), dict(studio.environ))
+    assert other.run(other.sheet(f"{name}.csv", f"{head}a,,{row.format(name)}")).status == 0
+    video = other.rows(name)["a"]["video_id"]
+
+    ended = desk.call("adopt", f"{name}.csv", "--yes", "--json")
+
+    assert adopted(ended) == {"c": (video, "key")}, ended.err
+    assert desk.rows(name)["c"]["charged"] == 15
