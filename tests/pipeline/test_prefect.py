@@ -33,6 +33,10 @@ async def twice(sheet):
     print(json.dumps(await run_campaign(sheet=sheet, approve=False)))
     result = await run_campaign(sheet=sheet, approve=True)
     print(json.dumps(result))
+    other = {"campaign": result["campaign"] + "-2", "new_campaign": True}
+    refused = await run_campaign(sheet=sheet, approve="no", **other)
+    again = await run_campaign(sheet=sheet, approve="yes")
+    print(json.dumps([refused["exit"], again["campaign"], again["credits"]["charged"]]))
     chosen = campaign_rows(result["campaign"], select="state:delivered")
     print(json.dumps([row async for row in chosen]))
     try:
@@ -140,9 +144,13 @@ def test_the_flow_pays_for_nothing_that_is_not_approved(
         check=False,
     )
 
-    refused, delivered, rows, missing = (json.loads(line) for line in done.stdout.splitlines())
+    refused, delivered, kept, rows, missing = (
+        json.loads(line) for line in done.stdout.splitlines()
+    )
     assert (refused["exit"], refused["asked"]) == (4, 15)
     assert delivered["rows"] == {"total": 1, "delivered": 1}
+    # What a run was asked for that nobody approved moves no sheet to another campaign.
+    assert kept == [4, name, 15]
     (row,) = rows
     assert row.keys() == RowResult.__required_keys__
     assert {file["kind"] for file in row["deliveries"]} == {"mp4", "srt", "vtt"}
