@@ -288,8 +288,9 @@ def _earlier_takes(found: Manifest, made_at: float) -> Iterator[EarlierTake]:
                 line=line.model_dump_json(),
             )
         elif line.charged:
-            # What it cost counts, though nothing more is known of what was made.
-            yield EarlierTake(row=line.row, digest="", line=line.model_dump_json())
+            # What it cost counts, though nothing more is known of what was made, or when.
+            told = line.model_dump_json()
+            yield EarlierTake(row=line.row, digest="", sent_at=made_at, line=told)
 
 
 def _checked(line: str | None) -> str | None:
