@@ -212,23 +212,28 @@ async def _traits(at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow]) 
 
 @dataclass(frozen=True, kw_only=True)
 class _Edit:
-    """An edit that a row asks for: what its video was made of, and cost (None: not known)."""
+    """An edit that a row asks for: what its video was made of, and cost (None: not known).
+
+    `was_tried` says that this ledger has sent it, so that what the video shows of it is no wonder.
+    """
 
     row: UnpaidRow
     made: Mapping[str, Json]
     wanted: Mapping[str, Json]
     charged: Decimal | None
+    was_tried: bool
 
     def seen_in(self, video: Video) -> Edited | None:
         """Return what a record shows of the edit: a backup of a ledger may be older than it."""
         raw = video.raw if isinstance(video.raw, dict) else {}
-        new = [name for name, value in self.wanted.items() if self.made.get(name) != value]
+        asked = {} if self.was_tried else self.wanted
+        new = [name for name, value in asked.items() if self.made.get(name) != value]
         shown = [name for name in new if name in raw and raw[name] == self.wanted[name]]
         seen = [f"the new {' and '.join(shown)}"] if shown else []
         charged, known = video.charged, self.charged
         if charged is not None and known is not None and charged > known:
             seen.append(f"{in_credits(charged)} charged, {as_text(known)} of them known here")
-        if video.status in RUNNING:
+        if video.status in RUNNING and not self.was_tried:
             seen.append("a render under way")
         words = f"the service shows {video.id} with {' and '.join(seen)}: its edit may be paid for"
         return Edited(row=self.row, video=video, words=words) if seen else None
@@ -255,6 +260,7 @@ async def _edits(at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow]) -
                 made=made.asked(),
                 wanted=row.asked(),
                 charged=sum(known, Decimal(0)) if len(known) == len(costs) else None,
+                was_tried=any(take.digest == row.digest for take in takes[row.id]),
             )
     return found
 

@@ -181,6 +181,23 @@ def test_a_plan_promises_no_new_attempt_of_an_edit(desk: Desk, studio: Sandbox, 
     assert studio.calls()["voice"] == calls.get("voice", 0) + 1
 
 
+def test_an_edit_that_failed_is_sent_again_without_a_question(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    """The video has the new title already, and the ledger knows why."""
+    make(desk, name)
+    studio.plan_fault(on="render", do="fail", nth=1)
+    failed = desk.run(sheet_of(desk, name, title="Summer"))
+    assert failed.json["rows"] == {"total": 1, "failed": 1}, failed.err
+    studio.clear_faults()
+
+    retake = ("retake", name, "a", "--because", "wording", "--run", "--yes", "--json")
+    again = desk.call(*retake)
+
+    assert again.status == 0, again.err
+    assert desk.rows(name)["a"]["state"] == "delivered"
+
+
 @pytest.mark.parametrize("kind", ["title", "voice", "scene"])
 @pytest.mark.parametrize("fault", ["drop-after", "error-after", "not-json"])
 def test_an_edit_whose_answer_is_lost_is_found_and_not_paid_again(

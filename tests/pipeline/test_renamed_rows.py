@@ -69,7 +69,7 @@ def test_a_row_that_an_earlier_run_took_for_a_new_one_is_renamed_after_all(
     other = renamed(text, {"r001": "kettle"}, was=False).replace("Video 1", "Video 9")
     sheet = desk.sheet(f"{name}.csv", other)
     assert desk.call("run", sheet, "--without-prefect").status == 4
-    assert desk.rows(name)["r001"]["state"] == "retired"
+    assert desk.rows(name)["r001"]["state"] == "delivered"
 
     desk.sheet(sheet, renamed(text, {"r001": "kettle"}))
     ended = desk.run(sheet)
