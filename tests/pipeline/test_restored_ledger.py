@@ -302,6 +302,8 @@ def test_an_edit_that_the_video_shows_is_not_paid_for_again(
         assert [one.status for one in refused] == [4, 4], refused[0].err
         for row in asked:
             assert f"{row}: the service shows vid_" in refused[1].err
+        seen = here.call("reconcile", forgetful.name, "--json").json["differences"]
+        assert {one["row"] for one in seen} == set(asked), seen
     # An edit that was never made is paid for without a question.
     write(d=TITLE)
     assert forgetful.run("--select", "d").status == 0
