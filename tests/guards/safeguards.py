@@ -1960,4 +1960,11 @@ MUTATIONS = (
         "known is not None and False:",
         ("tests/pipeline/test_restored_ledger.py",),
     ),
+    Mutation(
+        "an edit that this ledger sent is no evidence of another ledger's",
+        "tasks/campaign/service_list.py",
+        "asked = {} if self.was_tried else self.wanted",
+        "asked = self.wanted",
+        ("tests/pipeline/test_edits.py",),
+    ),
 )
