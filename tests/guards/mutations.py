@@ -122,7 +122,9 @@ def _red(root: Path, tests: Sequence[str]) -> str | None:
 def main(words: Sequence[str]) -> int:
     """Print a table of safeguards and killers; return 1 when one survived."""
     chosen = [m for m in MUTATIONS if not words or any(word in m.name for word in words)]
-    widest = max((len(mutation.name) for mutation in chosen), default=0)
+    if not chosen:
+        sys.exit(f"no safeguard has a name with {' or '.join(words)}")
+    widest = max(len(mutation.name) for mutation in chosen)
     print(f"{'without this safeguard':<{widest}}  killed by", flush=True)
     found = run(chosen, tell=lambda name, killer: print(f"{name:<{widest}}  {killer}", flush=True))
     return int(any(killer == SURVIVED for _, killer in found))
