@@ -111,8 +111,7 @@ def grouped(problems: Iterable[Problem]) -> list[str]:
     """
     kinds: dict[tuple[str, str | None, str], list[Problem]] = {}
     for one in problems:
-        kind = one.file, one.column or one.cell, re.sub("[0-9]+", "0", one.message)
-        kinds.setdefault(kind, []).append(one)
+        kinds.setdefault(kind_of(one), []).append(one)
     alone = {one for kind in kinds.values() if len(kind) < MANY for one in kind}
     firsts = {kind[0]: kind for kind in kinds.values()}
     return [
@@ -120,6 +119,11 @@ def grouped(problems: Iterable[Problem]) -> list[str]:
         for one in problems
         if one in alone or one in firsts
     ]
+
+
+def kind_of(one: Problem) -> tuple[str, str | None, str]:
+    """Return what findings of one kind have in common."""
+    return one.file, one.column or one.cell, re.sub("[0-9]+", "0", one.message)
 
 
 def _together(kind: Sequence[Problem]) -> str:

@@ -95,7 +95,14 @@ class Grid:
         kept = tuple(column.header for column in rows.columns)
         complete = all(column.usable for column in columns)
         hidden = tuple(line.number for line in body if line.hidden)
-        return Table(columns=kept, rows=rows, complete=complete, gridded=True, hidden=hidden)
+        return Table(
+            columns=kept,
+            rows=rows,
+            complete=complete,
+            gridded=True,
+            hidden=hidden,
+            place=rows.place,
+        )
 
     def _body(self, lines: Iterable[Line], header: Line) -> list[Line]:
         """Return the lines that are rows: without the header once more, or totals at the end."""
@@ -326,6 +333,11 @@ class GridRows(Collection[Row]):
                 where = self._place(column, number)
                 cells[column.name] = Cell(column.name, text, number, where)
         return Row(number, cells, Texts(self._headers, tuple(texts)))
+
+    def place(self, name: str, line: int) -> str | None:
+        """Return what the cell of a column in a line is called; None without such a column."""
+        column = next((one for one in self.columns if one.name == name and one.usable), None)
+        return None if column is None else self._place(column, line)
 
     def _place(self, column: Column, line: int) -> str:
         return self._grid.place(column.header, line, column.position)

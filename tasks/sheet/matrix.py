@@ -290,6 +290,7 @@ class _Expansion:
                 chosen[base] = text._replace(column=base)
                 continue
             lacks = f"{base}.{code}" if code else "language"
+            empty = self._empty_cell(row, base, code)
             own_id = row.cells.get("id")
             self.findings.refuse(
                 f"is empty: the {language_name(code)} {base} is missing; write it, or name a "
@@ -297,11 +298,23 @@ class _Expansion:
                 if code
                 else "has translated columns and no language",
                 line=row.line,
-                cell=lacks,
+                cell=empty[1] if empty else lacks,
                 row=as_text(own_id.value) if own_id else None,
-                column=base,
+                column=empty[0] if empty else base,
             )
+            if code:
+                # Noted already: the row is not told that it lacks a script, too.
+                chosen[base] = Cell(base, "", row.line, lacks, faulty=True)
         return chosen
+
+    def _empty_cell(self, row: Row, base: str, code: str | None) -> tuple[str, str] | None:
+        """Return the column and the cell that lacks a text, where the sheet has a place for it."""
+        written = (
+            name
+            for name in map(canonical_header, self.given.columns)
+            if split_translation(name, self.spoken) == (base, code)
+        )
+        return self.given.lacking(written if code else ["language"], row.line)
 
     def _translated_into(self, code: str | None) -> list[str]:
         """Return the columns that the sheet has a translated column for in this language."""

@@ -28,7 +28,7 @@ from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Where
 from callsheet.tasks.sheet.text import content_id, fold, is_blank, row_id_fault
 from callsheet.tasks.sheet.trees import read_object
 from callsheet.tasks.values.amounts import say_date
-from callsheet.tasks.values.briefs import CREATE, Brief, CaptionFormat, HiddenRows, Json
+from callsheet.tasks.values.briefs import CREATE, Brief, CaptionFormat, HiddenRows, Json, variant_of
 from callsheet.tasks.values.requests import REQUESTS
 
 Cells = Mapping[str, Cell]
@@ -187,13 +187,14 @@ class _Reading:
         self.failed = False
         #: The cell with the id of the row that is read.
         self.name: Cell | None = None
+        self.texts: Iterable[tuple[str, str]] = ()
 
     def candidate(self, row: Row, merged: Cells) -> Candidate:
         """Return the brief of a row, or what can be told of it when something is wrong."""
         if alike := self._alike(row, merged):
             return alike
         self.failed = any(cell.faulty for cell in merged.values())
-        self.name = merged.get("id")
+        self.name, self.texts = merged.get("id"), row.texts
         operation = _operation(merged.get("operation"))
         said = self.validated(ROWS.get(operation or "", ANY_ROW), merged)
         # What a row of an unknown operation lacks, or has too much, no one can say.
@@ -332,7 +333,9 @@ class _Reading:
                 if _is_input(column):
                     self._refuse(cell, "is an input for a tool, but the row has a script")
         elif "tool" not in merged:
-            self._refuse_lack(row, "has neither a tool nor a script: give one of them")
+            wanted = ("script", "tool")
+            words = "has neither a tool nor a script: give one of them"
+            self._refuse_lack(row, words, wanted[::-1] if any(map(_is_input, merged)) else wanted)
         for column, cell in merged.items():
             if _is_for_clips(column):
                 clips = ", ".join(name for name in ROWS if name != CREATE)
@@ -352,16 +355,29 @@ class _Reading:
             if count > 1:
                 self._refuse_row(row, f"has both {' and '.join(group)}: give one of them")
             elif count == 0 and not passed_through:
-                self._refuse_lack(row, f"asks for {operation} and has no {' or '.join(group)}")
+                self._refuse_lack(
+                    row, f"asks for {operation} and has no {' or '.join(group)}", group
+                )
 
-    def _refuse_lack(self, row: Row, message: str) -> None:
+    def _refuse_lack(self, row: Row, message: str, columns: Sequence[str]) -> None:
+        """Refuse a row without a value in one of these columns; an empty cell of one is named."""
         self.failed = True
         if self.table.complete:
-            self._refuse_row(row, message)
+            column, cell = self.table.lacking(columns, row.line) or (None, None)
+            if cell is not None:
+                message = f"is empty, and the row {message}"
+            self.findings.refuse(
+                message, line=row.line, row=self._shown(row.texts), cell=cell, column=column
+            )
 
     def _refuse_row(self, row: Row, message: str) -> None:
-        self.findings.refuse(message, line=row.line, row=_salvaged(self.name, cells.row_id))
+        self.findings.refuse(message, line=row.line, row=self._shown(row.texts))
         self.failed = True
+
+    def _shown(self, texts: Iterable[tuple[str, str]]) -> str | None:
+        """Return the id of the row as the sheet says it: all variants of a row have one problem."""
+        name = _salvaged(self.name, cells.row_id)
+        return name if name is None else variant_of(texts) or name
 
     def _refuse(self, cell: Cell, message: str) -> None:
         shown = str(cell.value) if isinstance(cell.value, str | int | float) else None
@@ -375,7 +391,7 @@ class _Reading:
             "line": cell.line,
             "cell": cell.where,
             "value": value,
-            "row": None if shared else _salvaged(self.name, cells.row_id),
+            "row": None if shared else self._shown(self.texts),
             "column": cell.column,
         }
 
@@ -420,9 +436,10 @@ def _refuse_twins(candidates: list[Candidate], findings: Findings) -> None:
             words = f"is {same} of line {line} too: every row needs one of its own"
             if line == brief.line:
                 words = "is the id of two videos of this row: write every axis in matrix.id"
+            base = None if line == brief.line else brief.variant_of
             findings.refuse(
                 words,
-                value=brief.row,
+                value=base or brief.row,
                 line=place.line if place else brief.line,
                 cell=where.where if where else "id",
                 column="id",

@@ -6,7 +6,7 @@ Rows of named cells with their places, and what is wrong with them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -110,6 +110,16 @@ class Table:
     worksheet: str | None = None
     #: The lines of rows that the workbook hides.
     hidden: tuple[int, ...] = ()
+    #: Names the cell of a column in a line, also an empty one; None without such a column.
+    place: Callable[[str, int], str | None] | None = None
+
+    def lacking(self, columns: Iterable[str], line: int) -> tuple[str, str] | None:
+        """Return the first of these columns that the sheet has, and its cell in a line."""
+        if self.place is not None:
+            for column in columns:
+                if (where := self.place(column, line)) is not None:
+                    return column, where
+        return None
 
 
 # One line of a CSV or a worksheet, before its columns are known: what is in it, and what it is.

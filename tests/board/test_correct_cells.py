@@ -8,6 +8,7 @@ import re
 
 import httpx
 import openpyxl
+import pytest
 
 from tests.board.conftest import OpenBoard
 from tests.board.test_columns import confirm
@@ -123,3 +124,55 @@ async def test_what_cannot_be_corrected_says_so_and_a_viewer_cannot(open_board: 
     tried = await viewer.post(path, data={"cell-0": "9:16"}, files={"x": ("", b"")})
     assert tried.status_code == 403
     assert (await viewer.get(address(first, "file"))).status_code == 403
+
+
+#: 20 rows in two languages with one wrong format, an empty text, and an id that is there twice.
+AGENCY = [
+    ["id", "title.en", "title.de", "script.en", "script.de", "matrix.language", "aspect_ratio"],
+    *([f"AH-{n:03}", "A", "B", "One", "Eins" if n != 7 else "", "en|de", "9:17"]
+      for n in [*range(1, 20), 19]),
+]  # fmt: skip
+
+
+def as_file(kind: str) -> bytes:
+    if kind == "csv":
+        out = io.StringIO()
+        csv.writer(out).writerows(AGENCY)
+        return out.getvalue().encode()
+    book = openpyxl.Workbook()
+    for row in AGENCY:
+        book.active.append([cell or None for cell in row])
+    saved = io.BytesIO()
+    book.save(saved)
+    return saved.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+async def test_every_problem_is_fixed_where_it_is_shown_and_told_once(
+    open_board: OpenBoard, kind: str
+) -> None:
+    browser = await open_board.form("reviewer")
+    first = await upload(browser, f"agency.{kind}", as_file(kind))
+
+    text = " ".join(re.sub("<[^>]+>", " ", first.text).split())
+    assert f"3 problems in 22 cells of agency.{kind}" in text
+    # Of all variants of a row it is one problem; of all rows with one text one field corrects it.
+    assert "Correct all 20 to" in text
+    assert "AH-019-en" not in text
+    texts = dict(re.findall(r'name="((?:all|cell)-\d+)" value="([^"]*)"', first.text))
+    whole = next(name for name in texts if name.startswith("all-"))
+    empty = next(name for name, value in texts.items() if not value)
+    twin = next(name for name, value in texts.items() if value == "AH-019")
+    sent = {whole: "9:16", empty: "Sieben", twin: "AH-020"}
+
+    done = await browser.post(address(first, "cells"), data=sent, files={"x": ("", b"")})
+
+    assert done.status_code == 200, re.findall('<li><span class="where">.*', done.text)
+    file = (await browser.get(address(done, "file"))).content
+    if kind == "xlsx":
+        sheet = openpyxl.load_workbook(io.BytesIO(file)).active
+        lines = [[cell.value for cell in row] for row in sheet.iter_rows()]
+    else:
+        lines = [*csv.reader(file.decode().splitlines())]
+    assert {line[6] for line in lines[1:]} == {"9:16"}
+    assert (lines[7][4], lines[20][0]) == ("Sieben", "AH-020")

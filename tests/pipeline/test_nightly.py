@@ -144,7 +144,7 @@ async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights)
     }
     assert (night.charged, night.exit_status) == (45, 2)
     assert [one["problem"] for one in nights.report("broken")] == [
-        "has neither a tool nor a script: give one of them"
+        "is empty, and the row has neither a tool nor a script: give one of them"
     ]
     assert nights.answer("broken")["problems"] == list(night.sheets[0].problems)
     assert nights.answer("dear")["asked"] == 135

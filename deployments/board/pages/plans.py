@@ -282,21 +282,23 @@ async def correct_cells(
     """Correct cells of an uploaded sheet, and show what is left to fix in the corrected copy."""
     sent = await upload_in(request)
     form = _filled(sent.texts)
-    numbered = (
-        (name.removeprefix("cell-"), text)
-        for name, text in sent.texts.items()
-        if name.startswith("cell-")
-    )
-    # No sheet has a billion problems, and Python refuses numbers of thousands of digits.
-    texts = {int(n): text for n, text in numbered if n.isdecimal() and len(n) < 10}
+    texts, alike = (_numbered(sent.texts, prefix) for prefix in ("cell-", "all-"))
     show = partial(page, request, "new.html", person, inbox=await _inbox(board, person), form=form)
     options = _options(form, reading=True)
     try:
-        seen = await sheets.correct_cells(board, person, sheet_id, texts, options)
+        correct = partial(sheets.correct_cells, board, person, sheet_id, texts, options)
+        seen = await correct(alike=alike)
     except (SheetError, BadInput) as error:
         seen = await see_sheet(board, person, sheet_id, options)
         return show(seen=seen, refused=_sheet_refused(error), status=422)
     return show(seen=seen, corrected=True, status=422 if seen.problems else 200)
+
+
+def _numbered(texts: Mapping[str, str], prefix: str) -> dict[int, str]:
+    """Return the texts of fields that are numbered, by their numbers."""
+    found = ((n.removeprefix(prefix), text) for n, text in texts.items() if n.startswith(prefix))
+    # No sheet has a billion problems, and Python refuses numbers of thousands of digits.
+    return {int(n): text for n, text in found if n.isdecimal() and len(n) < 10}
 
 
 @sheet_router.get("/new/{sheet_id}/file")

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from callsheet.deployments.board.board import Board
@@ -29,7 +30,7 @@ from callsheet.tasks.ledger.plans import (
     keep_columns,
     keep_sheet,
 )
-from callsheet.tasks.runtime.errors import BadInput, Problem, SpendRefused
+from callsheet.tasks.runtime.errors import LINES, MANY, BadInput, Problem, SpendRefused, kind_of
 from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.sheet.column_names import parse_map
@@ -68,6 +69,27 @@ class Trial:
         return columns_key(self.columns)
 
 
+@dataclass(frozen=True)
+class Kind:
+    """Problems of one kind, each with its number."""
+
+    several: list[tuple[int, Problem]] = field(default_factory=list)
+
+    @property
+    def lines(self) -> str:
+        """The lines of the first ones, in words."""
+        found = list(dict.fromkeys(one.line for _, one in self.several if one.line is not None))
+        more = len(found) - LINES
+        named = ", ".join(f"{line:,}" for line in found[:LINES])
+        return named + (f" and {more:,} more" if more > 0 else "")
+
+    @property
+    def value(self) -> str | None:
+        """The text that all their cells have, which one correction can replace."""
+        values = {one.value for _, one in self.several}
+        return values.pop() if len(values) == 1 else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class SheetView:
     """A sheet that was uploaded, and what is in it.
@@ -104,6 +126,17 @@ class SheetView:
             for number, one in enumerate(self.problems)
             if one.column is not None or one.value not in self.unmapped
         ]
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """What there is to fix, those of one kind together where they are many."""
+        found: dict[tuple[str, str | None, str], Kind] = {}
+        for number, one in self.to_fix:
+            found.setdefault(kind_of(one), Kind()).several.append((number, one))
+        alone = [kind for kind in found.values() if len(kind.several) < MANY]
+        split = [Kind([one]) for kind in alone for one in kind.several]
+        whole = [kind for kind in found.values() if len(kind.several) >= MANY]
+        return sorted([*split, *whole], key=lambda kind: kind.several[0][0])
 
     @property
     def many(self) -> str | None:
@@ -355,12 +388,22 @@ async def correct_cells(
     sheet_id: str,
     texts: Mapping[int, str],
     options: RunOptions = _PLAIN,
+    *,
+    alike: Mapping[int, str] = MappingProxyType({}),
 ) -> SheetView:
     """Upload a copy of a sheet with new texts for the cells of its problems, by their numbers.
 
+    `alike` are texts for all problems of the kind of a number, whose cells have the same text.
     Raises BadInput where a cell cannot be corrected, ProblemDetails (404) for no such sheet.
     """
     seen = await see_sheet(board, person, sheet_id, options)
+    for kind in seen.kinds:
+        first = kind.several[0][0]
+        if kind.value is not None and alike.get(first, kind.value).split() != kind.value.split():
+            # A text for one of the cells wins.
+            said = {n: texts.get(n, one.value or "") for n, one in kind.several}
+            same = {n: alike[first] for n, text in said.items() if text == kind.value}
+            texts = {**texts, **same}
     corrections = [
         (problem, texts[number])
         for number, problem in enumerate(seen.problems)

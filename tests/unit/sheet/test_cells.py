@@ -188,5 +188,6 @@ def test_every_problem_is_told_at_once_from_the_top(refuse):
         'campaign.csv:2 row "r1", column aspect_ratio: "4:5"',
         'campaign.csv:2 row "r1", column enabled: "maybe" is neither yes nor no; write yes or no',
         'campaign.csv:3 column id: "r 2"',
-        'campaign.csv:4 row "r3" has neither a tool nor a script: give one of them',
+        'campaign.csv:4 row "r3", column tool is empty, and the row has '
+        "neither a tool nor a script: give one of them",
     ]

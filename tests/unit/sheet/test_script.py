@@ -108,7 +108,8 @@ def test_it_explains_a_file_that_cannot_be_used(refuse, tmp_path):
 
 def test_a_row_has_a_tool_or_a_script(refuse):
     assert refuse("id,tool,script,fields.a\nr1,,,\nr2,t,One,\nr3,,One,x\n") == [
-        'campaign.csv:2 row "r1" has neither a tool nor a script: give one of them',
+        'campaign.csv:2 row "r1", column script is empty, and the row has '
+        "neither a tool nor a script: give one of them",
         'campaign.csv:3 row "r2" has both a tool and a script: give one of them',
         'campaign.csv:4 row "r3", column fields.a: "x" is an input for a tool, '
         "but the row has a script",
