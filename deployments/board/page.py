@@ -154,7 +154,8 @@ def _under(which: frozenset[State], rows: Mapping[State, int]) -> int:
 
 def _safe(value: Any) -> Any:
     """Return a text without control characters; HTML as it is."""
-    return visible(value) if type(value) is str else value
+    # A form sends every line break as two characters: they are one, and nothing to be seen.
+    return visible(value.replace("\r\n", "\n")) if type(value) is str else value
 
 
 _TEMPLATES = Environment(

@@ -29,10 +29,15 @@ class Variants(Generic[T]):
     axes: str = ""
     quoted: Decimal = Decimal(0)
     charged: Decimal = Decimal(0)
+    #: Whether these are rows of one kind that stand alone: a narrow page shows one for all.
+    alike: bool = False
 
     @property
     def words(self) -> str:
         """How many videos, and by what they differ: `9 videos: 3 languages x 3 ratios`."""
+        if self.alike:
+            first, last = (one["row"] for one in (self.rows[0], self.rows[-1]))  # type: ignore[index]
+            return f"{count(len(self.rows), 'row')}: {first} to {last}"
         return count(len(self.rows), "video") + (f": {self.axes}" if self.axes else "")
 
 
@@ -61,6 +66,7 @@ def variants_planned(
         Variants(
             base=base,
             rows=these,
+            alike=base is None and len(these) >= ALIKE,
             title=_title(base, [line["title"] for line in these]),
             kinds=Counter(line["action"] for line in these),
             axes=_axes(
@@ -72,8 +78,25 @@ def variants_planned(
                 none,
             ),
         )
-        for base, these in _grouped(rows, lambda line: line.get("variant_of"))
+        for base, several in _grouped(rows, lambda line: line.get("variant_of"))
+        for these in ([several] if base else _kinds(several))
     ]
+
+
+#: So many rows of one kind, one after the other, are one on a narrow page.
+ALIKE = 6
+
+
+def _kinds(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Return runs of lines to which the same happens for the same reason; short ones together."""
+    found: list[list[Mapping[str, Any]]] = []
+    for _, several in groupby(rows, lambda line: (line["action"], line.get("why"))):
+        run = [*several]
+        if found and len(run) < ALIKE and len(found[-1]) < ALIKE:
+            found[-1] += run
+        else:
+            found.append(run)
+    return found
 
 
 def _grouped(rows: Sequence[T], of: Callable[[T], str | None]) -> list[tuple[str | None, list[T]]]:

@@ -176,3 +176,12 @@ async def test_every_problem_is_fixed_where_it_is_shown_and_told_once(
         lines = [*csv.reader(file.decode().splitlines())]
     assert {line[6] for line in lines[1:]} == {"9:16"}
     assert (lines[7][4], lines[20][0]) == ("Sieben", "AH-020")
+
+
+async def test_pasted_rows_come_back_as_they_were_sent(open_board: OpenBoard) -> None:
+    browser = await open_board.form("reviewer")
+    # A browser sends every line break of a form as CR LF.
+    pasted = {"text": "id,script,aspect_ratio\r\na,Hi,9:17\r\n", "url": ""}
+    page = await browser.post("/new", data=pasted, files={"sheet": ("", b"")})
+    assert "9:17" in page.text
+    assert "\ufffd" not in page.text

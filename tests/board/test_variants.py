@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from callsheet.deployments.board.variants import variants_planned
-from callsheet.tasks.ledger.plans import add_approved
+from callsheet.tasks.ledger.plans import add_approved, begin_plan, finish_plan
 from callsheet.tasks.sheet import parse_sheet
 from callsheet.tasks.values.briefs import VARIANT_OF
 from tests.board.conftest import OpenBoard
@@ -146,3 +146,54 @@ async def test_without_scripts_it_opens_too(open_board: OpenBoard, chromium: Bro
     await expect(one).to_be_hidden()
     await page.get_by_text("4 videos: 2 languages x 2 ratios").click()
     await expect(one).to_be_visible()
+
+
+async def a_plan_of_many(board: OpenBoard) -> None:
+    """Put a plan of 18 variants, 62 rows of one kind and another one in the ledger, and an old."""
+    rows = [line(f"shoes{b}-{lang}", f"shoes{b}", language=lang)
+            for b in range(6) for lang in ("en", "de", "fr")]  # fmt: skip
+    rows += [line(f"r{n:03}", None) for n in range(62)]
+    rows += [line("odd", None, action="person", why="above max_credits", state="held")]
+    document = {"rows": rows, "credits": {"total": 320}, "refusal": None, "retiring": []}
+
+    def change(one: Any) -> None:
+        for name, until in (("long", 1e10), ("late", 2.0)):
+            begin_plan(one, name, kind="run", campaign="spring", terms={}, by="Ann", at=1.0)
+            finish_plan(one, name, campaign="spring", document=document, total=Decimal(320),
+                        expires_at=until)  # fmt: skip
+
+    await board.ledger.write(change)
+
+
+async def test_a_long_plan_is_a_table_and_folds_where_there_is_no_room(
+    open_board: OpenBoard, chromium: Browser
+) -> None:
+    await a_plan_of_many(open_board)
+    wide, narrow = [
+        await (await open_board.logged_in(chromium, "approver", viewport=size)).new_page()
+        for size in ({"width": 1280, "height": 900}, {"width": 390, "height": 800})
+    ]
+    await wide.goto("/plans/long")
+    rows = wide.get_by_role("table", name="Rows")
+    # A row of variants has what the other rows have, each in its column, and a box for all.
+    cells = rows.locator("tr.base").first.locator("> *")
+    assert [" ".join((await one.inner_text()).split()) for one in await cells.all()] == [
+        "", "shoes0", "make 3", "3 videos: 3 languages", "12"
+    ]  # fmt: skip
+    await rows.get_by_role("checkbox", name="Select all videos of shoes1").check()
+    assert await wide.locator("input[name=row]:checked").count() == 3
+    await expect(rows.get_by_text("r030", exact=True)).to_be_visible()
+    await expect(rows.get_by_text("62 rows: r000 to r061")).to_be_hidden()
+
+    await narrow.goto("/plans/long")
+    assert await narrow.evaluate("document.documentElement.scrollHeight") < 2500
+    await expect(narrow.get_by_text("r030", exact=True)).to_be_hidden()
+    await expect(narrow.get_by_text("odd", exact=True)).to_be_visible()
+    await narrow.get_by_text("62 rows: r000 to r061").click()
+    await expect(narrow.get_by_text("r030", exact=True)).to_be_visible()
+    await expect(narrow.get_by_text("Valid until")).to_be_visible()
+
+    # A plan that has expired is made again with one button, where that is said.
+    await narrow.goto("/plans/late")
+    said = narrow.locator(".notice", has_text="This plan has expired")
+    await expect(said.get_by_role("button", name="Ask for the prices again")).to_be_visible()

@@ -121,10 +121,9 @@
   // Which rows are chosen: "25 of 4,310 selected".
   const count = () => {
     const said = document.querySelector("[data-select-bar]");
-    if (!said) return;
     const boxes = all("input[name=row]");
     const chosen = boxes.filter((box) => box.checked);
-    boxes.forEach((box) => box.closest("tr").classList.toggle("is-selected", box.checked));
+    boxes.forEach((box) => box.closest("tr")?.classList.toggle("is-selected", box.checked));
     // A box for several rows says whether all of them are chosen, or some.
     const sum = (many, its) => {
       const some = its.filter((box) => box.checked).length;
@@ -135,6 +134,7 @@
     all("[data-select-group]").forEach((many) => {
       sum(many, [...many.closest("tbody").querySelectorAll("input[name=row]")]);
     });
+    if (!said) return;
     // The bar covers rows only while some are selected.
     said.closest(".acts").classList.toggle("is-idle", chosen.length === 0);
     said.textContent = chosen.length
