@@ -201,10 +201,11 @@ def read_manifest(content: bytes) -> Manifest | None:
 # and how a line of it becomes a take again. Decides nothing and pays for nothing.
 
 
-async def keep_manifest(at: Context, campaign: Campaign) -> str | None:
+async def keep_manifest(at: Context, campaign: Campaign) -> Manifest | str | None:
     """Remember the takes of a manifest that another ledger wrote, before a new one replaces it.
 
-    Returns what could not be read, if so. Raises SpendRefused for videos that a sandbox made.
+    Returns that manifest, or what could not be read, if so. Raises SpendRefused for videos that a
+    sandbox made.
     """
 
     name = f"{campaign.name}/{NAME}"
@@ -235,7 +236,7 @@ async def keep_manifest(at: Context, campaign: Campaign) -> str | None:
     first = [(line.row, line.first_id) for line in found.by_row.values() if line.first_id]
     keep = partial(keep_earlier, campaign_id=campaign.id, found=lines, first=first, at=at.clock())
     await at.ledger.write(keep)
-    return None
+    return found
 
 
 def _is_own(
@@ -348,7 +349,7 @@ async def _past_take(
     keyed = (row.operation == CREATE and not edited) or line.key == key
     noted = one.sent_at if one.sent_at is not None else one.noted_at
     cost = parse_credits(line.charged)
-    files = await _files(at, row, line, number)
+    files = await files_of_line(at, row, line, number)
     if line.deleted_at is not None and not files:
         return None
     return PastTake(
@@ -366,12 +367,12 @@ async def _past_take(
         source="the store's manifest",
         is_whole=True,
         files=files,
-        review=_review(line, noted),
+        review=review_of_line(line, noted),
         checks=line.checks if line.video_take == number else None,
     )
 
 
-def _review(line: ManifestRow, at: float) -> Review | None:
+def review_of_line(line: ManifestRow, at: float) -> Review | None:
     """Return the verdict on the video of the take that a line tells of."""
     verdict = next((one for one in VERDICTS if one == line.review), None)
     if verdict is None or line.video_take != line.take:
@@ -382,7 +383,9 @@ def _review(line: ManifestRow, at: float) -> Review | None:
     return Review(verdict=verdict, reason=reason or None, note=note or None, by=by, at=at)
 
 
-async def _files(at: Context, row: CampaignRow, line: ManifestRow, number: int) -> list[Delivered]:
+async def files_of_line(
+    at: Context, row: CampaignRow, line: ManifestRow, number: int
+) -> list[Delivered]:
     """Return the files of a delivered line, if all of them are in the store and intact."""
     # A row that left the sheet was delivered before.
     if line.state not in ("delivered", "retired") or line.video_take != number:

@@ -17,7 +17,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.manifest import keep_manifest, past_takes
+from callsheet.tasks.campaign.late_files import deliver_late
+from callsheet.tasks.campaign.manifest import Manifest, keep_manifest, past_takes
 from callsheet.tasks.campaign.service_list import Alike, Made, find_listed
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.evidence import created_at
@@ -79,11 +80,13 @@ async def recover(
     have made the same videos, no row because of another key. Raises SpendRefused for a campaign
     folder in the store with videos that a sandbox made.
     """
-    unread = await keep_manifest(at, campaign)
+    found = await keep_manifest(at, campaign)
+    late = await deliver_late(at, campaign, found) if isinstance(found, Manifest) else 0
+    unread = found if isinstance(found, str) else None
     unpaid = await at.ledger.read(partial(unpaid_rows, campaign_id=campaign.id))
     wanted = [row for row in unpaid if only is None or row.row in only]
     if not wanted:
-        return Recovery(told=await _count_told(at, campaign))
+        return Recovery(restored=late, told=await _count_told(at, campaign))
     known = await _from_manifest(at, campaign, wanted)
     rest = [row for row in wanted if row.row not in known.past]
     listed = await find_listed(at, campaign, rest, unpaid=unpaid, sent=known.sent, new=new)
@@ -96,6 +99,7 @@ async def recover(
     restored, refused = await at.ledger.write(record)
     unknown = " and ".join(filter(None, (unread, listed.unread)))
     told = await _count_told(at, campaign)
+    restored += late
     return Recovery(restored=restored, refused=refused, unknown=unknown or None, told=told)
 
 

@@ -166,6 +166,12 @@ def record_deletion(
     note(connection, old.row, KIND, words, at=at, take=old.take)
 
 
+def mark_deleted(connection: Connection, take: Take, *, at: float, by: str | None) -> None:
+    """Record that the service deleted the video of a take, as another ledger knew."""
+    known = {"deleted_at": at, "deleted_by": (by or RETENTION)[:200]}
+    connection.execute(update(takes).where(takes.c.id == take.id).values(**known))
+
+
 def record_deleted_files(
     connection: Connection, old: OldVideo, *, kinds: Sequence[str], words: str, at: float
 ) -> None:

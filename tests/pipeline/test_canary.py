@@ -301,8 +301,8 @@ def test_what_is_paid_for_is_fetched_though_a_price_is_missing(
             "b,image-to-video,https://img.example/x.png,,,,,\n",
         )
         left = [
-            desk.run(sheet, *words, "--max-wait", "1s"),
-            desk.run(mixed, "--select", "a", "--budget", "45", "--max-wait", "1s"),
+            desk.leave_under_way(sheet, *words),
+            desk.leave_under_way(mixed, "--select", "a", "--budget", "45"),
         ]
         assert [one.status for one in left] == [5, 5], left[1].err
 

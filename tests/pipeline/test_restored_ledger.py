@@ -100,6 +100,31 @@ def test_a_run_on_a_restored_ledger_claims_no_charge_that_the_service_did_not_ma
     assert f"{words_of_it} ledger was restored" in said
 
 
+def test_what_was_delivered_and_deleted_at_the_service_since_a_backup_is_there(
+    forgetful: Studio,
+) -> None:
+    here = forgetful.here
+    forgetful.sandbox.plan_fault(on="render", do="slow", seconds=15)
+    # A machine that is busy needs more than one go until both are sent.
+    goes = (forgetful.run("--max-wait", "2s").json["rows"] for _ in range(9))
+    assert {"total": 2, "rendering": 2} in goes
+    assert here.call("ledger", "backup", "backup.db").status == 0
+    assert forgetful.run().status == 0
+    here.monkeypatch.setenv("CALLSHEET_KEEP_AT_SERVICE", "1s")
+    time.sleep(1)
+    pruned = here.call("prune", forgetful.name, "--yes", "--json").json
+    assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+
+    again = forgetful.run()
+
+    assert pruned["deleted"] == 2
+    assert (again.status, again.json["rows"]) == (0, {"total": 2, "delivered": 2}), again.err
+    assert forgetful.charges() == 2
+    assert again.json["credits"]["charged"] == 30
+    assert here.call("verify", forgetful.name).status == 0
+    assert here.call("reconcile", forgetful.name).status == 0
+
+
 def test_with_ledger_and_store_lost_the_list_finds_all_by_key(forgetful: Studio) -> None:
     first = forgetful.run()
     forgetful.pass_horizon()

@@ -133,8 +133,7 @@ def restored_backups(options: Options) -> Iterator[Result]:
         (RESTORES, 1),
         (RESTORED_EDITS, 2),
         (RESTORED_RENAMES, 3),
-        # A video that the service has no more is looked for for a minute.
-        (RESTORED_AGED, 12),
+        (RESTORED_AGED, 4),
     ):
         yield restores(every=every * options.every, workers=options.workers, scenario=scenario)
 

@@ -230,6 +230,10 @@ class _Restored:
         known = {take["video_id"] for take in books.takes}
         # What a clip's lost call made is looked for in the list: while that is forbidden, it waits.
         waiting = (*WAITING, "submitting") if self.drill.lists == "forbidden" else WAITING
+        for row in books.rows if self.scenario.command else ():
+            # The service has deleted their videos; the store has the files.
+            if row["state"] not in ("delivered", *waiting):
+                self.findings.append(f"row {row['row']} ended {row['state']}: {row['reason']}")
         for video in paid.keys() - known:
             rows = [row for row in books.rows if _is_of(row, self.titles[video])]
             if not any(row["state"] in waiting for row in rows):
