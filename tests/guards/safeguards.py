@@ -1967,4 +1967,11 @@ MUTATIONS = (
         "asked = self.wanted",
         ("tests/pipeline/test_edits.py",),
     ),
+    Mutation(
+        "an agent's misspelt budget is refused, and not left out",
+        "deployments/mcp/server.py",
+        "check_names(name, tool.parameters, arguments)",
+        "pass",
+        MCP,
+    ),
 )
