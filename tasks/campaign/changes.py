@@ -153,7 +153,10 @@ def _names(sheet: Sheet, pairs: Sequence[tuple[Brief, RowFiles]]) -> Iterator[Ch
 
 
 def _budget(campaign: Campaign | None, plan: Plan) -> Iterator[Change]:
-    if campaign is not None and plan.budget is not None and plan.budget != campaign.budget:
+    if campaign is None or plan.budget is None or plan.budget == campaign.budget:
+        return
+    if campaign.budget is not None or campaign.reserved or campaign.charged:
+        # The first plan says its budget itself.
         before = "none" if campaign.budget is None else in_credits(campaign.budget)
         words = f"the budget of the campaign becomes {in_credits(plan.budget)} (so far: {before})"
         yield Change("budget", words)
