@@ -83,15 +83,17 @@ async def test_files_of_rows_that_left_are_listed_and_deleted_when_asked(
         form = await board.form("approver")
         plain = await form.get("/c/may/prune")
         assert "Delete 2 videos<" in plain.text
-        assert str(files["r002"][0]) not in plain.text
+        # An approver sees files without the folders of the machine.
+        shown = {row: [f"{file.parent.name}/{file.name}" for file in files[row]] for row in files}
+        assert shown["r002"][0] not in plain.text
         await form.post("/c/may/prune", data={"video": rows["r002"]["video_id"]})
         assert all(file.exists() for file in files["r002"])
 
         asked = await form.get("/c/may/prune?store=true")
         count = len(files["r002"]) + len(files["r003"])
         assert f"Delete 1 video and {count} files<" in asked.text
-        assert all(str(file) in asked.text for row in ("r002", "r003") for file in files[row])
-        assert str(files["r001"][0]) not in asked.text
+        assert all(file in asked.text for row in ("r002", "r003") for file in shown[row])
+        assert shown["r001"][0] not in asked.text
         videos = [rows[row]["video_id"] for row in ("r002", "r003")]
         told = await form.post("/c/may/prune", data={"video": videos, "store": "yes"})
         assert f"1 video deleted at the service, {count} files in the store" in told.text

@@ -97,7 +97,8 @@ def statements() -> Iterator[list[str]]:
 
 
 async def run_again(folder: Path, **asked: Any) -> RunOutcome:
-    settings = load_settings(environ=NOBODY, folder=folder)
+    environ = {**NOBODY, "CALLSHEET_STORE": str(folder / "deliveries")}
+    settings = load_settings(environ=environ, folder=folder)
     options = RunOptions(sheet=str(folder / "bench.csv"), **asked)
     async with open_run(options, settings, Door()) as run:
         outcome = await run_sheet(options, settings, Door(), PLAIN)
