@@ -54,29 +54,44 @@ def changes_of(
 def _reread(
     connection: Connection | None, campaign: Campaign | None, sheet: Sheet, plan: Plan
 ) -> Iterator[Change]:
-    """Yield that a row is paid for again with the same cells, of which one is another column."""
+    """Yield that rows are paid for again with the same cells, of which some are other columns.
+
+    Of all of them: where only some have moved texts, somebody has edited these.
+    """
     if connection is None or campaign is None:
         return
     before = dict(plan.renamed)
     ids = {before.get(line.row, line.row): line.row for line in plan.spending if line.charged}
     briefs = {brief.row: brief for brief in sheet.briefs} if ids else {}
+    first: tuple[str, str, str, str] | None = None
     for page in pages_of(ids):
         for row, cells in texts_of(connection, campaign.id, page):
             brief = briefs[ids[row]]
-            if found := _moved(cells, dict(brief.cells)):
-                text, old, new = found
-                words = f'the sheet is read in another way than before: "{shorten(text, 60)}" of '
-                yield Change("columns", f"{words}row {brief.row} was {old} and is {new} now")
+            if (found := _moved(cells, dict(brief.cells))) is None:
                 return
+            first = first or (brief.row, *found)
+    if first is not None:
+        row, text, old, now = first
+        words = f'the sheet is read in another way than before: "{shorten(text, 60)}" of row {row}'
+        yield Change("columns", f"{words} was {old} and is {now} now")
+
+
+#: Which row it is, and not what its video shows: a renamed row names its first id in `was`.
+_IDS = frozenset({"id", "was"})
 
 
 def _moved(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """Return a text that stood in one column and stands in another now; None where none does."""
-    for column, text in old.items():
-        if not text.strip() or new.get(column) == text:
-            continue
-        for other, same in new.items():
-            if same == text and old.get(other) != text and _meaning(column) != _meaning(other):
+    """Return a text that stood in one column and stands in another now, if no text is new."""
+    before, now = (
+        {column: text for column, text in cells.items() if text.strip() and column not in _IDS}
+        for cells in (old, new)
+    )
+    if sorted(before.values()) != sorted(now.values()):
+        return None
+    for column, text in before.items():
+        for other, same in now.items():
+            is_moved = now.get(column) != text == same != before.get(other)
+            if is_moved and _meaning(column) != _meaning(other):
                 return text, column, other
     return None
 
