@@ -117,7 +117,7 @@ class _Terminal(Door):
         """Ask whether a sheet that is paid for means something else now; --yes is no word on it."""
         if self._args.plan or not at_terminal():
             await super().confirm_reading(run, words)
-        elif not await ask(f"{plain(words)}. Read it so from now on?"):
+        elif not await ask(f"{plain(words)}. Read it this way from now on?"):
             await Door.confirm_reading(self, run, words)
 
     async def see(self, run: Run, plan: Plan) -> Plan:

@@ -152,9 +152,10 @@ async def prepare(run: Run, steps: Steps) -> str:
 
 
 async def _fetch(run: Run, steps: Steps) -> None:
-    """Process the rows in progress of a run that was refused: what is paid for needs no price."""
+    """Deliver the rows of a refused run that were sent before: what is paid for needs no price."""
     assert run.campaign is not None
-    run.only = frozenset(await rows_in(run, run.campaign, UNDER_WAY))
+    # A request that may not have left yet waits for the next run: it would be paid for now.
+    run.only = frozenset(await rows_in(run, run.campaign, UNDER_WAY - {"submitting"}))
     if run.only:
         await process(run, steps, run.campaign.name)
         # They were paid for before: this run has spent nothing.

@@ -134,7 +134,7 @@ class Health:
     async def _runs(self) -> HealthPart:
         left = await see_left(self._board)
         if not left:
-            return HealthPart(name="runs", state="ok", words="every row under way has its run")
+            return HealthPart(name="runs", state="ok", words="no run has left rows under way")
         words = "; ".join(f"{one.campaign.name}: {say_left(one)}" for one in left[:LISTED])
         more = f"; and {count(len(left) - LISTED, 'more campaign')}" if len(left) > LISTED else ""
         return HealthPart(

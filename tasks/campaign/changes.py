@@ -72,7 +72,7 @@ def _reread(
             first = first or (brief.row, *found)
     if first is not None:
         row, text, old, now = first
-        words = f'the sheet is read in another way than before: "{shorten(text, 60)}" of row {row}'
+        words = f'the sheet is read differently than before: "{shorten(text, 60)}" of row {row}'
         yield Change("columns", f"{words} was {old} and is {now} now")
 
 

@@ -333,7 +333,7 @@ def _retries(plan: Plan) -> str:
     # These take no key, so a restored ledger could pay for an attempt twice.
     once = any(line.edit_of or line.operation != CREATE for line in plan.spending)
     if all(line.edit_of for line in plan.spending):
-        return "an edit whose render fails gets no new attempt by itself"
+        return "an edit whose render fails is not tried again automatically"
     words = f"up to {count(plan.retry_failed, 'new attempt')} of each row whose render fails, "
     words += "earlier attempts included, within its max_credits and the budget"
     words += " (none of edits, or of clips without a key)" if once else ""

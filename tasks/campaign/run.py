@@ -165,8 +165,6 @@ class Run:
     picked: frozenset[str] | None = None
     #: Whether all is delivered and reported: nothing is written any more.
     settled: bool = False
-    #: The campaigns from which its campaign stands apart once a person approves: --new-campaign.
-    apart_from: tuple[int, ...] = ()
     #: The states of rows before they were quoted, by id.
     before: dict[str, State] = field(default_factory=dict)
     #: What its campaign had been charged when this run began.

@@ -49,7 +49,6 @@ from callsheet.tasks.ledger.campaigns import (
     ensure_campaign,
     is_begun,
     remember_origin,
-    set_apart,
     set_retention,
 )
 from callsheet.tasks.ledger.figures import endings_of, pages_of
@@ -99,8 +98,6 @@ async def plan_step(run: Run, campaign: str) -> None:
     if await is_settled(run, match):
         return
     run.campaign = await _campaign_of(run, sheet)
-    if run.options.new_campaign:
-        run.apart_from = tuple(one.campaign_id for one in match.elsewhere)
     wait = 0.0 if run.options.if_running == "leave" else run.time_left
     await lease_campaign(run, run.campaign, wait=wait)
     at = run.at
@@ -302,7 +299,6 @@ def _approve(connection: Connection, run: Run, plan: Plan, waiting: Sequence[Pri
     approved = wanted(connection, run.campaign, plan, waiting, owner=owner, at=now)
     adopt(connection, run.campaign, plan, at=now)
     _hold(connection, run.campaign, plan, at=now)
-    set_apart(connection, run.campaign.id, run.apart_from)
     assert run.sheet is not None
     _take_in_approved(connection, run.campaign, run.sheet, plan, run.options, at=now)
     return approved

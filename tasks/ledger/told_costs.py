@@ -87,8 +87,10 @@ def drop_told(connection: Connection, campaign_id: int, row_id: int) -> None:
 def _known_costs(
     connection: Connection, campaign_id: int, named: Sequence[str]
 ) -> Mapping[str, int]:
+    # What is reserved for a take under way is charged when it ends.
+    cost = func.coalesce(takes.c.charged, takes.c.reserved)
     query = (
-        select(rows.c.row, func.coalesce(total(takes.c.charged), 0))
+        select(rows.c.row, func.coalesce(total(cost), 0))
         .join(takes, takes.c.row_id == rows.c.id)
         .where(rows.c.campaign_id == campaign_id, rows.c.row.in_(named))
         .group_by(rows.c.row)

@@ -1940,13 +1940,6 @@ MUTATIONS = (
         ("tests/pipeline/test_lost_ledger.py",),
     ),
     Mutation(
-        "a later round asks where nobody was asked before",
-        "flows/executor.py",
-        "        if not self._shown.by:",
-        "        if False:",
-        ("tests/pipeline/test_canary.py",),
-    ),
-    Mutation(
         "a video that had more edits than the ledger knows asks a person",
         "tasks/campaign/service_list.py",
         "    found.edited = found_edited",
@@ -1973,5 +1966,33 @@ MUTATIONS = (
         "check_names(name, tool.parameters, arguments)",
         "pass",
         MCP,
+    ),
+    Mutation(
+        "a run that had nothing to approve sets no retention",
+        "tasks/campaign/steps.py",
+        "    if plan.by:\n        set_retention",
+        "    if True:\n        set_retention",
+        UNAPPROVED,
+    ),
+    Mutation(
+        "texts that are in other columns ask only where no text is new",
+        "tasks/campaign/changes.py",
+        "    if sorted(before.values()) != sorted(now.values()):\n        return None\n",
+        "",
+        ("tests/pipeline/test_renamed_rows.py",),
+    ),
+    Mutation(
+        "one row with a new text tells that a person edited the sheet",
+        "tasks/campaign/changes.py",
+        "dict(brief.cells))) is None:\n                return\n",
+        "dict(brief.cells))) is None:\n                continue\n",
+        ("tests/pipeline/test_mapped_headers.py",),
+    ),
+    Mutation(
+        "an approval on the board asks again about rows that other campaigns paid for",
+        "tasks/aftercare/approval.py",
+        "    _check_elsewhere(connection, plan)\n",
+        "",
+        BOARD_PLANS,
     ),
 )

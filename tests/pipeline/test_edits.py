@@ -176,7 +176,7 @@ def test_a_plan_promises_no_new_attempt_of_an_edit(desk: Desk, studio: Sandbox, 
     ended = desk.run(sheet)
 
     assert [one["credits"]["most"] / one["credits"]["total"] for one in plans] == [2, 1]
-    assert "an edit whose render fails gets no new attempt by itself" in ended.err
+    assert "an edit whose render fails is not tried again automatically" in ended.err
     assert ended.json["rows"] == {"total": 1, "failed": 1}
     assert studio.calls()["voice"] == calls.get("voice", 0) + 1
 

@@ -111,7 +111,9 @@ def test_a_sheet_that_is_read_in_another_way(desk: Desk, name: str) -> None:
     again = _answer(desk, (*other, "--yes"), NO)
     yes = _answer(desk, other, YES, YES)
 
-    assert '"Video 1" of row r001 was title and is x_title now. Read it so from now on?' in no[2]
+    assert (
+        '"Video 1" of row r001 was title and is x_title now. Read it this way from now on?' in no[2]
+    )
     assert (no[0], again[0], yes[0]) == (4, 4, 0)
 
 

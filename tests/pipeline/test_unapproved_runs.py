@@ -80,8 +80,9 @@ def test_a_refused_run_leaves_the_sheet_to_its_campaign(stage: Stage) -> None:
     assert len(stage.sandbox.bought()) == stage.bought
 
     # Approved, it is all of that.
-    approved = stage.run("--new-campaign", "--campaign", other, "--yes")
+    approved = stage.run("--new-campaign", "--campaign", other, "--yes", "--select", "a")
     assert (approved.status, approved.json["campaign"]) == (0, other), approved.err
+    assert stage.here.call("plan", stage.sheet, "--json").json["elsewhere"] == []
     assert stage.run("--yes").json["campaign"] == other
     assert len(stage.sandbox.bought()) == stage.bought + 3
 
@@ -114,6 +115,20 @@ def test_a_refused_run_sets_no_budget_and_no_retention(stage: Stage) -> None:
     assert stage.run("--yes").status == 0
     pruned = stage.here.call("prune", stage.name, "--yes", "--json")
     assert pruned.json["videos"] == [], pruned.out
+
+
+def test_what_a_run_saw_that_had_nothing_to_approve_is_shown_with_the_first_plan(
+    stage: Stage,
+) -> None:
+    head: dict[str, Any] = {"campaign": f"{stage.name}-2", "keep_at_service": "1s"}
+    stage.sheet = f"{stage.name}-2.json"
+    stage.write({"id": "x", "enabled": False}, **head)
+    assert stage.run("--yes").status == 0
+
+    stage.write("x", **head)
+    plan = stage.here.call("plan", stage.sheet, "--json").json
+
+    assert [one["what"] for one in plan["changes"]] == ["retention"]
 
 
 def test_a_refused_run_copies_nothing_later(stage: Stage) -> None:

@@ -253,7 +253,7 @@ async def map_columns(
     """
     kept = await kept_sheet(board, sheet_id)
     mapped, found = await read_mapped(board, kept, options, person)
-    columns = _chosen(found, words, parse_map(mapped.map or ()))
+    columns = _chosen(found, words, mapped)
     at = board.clock()
     keep = partial(keep_columns, headers=found.headers, columns=columns)
     await board.write(partial(keep, by=person.name, at=at))
@@ -277,19 +277,19 @@ async def try_columns(
     kept = await kept_sheet(board, sheet_id)
     seen = await _view(board, person, kept, options)
     mapped, found = await read_mapped(board, kept, options, person)
-    columns = _chosen(found, words, parse_map(mapped.map or ()))
+    columns = _chosen(found, words, mapped)
     return replace(seen, trial=await _tried(board, person, kept, mapped, columns))
 
 
 def columns_key(columns: Mapping[str, str]) -> str:
-    """Return what tells columns for headers from others; a header of its own column counts not."""
+    """Return what tells columns for headers from others, without headers that name theirs."""
     said = sorted(f"{h}={c}" for h, c in columns.items() if canonical_header(h) != c)
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:32]
 
 
-def _chosen(found: FoundSheet, words: Sequence[str], mapped: Mapping[str, str]) -> dict[str, str]:
+def _chosen(found: FoundSheet, words: Sequence[str], options: RunOptions) -> dict[str, str]:
     """Return header -> column as a person chose them, without what is so anyway."""
-    said = parse_map(words)
+    said, known = parse_map(words), parse_map(options.map or ())
     # Spelled as in the sheet, so that of two spellings of a header none stays behind.
     headers = {header_form(one.name): one.name for one in found.columns}
     if wrong := [header for header in said if header_form(header) not in headers]:
@@ -306,7 +306,7 @@ def _chosen(found: FoundSheet, words: Sequence[str], mapped: Mapping[str, str]) 
                 f'"{twin}" and "{one.name}" cannot both be {column}; no column was stored',
                 remedy="choose another column for one of them, or leave it out",
             )
-    return {h: c for h, c in columns.items() if canonical_header(h) != c or h in mapped}
+    return {h: c for h, c in columns.items() if canonical_header(h) != c or h in known}
 
 
 def _proposed(found: FoundSheet) -> Mapping[str, str]:
