@@ -33,6 +33,9 @@ from pathlib import Path
 from select import select
 from typing import IO, Any
 
+from tests.mutants.lines import FOLDER as RECORDS
+from tests.mutants.lines import record_process
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -43,7 +46,8 @@ WHEEL = "TESTED_WHEEL"
 def imports_of(root: Path) -> str:
     """Return the PYTHONPATH by which tests and program of a checkout are imported."""
     wheel = os.environ.get(WHEEL) if root == ROOT else None
-    return os.pathsep.join((str(root), wheel or str(root / "src")))
+    recorded = [str(root / "tests/mutants/site")] if os.environ.get(RECORDS) else []
+    return os.pathsep.join((str(root), wheel or str(root / "src"), *recorded))
 
 
 IMPORTS = imports_of(ROOT)
@@ -295,7 +299,13 @@ def _way_to(program: str, root: Path) -> socket.socket:
                 [sys.executable, "-m", "tests.launcher", program, str(listening.fileno())],
                 cwd=root,
                 # Threads of a library do not survive a fork.
-                env={**os.environ, "PYTHONPATH": imports_of(root), "OPENBLAS_NUM_THREADS": "1"},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": imports_of(root),
+                    "OPENBLAS_NUM_THREADS": "1",
+                    # What it forks is recorded, each for its test.
+                    RECORDS: "",
+                },
                 stdin=subprocess.DEVNULL,
                 pass_fds=[listening.fileno()],
             )
@@ -426,6 +436,7 @@ def _become(program: str, order: Mapping[str, Any], streams: Sequence[int]) -> N
             from tests.torture.hook import hang_on
 
             hang_on(order["hook"])
+        record_process()
         status = _call(program, order["words"])
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)

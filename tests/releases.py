@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from callsheet.tasks.ledger.schema import REVISION
 from tests.launcher import Launcher, Process, imports_of
@@ -74,6 +74,7 @@ class Release:
 @dataclass(kw_only=True)
 class _DeskOf(Desk):
     release: Release
+    ours: ClassVar[bool] = False
 
     def start(self, *words: str, stdin: int = subprocess.DEVNULL, **_: Any) -> Process:
         given: dict[str, Any] = {"cwd": self.folder, "env": self.environment(), "stdin": stdin}
@@ -89,8 +90,8 @@ def make_next(folder: Path) -> Release:
     for door in ("tasks", "flows", "deployments"):
         shutil.copytree(ROOT / door, folder / door, copy_function=_link)
     shutil.copytree(ROOT / "src", folder / "src", symlinks=True)
-    (folder / "tests" / "workers").mkdir(parents=True)
-    for file in ("tests/launcher.py", "tests/workers/one_worker.py"):
+    for file in ("tests/launcher.py", "tests/mutants/lines.py", "tests/workers/one_worker.py"):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
         _link(str(ROOT / file), str(folder / file))
     newest = max((ROOT / "tasks/ledger/migrations/versions").glob("m*.py")).read_text()
     found = re.search(r'works_with = "(\d+)"', newest)

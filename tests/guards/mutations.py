@@ -8,30 +8,13 @@ more stops everything: the safeguard has moved, and its mutation must move along
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from tests.guards.safeguards import MUTATIONS, Mutation
-from tests.launcher import imports_of
+from tests.mutants.copy import ROOT, Copy, copied
 
-ROOT = Path(__file__).parent.parent.parent
-COPIED = (
-    "src",
-    "tasks",
-    "flows",
-    "deployments",
-    "configs",
-    "tests",
-    "pyproject.toml",
-    "prefect.toml",
-)
 SURVIVED = "NOTHING: it survived"
 
 
@@ -44,22 +27,20 @@ def run(
 ) -> list[tuple[str, str]]:
     """Try mutations in a copy; return the name of each and the test that it was killed by.
 
-    `tell` hears of each as it is known. Raises DoesNotApply, and RuntimeError where a test is red
-    before anything was changed.
+    `tell` hears of each as it is known. Raises DoesNotApply, and RuntimeError where a test that
+    killed one is red without any change as well.
     """
     check_all(chosen)
-    tests = sorted({test for mutation in chosen for test in mutation.tests})
-    with tempfile.TemporaryDirectory(prefix="callsheet-mutations-") as folder:
-        root = Path(folder) / "callsheet"
-        _copy(root)
-        if (red := _red(root, tests)) is not None:
-            raise RuntimeError(f"{red} is red before anything was changed")
-        found = []
+    found = []
+    with copied() as copy:
         for mutation in chosen:
-            found.append((mutation.name, _killer(root, mutation)))
+            found.append((mutation.name, _killer(copy, mutation)))
             if tell is not None:
                 tell(*found[-1])
-        return found
+        killers = sorted({killer.partition("[")[0] for _, killer in found} - {SURVIVED})
+        if killers and (red := copy.red(killers)) is not None:
+            raise RuntimeError(f"{red} is red without any change")
+    return found
 
 
 def check_all(chosen: Iterable[Mutation] = MUTATIONS, root: Path = ROOT) -> None:
@@ -73,50 +54,10 @@ def check_all(chosen: Iterable[Mutation] = MUTATIONS, root: Path = ROOT) -> None
             raise DoesNotApply(f"{mutation.name}: there is no {missing[0]}")
 
 
-def _copy(root: Path) -> None:
-    root.mkdir()
-    ignore = shutil.ignore_patterns("__pycache__", ".callsheet", "deliveries")
-    for name in COPIED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, root / name, symlinks=True, ignore=ignore)
-        else:
-            shutil.copy(source, root / name)
-
-
-def _killer(root: Path, mutation: Mutation) -> str:
-    with _without(root, mutation):
-        return _red(root, mutation.tests) or SURVIVED
-
-
-@contextmanager
-def _without(root: Path, mutation: Mutation) -> Iterator[None]:
-    path = root / mutation.path
-    text = path.read_text()
-    path.write_text(text.replace(mutation.old, mutation.new))
-    try:
-        yield
-    finally:
-        path.write_text(text)
-
-
-def _red(root: Path, tests: Sequence[str]) -> str | None:
-    """Run tests until one fails; return its name, or None when all are green."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-m", "", "-x", "-q", "-p", "no:xdist",
-         "-p", "no:cacheprovider", *tests],
-        cwd=root,
-        # Without caches: a file that is changed twice in a second would be mistaken for itself.
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": imports_of(root)},
-        capture_output=True,
-        text=True,
-    )  # fmt: skip
-    if done.returncode == 0:
-        return None
-    found = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
-    if done.returncode != 1 or found is None:
-        raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout[-2000:]}")
-    return found[1]
+def _killer(copy: Copy, mutation: Mutation) -> str:
+    text = (copy.root / mutation.path).read_text(encoding="utf-8")
+    with copy.changed(mutation.path, text.replace(mutation.old, mutation.new)):
+        return copy.red(mutation.tests) or SURVIVED
 
 
 def main(words: Sequence[str]) -> int:

@@ -5,11 +5,15 @@ A part is a function of `Options`. To add one, write it in a file of its own and
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from tests.mutants.lines import RECORD, ROOT, SECONDS
 from tests.torture.at_once import at_once
 from tests.torture.crashes import crashes
 from tests.torture.distributed import distributed
@@ -27,6 +31,8 @@ from tests.torture.verbs import DISTRIBUTED, EDITED_BY_WORKERS
 
 #: Stories that the model tells, and times that two processes are killed together.
 EXAMPLES, TOGETHER = 500, 24
+#: Small changes by chance that are tried.
+MUTANTS = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +200,33 @@ def mutations(options: Options) -> Iterator[Result]:
     yield Result("mutations", counts, violations, time.monotonic() - began)
 
 
+def random_mutants(options: Options) -> Iterator[Result]:
+    """Small changes by chance, and how many of them the tests notice: a score, no promise."""
+    began = time.monotonic()
+    python = monitored()
+    if python is None:
+        yield Result("random mutants: no Python 3.12 or newer is set up", Counter(), [])
+        return
+    words = ["--count", str(MUTANTS // options.every), "--seed", str(options.seed), "--json"]
+    known = [] if (RECORD / SECONDS).exists() else [["record"]]
+    for asked in (*known, words):
+        done = subprocess.run(
+            [python, "-m", "tests.mutants", *asked], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+    *table, counts = done.stdout.splitlines()
+    print("\n".join(table))
+    found = json.loads(counts)
+    yield Result("random mutants", Counter(found), [], time.monotonic() - began)
+
+
+def monitored() -> str | None:
+    """Return a Python that tells which lines it runs, with what tests need: of `make quick`."""
+    if hasattr(sys, "monitoring"):
+        return sys.executable
+    several = sorted(ROOT.glob(".venv-3.1[2-9]/bin/python"))
+    return str(several[-1]) if several else None
+
+
 def secrets(options: Options) -> Iterator[Result]:
     """No secret is anywhere but where it has to be."""
     found = run_tests(["tests/guards/test_secrets_everywhere.py", *slow_files("tests/guards")])
@@ -217,5 +250,6 @@ PARTS: Mapping[str, Part] = {
     "board": board,
     "model": model,
     "mutations": mutations,
+    "mutants": random_mutants,
     "secrets": secrets,
 }

@@ -15,6 +15,8 @@ COLUMNS = (
     "slow tests",
     "model steps",
     "mutations",
+    "mutants",
+    "killed",
     "double charges",
     "lost rows",
     "secrets found",
