@@ -7,8 +7,9 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -206,12 +207,15 @@ def test_what_takes_away_waits_for_runs_and_then_shuts_this_release_out(
 
 
 class Mixed(Processes):
-    """Workers of which the second is of the next release, and begins first."""
+    """Workers of which the second is of the next release, and begins once the first is at work."""
 
     next_one: Release
+    at_work_once: Callable[[], None]
 
     async def start(self, production: str, number: int, turn: int) -> None:
         if (2, 0) not in self.workers:
+            await super().start(production, 1, 0)
+            await asyncio.to_thread(self.at_work_once)
             self.workers[2, 0] = self.next_one.workers.start(
                 [production, "2"],
                 cwd=self.folder,
@@ -231,8 +235,8 @@ async def test_a_worker_of_the_next_release_upgrades_and_takes_up_what_another_l
     sheet = str(desk.folder / desk.sheet("distributed.csv", simple_sheet(8, title="Distributed")))
     processes = Mixed(desk.folder, desk.environment())
     processes.next_one = next_one
-
     before = service.calls().get("create", 0)
+    processes.at_work_once = partial(until, service, before + 1)
 
     async def meddle(_: Run) -> None:
         await asyncio.to_thread(until, service, before + 8)
