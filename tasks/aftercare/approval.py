@@ -45,7 +45,6 @@ from callsheet.tasks.ledger.plans import (
     approved_today,
     begun_by,
     find_plan,
-    hold_plans,
     start_of_day,
     void_plan,
 )
@@ -89,7 +88,6 @@ def approve_on_board(
     if approver is None or not approver.may("agent"):
         raise NotApproved("you may no longer approve plans; nothing was approved or spent")
     by = approver.name
-    hold_plans(connection, plan.campaign)
     if already := run_for(connection, plan.id):
         return already
     _check_others(connection, plan, at)
@@ -252,7 +250,7 @@ def cancel_on_board(
     number of rows that an approved plan would have made.
     """
     dropped = 0
-    hold_plans(connection, name)
+    dialect_of(connection).hold_approvals(connection)
     while only is None and (run := unbegun_run(connection, name)):
         plan = find_plan(connection, run.plan_id)
         assert plan is not None, "a run has a plan"

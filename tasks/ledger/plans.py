@@ -339,12 +339,6 @@ def start_of_day(at: float) -> float:
     return at // 86400 * 86400
 
 
-def hold_plans(connection: Connection, campaign: str) -> None:
-    """Have no other plan of a campaign approved until this transaction ends."""
-    these = select(plans.c.id).where(plans.c.campaign == campaign).order_by(plans.c.id)
-    connection.execute(these.with_for_update()).all()
-
-
 def _move(connection: Connection, plan_id: str, old: PlanState, values: Mapping[str, Any]) -> bool:
     this = update(plans).where(plans.c.id == plan_id, plans.c.state == old)
     return connection.execute(this.values(**values)).rowcount == 1

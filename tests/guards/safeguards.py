@@ -309,8 +309,8 @@ MUTATIONS = (
     Mutation(
         "of two plans that are approved at once one stands",
         "tasks/aftercare/approval.py",
-        "    hold_plans(connection, plan.campaign)\n",
-        "",
+        "    dialect_of(connection).hold_approvals(connection)\n    approver",
+        "    approver",
         ("tests/unit/ledger/test_board_plans.py",),
     ),
     Mutation(
