@@ -66,7 +66,7 @@ demo: $(VENV)/.installed
 # Programs are started from the wheel, as somebody has it who installs it.
 test: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool $(VENV)/.shells
 	@$(BIN)/python -m tests.wheel $(VENV)/wheel
-	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest -n 6 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
+	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest --forks 6 -o cache_dir=$(VENV)/.pytest_cache
 
 # The tests of what changed since a commit, for at most a minute: make check SINCE=main
 check: $(VENV)/.installed-dev
@@ -85,7 +85,7 @@ quick-tests: $(VENV)/.installed-dev
 	folder=$$(mktemp -d) && cd $$folder && trap "rm -rf $$folder" EXIT && \
 		$(CURDIR)/$(BIN)/callsheet run $(CURDIR)/configs/campaigns/spring-launch.csv \
 		--sandbox --yes --budget 400
-	$(BIN)/python -m pytest -q -n 3 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache \
+	$(BIN)/python -m pytest -q --forks 3 -o cache_dir=$(VENV)/.pytest_cache \
 		-k "not postgres" tests/unit tests/guards
 
 # Every crash point, fault and model step, and the tests' own tests: three quarters of an hour.

@@ -1,13 +1,11 @@
 """Which tests are run by the same worker, when there are several, and how they are collected.
 
-What takes long to set up is shared by the tests of a file, or of the files in `TOGETHER`. xdist's
-own `--dist loadgroup` would say so by marks, but pytest 9.2 no longer lets it rename the tests.
+What takes long to set up is shared by the tests of a file, or of the files in `TOGETHER`.
 """
 
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import shutil
 import signal
@@ -16,10 +14,10 @@ import tempfile
 from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.forks import groups_of, run_in_forks
 from tests.launcher import PLACE
 from tests.logs import logging_as_it_was
 
@@ -47,12 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # In the background of a script Ctrl-C is ignored, and so by every program that is started here.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Known only where xdist is installed and switched on.
-    config.addinivalue_line("markers", "xdist_group(name): run by one worker")
-    if not hasattr(config, "workerinput"):
-        # Workers come to have it with the environment.
-        os.environ[PLACE] = tempfile.mkdtemp(prefix="callsheet-launchers-")
-        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(PLACE), ignore_errors=True))
+    # Forks come to have it with the environment.
+    os.environ[PLACE] = tempfile.mkdtemp(prefix="callsheet-launchers-")
+    config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(PLACE), ignore_errors=True))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -60,35 +55,37 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     """Collect without a look for garbage: thousands of tests are there to stay, and left alone."""
     gc.disable()
     try:
-        _begin_elsewhere(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
 
 
-def _begin_elsewhere(config: pytest.Config) -> None:
-    """Have each of several workers import other files first.
-
-    All of them import every file, and what one has compiled is there for the others.
-    """
-    worker = getattr(config, "workerinput", None)
-    if worker is None or [Path(one) for one in config.args] != [Path(__file__).parent]:
-        return
-    number = int(worker["workerid"].removeprefix("gw"))
-    root = Path(__file__).parent
-    files = sorted(root.rglob("test_*.py"))
-    for path in files[number * len(files) // worker["workercount"] :]:
-        name = ".".join(path.relative_to(root.parent).with_suffix("").parts)
-        # What is wrong with it is told when it is collected.
-        with suppress(Exception, pytest.skip.Exception):
-            importlib.import_module(name)
-
-
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give several workers an order in which there is always something to do for a processor."""
-    if not hasattr(config, "workerinput"):
-        return
+    """Leave what PostgreSQL is asked twice to the slow tests; have the processors busy."""
+    _leave_twins(items)
+    if config.option.forks:
+        _mix(items)
+
+
+def _leave_twins(items: list[pytest.Item]) -> None:
+    """Mark as slow what runs on PostgreSQL, but the first case of each test.
+
+    Every statement is run there once; what its cases decide is the same on SQLite.
+    """
+    seen: set[str] = set()
+    for item in items:
+        cases = getattr(item, "callspec", None)
+        if cases is not None and "postgres" in cases.params.values():
+            test = item.nodeid.partition("[")[0]
+            if test in seen:
+                item.add_marker("slow")
+            seen.add(test)
+
+
+def _mix(items: list[pytest.Item]) -> None:
+    """Have files in an order in which there is always something to do for a processor."""
     files = dict.fromkeys(_file_of(item.nodeid) for item in items)
     first = [file for start in FIRST for file in files if file.startswith(start)]
     rest = [file for file in files if file not in set(first)]
@@ -105,18 +102,19 @@ def _file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hand out whole files, in the order of the collection."""
-    from xdist.scheduler import LoadScopeScheduling
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Have forks run the tests where there is to be more than one process."""
+    option = session.config.option
+    if not option.forks or option.collectonly or session.testsfailed:
+        return None
+    run_in_forks(session, groups_of(session.items, _group_of), option.forks)
+    return True
 
-    class ByFile(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = _file_of(nodeid)
-            return next((start for start in TOGETHER if file.startswith(start)), file)
 
-    config.option.loadscopereorder = False
-    return ByFile(config, log)
+def _group_of(item: pytest.Item) -> str:
+    file = _file_of(item.nodeid)
+    return next((start for start in TOGETHER if file.startswith(start)), file)
 
 
 @pytest.hookimpl(wrapper=True)

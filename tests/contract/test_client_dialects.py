@@ -14,8 +14,6 @@ from callsheet.tasks.values.briefs import canonical_json
 from callsheet.tasks.values.catalog import PARTS, Catalogue
 from tests.contract.sandboxes import CLIPS, REQUEST, endless, finished, made, new_key, plan_fault
 
-pytestmark = pytest.mark.xdist_group("client-dialects")
-
 
 async def at(url: str) -> bytes:
     """Return what is at an address, for somebody without a key."""

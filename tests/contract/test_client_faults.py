@@ -18,8 +18,6 @@ from tests.contract.sandboxes import (
 )
 from tests.unit.service.asked import subscribe
 
-pytestmark = pytest.mark.xdist_group("client")
-
 #: Faults after which the request was, or may have been, carried out.
 LOST = {
     "drop-after": {},

@@ -19,8 +19,6 @@ from callsheet.tasks.runtime.errors import (
 )
 from tests.contract.sandboxes import REQUEST, client, finished, frozen, sandbox
 
-pytestmark = pytest.mark.xdist_group("client")
-
 
 async def test_a_quote_is_an_amount_and_costs_nothing(service):
     first = await service.estimate(REQUEST)

@@ -10,8 +10,6 @@ from callsheet.tasks.service import operations as ops
 from tests.contract.sandboxes import REQUEST, anyone, client
 from tests.unit.service.asked import ASKED, TABLE
 
-pytestmark = pytest.mark.xdist_group("client")
-
 #: Named in the specification without a scope; the sandbox may do as it likes.
 WITHOUT_A_LINE = {"tools", "characters", "credits", "me"}
 LINES = [name for name in TABLE if name not in WITHOUT_A_LINE]

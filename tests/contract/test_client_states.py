@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from callsheet.tasks.service import operations as ops
 from tests.contract.sandboxes import credits_of, endless, finished, made, new_key
-
-pytestmark = pytest.mark.xdist_group("client")
 
 
 async def test_a_cancelled_render_gives_its_credits_back(service, running):

@@ -29,8 +29,6 @@ from tests.contract.sandboxes import (
 )
 from tests.unit.service.asked import ASKED, subscribe
 
-pytestmark = pytest.mark.xdist_group("client")
-
 #: What can be asked of one video or webhook.
 OF_ONE = {operation.name: operation for operation in OPERATIONS if "{id}" in operation.path}
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
-import pytest
-
 from callsheet.tasks.service import operations as ops
 from tests.contract.sandbox.receiver import receiving, status
 from tests.contract.sandboxes import finished, made, new_key
 from tests.unit.service.asked import subscribe
-
-pytestmark = pytest.mark.xdist_group("client")
 
 WITHIN = 30.0
 

@@ -17,8 +17,6 @@ from callsheet.tasks.service import operations as ops
 from callsheet.tasks.webhooks.listener import CheckIntervals, following_hints
 from tests.contract.subscribing import PING_TIMEOUT, SHORT, Place, free_port, place
 
-pytestmark = pytest.mark.xdist_group("client")
-
 HINT = Hint(digest="a" * 64, nonce="n", videos=frozenset({"vid_1"}))
 
 

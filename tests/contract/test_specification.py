@@ -14,7 +14,6 @@ from tests.contract.sandboxes import anyone
 from tests.contract.specification import ENDPOINTS, NAMED_IN_PASSING
 from tests.named_tests import missing
 
-pytestmark = pytest.mark.xdist_group("client")
 #: How many lines and statuses the tables of section 4 have; none may get lost here.
 LINES, STATUSES = 31, 47
 

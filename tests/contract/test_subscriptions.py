@@ -45,8 +45,6 @@ from tests.contract.sandboxes import (
 from tests.contract.subscribing import SHORT, Place, free_port, place
 from tests.unit.service.asked import subscribe
 
-pytestmark = pytest.mark.xdist_group("client")
-
 WITHIN = 30.0
 Opening = Callable[..., AbstractAsyncContextManager[Place]]
 

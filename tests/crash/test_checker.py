@@ -15,8 +15,6 @@ from tests.torture.scenario import LIMITS
 from tests.torture.stand import Stand
 from tests.torture.trial import Trial, attempt
 
-pytestmark = pytest.mark.xdist_group("crash points")
-
 Plant = Callable[[Evidence], Evidence]
 
 

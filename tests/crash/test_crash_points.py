@@ -19,8 +19,6 @@ from tests.torture.scenario import FIRST, FOLDER, LIMITS, MOTO, RETRIED, SECOND
 from tests.torture.stand import Stand
 from tests.torture.trial import Kill, Trial, attempt
 
-pytestmark = pytest.mark.xdist_group("crash points")
-
 CREATED = "service: after the answer (create)"
 #: One visit in so many is tried.
 EVERY, SECONDS = 64, 1

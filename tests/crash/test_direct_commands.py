@@ -11,8 +11,6 @@ from tests.torture.stand import Stand
 from tests.torture.trial import Kill
 from tests.torture.typed import ANIMATE
 
-pytestmark = pytest.mark.xdist_group("crash points")
-
 
 @pytest.mark.parametrize(
     ("point", "typed"),

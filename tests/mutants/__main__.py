@@ -75,7 +75,7 @@ def record(folder: Path) -> int:
         sys.exit("this Python has no sys.monitoring: take 3.12 or newer")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    words = ["-p", "tests.mutants.plugin", "-q", "-n", "6", "--dist", "loadgroup"]
+    words = ["-p", "tests.mutants.plugin", "-q", "--forks", "6"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, "-p", "no:cacheprovider"],
         cwd=ROOT,

@@ -49,7 +49,7 @@ class Copy:
 
     def red(self, tests: Sequence[str]) -> str | None:
         """Run tests until one fails; return its name, or None when all are green."""
-        words = ["-m", "", "-x", "-q", "--tb=line", "-p", "no:xdist", "-p", "no:cacheprovider"]
+        words = ["-m", "", "-x", "-q", "--tb=line", "-p", "no:cacheprovider"]
         with subprocess.Popen(
             [sys.executable, "-m", "pytest", *words, *tests],
             cwd=self.root,

@@ -60,8 +60,6 @@ def test_flows_run_with(pair: str, tmp_path: Path) -> None:
                 "-q",
                 "-p",
                 "no:cacheprovider",
-                "-p",
-                "no:xdist",
                 *_files(),
             ],
             cwd=ROOT,

@@ -29,7 +29,7 @@ from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
 
 PREFECT = [sys.executable, "-m", "prefect"]
 
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+pytestmark = pytest.mark.prefect
 
 
 @dataclass

@@ -21,7 +21,6 @@ from tests.launcher import IMPORTS
 from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
-pytestmark = pytest.mark.xdist_group("prefect")
 
 #: Calls the flow as a deployment does, with plain parameters, and goes on with its videos; a line
 #: for each end.

@@ -21,7 +21,7 @@ from tests.board.stage import approved, ended, plan_for
 from tests.launcher import IMPORTS
 from tests.programs import ROOT, Sandbox, simple_sheet
 
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+pytestmark = pytest.mark.prefect
 
 DEPLOY = ["--no-prompt", "deploy", "--name", "approved-plan", "--prefect-file"]
 #: Carries the flow runs that wait, and ends.

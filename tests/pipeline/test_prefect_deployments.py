@@ -23,7 +23,7 @@ from tests.programs import ROOT, Sandbox, simple_sheet
 from tests.stores import S3Server, rclone_s3
 
 #: The server is one for all that ask for it.
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+pytestmark = pytest.mark.prefect
 
 FILE = ROOT / "deployments" / "prefect.yaml"
 TEMPLATE = ROOT / "deployments" / "work-pools" / "process-with-blocks.json"

@@ -24,7 +24,7 @@ from tests.leasing import acquire_lease
 from tests.programs import ROOT
 
 #: The server is one for all that ask for it.
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+pytestmark = pytest.mark.prefect
 
 #: Tells of a hint for every line on stdin, once Prefect is imported; says how long the end took.
 PROGRAM = """

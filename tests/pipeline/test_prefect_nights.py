@@ -18,7 +18,7 @@ from callsheet.deployments.servers import PrefectServer
 from tests.launcher import IMPORTS
 from tests.programs import Desk, Sandbox, simple_sheet
 
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
+pytestmark = pytest.mark.prefect
 
 TOML = """\
 [inbox.{name}]

@@ -17,7 +17,6 @@ from tests.pipeline.conftest import GIVEN
 
 pytestmark = [
     pytest.mark.prefect,
-    pytest.mark.xdist_group("prefect"),
     pytest.mark.skipif(GIVEN in os.environ, reason="a server that Callsheet did not start"),
 ]
 

@@ -28,7 +28,7 @@ from tests.programs import Desk, Finished, Sandbox, simple_sheet
 from tests.web import Quiet, serving
 
 #: The server is one for all that ask for it.
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
+pytestmark = pytest.mark.prefect
 
 #: Runs campaigns as a deployment does: a line for each end, with the number of its flow run.
 #: The last is of a run that hears of trouble.

@@ -22,7 +22,7 @@ from tests.programs import Desk, Sandbox, simple_sheet
 from tests.web import Quiet, serving
 
 #: The server is one for all that ask for it.
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
+pytestmark = pytest.mark.prefect
 
 #: Makes the block that people are told by, then calls a flow for every line on stdin.
 PROGRAM = """

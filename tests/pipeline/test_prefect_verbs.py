@@ -22,7 +22,7 @@ from tests.pipeline.calling import call_flows
 from tests.programs import Desk, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+pytestmark = pytest.mark.prefect
 
 #: Calls flows as a deployment does: by their module, with plain parameters; a line for each end.
 PROGRAM = """

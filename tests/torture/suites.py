@@ -38,7 +38,7 @@ def run_tests(paths: Sequence[str], *, marked: str = "") -> Tests:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder:
         report = Path(folder) / "report.xml"
-        words = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-o", SLOW_TOO]
+        words = ["-q", "-p", "no:cacheprovider", "-o", SLOW_TOO]
         words += ["-m", marked, f"--junitxml={report}", *paths]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *words],
