@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -135,13 +138,23 @@ def test_a_login_in_a_file_without_its_key_is_no_login(folder: Path):
 
 def test_a_write_that_fails_leaves_what_was_there(folder: Path):
     keep(folder, LOGIN, KEY)
-    before = file_of(folder, "default").read_text()
-    file_of(folder, "default").unlink()
-    file_of(folder, "default").mkdir()
-    with pytest.raises(ConfigurationError, match="cannot be"):
+    before = file_of(folder, "default").read_bytes()
+    with full_disk(), pytest.raises(ConfigurationError, match="cannot be written: File too large"):
         keep(folder, LOGIN, KEY + "2")
+    assert file_of(folder, "default").read_bytes() == before
+    # What was written so far is deleted: half a key is a secret, too.
     assert [path.name for path in folder.iterdir()] == ["default.json"]
-    assert KEY in before
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let files of this process grow to ten bytes and no further."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_folder_that_cannot_be_made_is_told_before_anybody_approves(tmp_path: Path):
