@@ -452,8 +452,9 @@ async def test_what_was_approved_and_has_not_begun_is_cancelled_with_the_rest(
     answer = await board.admin.post(f"{API}/runs/{run}/carry-on")
     assert answer.status_code == 202
     assert (await ended(board.viewer, run))["exit"] == 4
-    if await board.ledger.read(partial(find_campaign, name=name)):
-        assert await keys(board, name) == []
+    # A row that was paid for would not be made in another plan.
+    again = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    assert (again["counts"], again["total"]) == ({"make": 2}, 30)
 
 
 async def test_a_sheet_of_the_inbox_that_changed_is_planned_anew(
