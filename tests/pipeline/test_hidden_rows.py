@@ -49,12 +49,20 @@ def test_what_is_delivered_is_not_asked_about(desk: Desk, name: str) -> None:
     sheet = desk.workbook(f"{name}.xlsx", simple_sheet(2), hidden=(3,))
     assert desk.run(sheet, "--include-hidden").status == 0
 
-    assert desk.run(sheet).status == 0
+    again = desk.run(sheet)
+
+    assert again.status == 0, again.err
+    # It has read both rows, the hidden one too.
+    assert f"{sheet} has 1 of its 2 rows hidden (row 3): a run asks before it pays" in again.err
+    assert "nothing to do, 0 credits; 2 delivered before, 0 credits" in again.err
 
 
 def test_a_setting_says_it_for_good(desk: Desk, name: str) -> None:
     sheet = desk.workbook(f"{name}.xlsx", simple_sheet(3), hidden=(3,))
     desk.environ["CALLSHEET_HIDDEN_ROWS"] = "skip"
 
-    assert desk.run(sheet).status == 0
+    ended = desk.run(sheet)
+
+    assert ended.status == 0, ended.err
+    assert f"{sheet} has 1 of its 3 rows hidden (row 3): it is left out" in ended.err
     assert set(desk.rows(name)) == {"r001", "r003"}
