@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from packaging.version import Version
+
+from tests.repository import grep
 
 ROOT = Path(__file__).parent.parent
 
@@ -49,7 +50,4 @@ def test_prefect_is_pinned_to_what_every_index_can_install_and_tested_with_the_n
 
 def test_no_file_names_a_package_registry() -> None:
     hosts = "|".join(("py" + "pi.org", "python" + "hosted", "registry.npm" + "js"))
-    found = subprocess.run(
-        ["git", "grep", "-I", "-l", "-E", hosts], cwd=ROOT, capture_output=True, text=True
-    )
-    assert found.stdout == ""
+    assert grep("-I", "-l", "-E", hosts) == []

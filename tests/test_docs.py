@@ -16,6 +16,7 @@ from callsheet.tasks.runtime import errors
 from callsheet.tasks.runtime.known_settings import KNOWN
 from callsheet.tasks.sheet.json_schema import sheet_schema
 from tests.reference import pages
+from tests.repository import files_in
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -156,7 +157,7 @@ def test_every_command_answers_for_itself() -> None:
 def test_every_state_of_flow_runs_and_every_automation_is_in_its_page() -> None:
     page = (ROOT / "docs" / "prefect.md").read_text()
     states = {row.split(" | ")[0].strip("| ") for row in page.splitlines() if " | " in row}
-    automations = {path.stem for path in (ROOT / "deployments" / "automations").glob("*.yaml")}
+    automations = {path.stem for path in files_in("deployments/automations", of="*.yaml")}
 
     assert {f"`{name}`" for name in automations} <= states
     endings = (ROOT / "flows" / "endings.py").read_text()
@@ -178,5 +179,7 @@ def test_every_recipe_names_files_that_have_its_example() -> None:
     assert len(recipes) == 8
     for recipe in recipes:
         (example,) = re.findall(r"^Example: `(.+)`\.$", recipe, re.MULTILINE)
-        for path in re.findall(r"^- `(.+?)`", recipe, re.MULTILINE):
+        paths = re.findall(r"^- `(.+?)`", recipe, re.MULTILINE)
+        assert paths
+        for path in paths:
             assert example in (ROOT / path).read_text(), (example, path)

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-FILES = sorted(
-    path for door in ("tasks", "flows", "deployments") for path in (ROOT / door).rglob("*.py")
-)
+from tests.repository import PROGRAM, ROOT, files_in
+
+FILES = sorted(files_in(*PROGRAM))
 
 #: The package that all of ours is in.
 OURS = "callsheet."
@@ -119,6 +118,17 @@ def layer_of_module(module: str) -> str | None:
     return parts[0]
 
 
+def test_every_folder_and_library_of_the_rules_is_there() -> None:
+    where = {(folder_of(path), module) for path in FILES for module in imports_of(path)}
+    folders = {folder for folder, _ in where}
+    used = {(folder, module.split(".")[0]) for folder, module in where}
+
+    assert set(MAY_IMPORT) - folders == set()
+    assert {(one, name) for name, owners in BELONGS.items() for one in owners} - used == set()
+    assert {module.split(".")[0] for _, module in where} > set(PROGRAM)
+    assert [verb for verb in VERBS if not (ROOT / "tasks" / f"{verb}.py").is_file()] == []
+
+
 def test_imports_point_one_way() -> None:
     for path in FILES:
         here = folder_of(path)
@@ -138,7 +148,7 @@ def test_imports_point_one_way() -> None:
 
 
 def test_the_rules_import_values_alone() -> None:
-    for path in (ROOT / PURE).glob("*.py"):
+    for path in files_in(PURE, of="*.py"):
         for module in imports_of(path):
             ours = module.split(".")[0] in ("tasks", "flows", "deployments")
             pure = module.startswith(("tasks.engine.policy", "tasks.ledger."))
@@ -160,8 +170,9 @@ def test_prefect_is_imported_by_flows_and_verbs_alone() -> None:
         if any(module.split(".")[0] == "prefect" for module in imports_of(path))
     }
     verbs = {f"tasks/{verb}" for verb in VERBS}
+    assert verbs <= importers
     assert importers - verbs <= {
-        str(path.relative_to(ROOT).with_suffix("")) for path in (ROOT / "flows").rglob("*.py")
+        str(path.relative_to(ROOT).with_suffix("")) for path in files_in("flows")
     }
     assert not any("prefect.server" in module for path in FILES for module in imports_of(path))
 
@@ -252,15 +263,16 @@ def test_there_is_no_circle_of_imports() -> None:
 
 
 def test_no_module_shadows_the_standard_library() -> None:
-    for door in ("tasks", "flows"):
-        for path in (ROOT / door).glob("*.py"):
-            assert path.stem not in sys.stdlib_module_names, path
+    for path in files_in("tasks", "flows", of="*.py"):
+        assert path.stem not in sys.stdlib_module_names, path
 
 
-def test_no_name_that_a_room_loads_on_demand_is_one_of_its_files() -> None:
+def test_no_name_that_a_package_loads_on_demand_is_one_of_its_files() -> None:
     # Once such a file is loaded, the name would be the file's.
-    for first in (
-        path for path in FILES if ON_DEMAND in {name for _, name in names_imported(path)}
-    ):
+    files = [*files_in("src", of="*/__init__.py"), *FILES]
+    loading = [path for path in files if ON_DEMAND in {name for _, name in names_imported(path)}]
+
+    assert loading
+    for first in loading:
         names = {name for _, name in names_imported(first)}
-        assert not names & {path.stem for path in first.parent.glob("*.py")}, first
+        assert not names & {path.stem for path in first.parent.iterdir()}, first

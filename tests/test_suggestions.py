@@ -20,9 +20,10 @@ import pytest
 from callsheet.deployments.arguments.first_commands import SETUP
 from callsheet.deployments.parser import START, build_parser
 from callsheet.tasks.runtime.errors import BadInput
+from tests.repository import PROGRAM, files_in
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *files_in("docs", of="**/*.md")])
 #: What is no sentence: the seed of keys of commands typed by hand, and the feet of the help.
 SEEDS = {"callsheet video create", START, SETUP}
 #: Stands for every value that is known only when the words are said; also a number.
@@ -79,8 +80,7 @@ def modules() -> dict[str, ast.Module]:
     """Return our code, by its path; the sandbox knows nothing of our commands."""
     return {
         str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
-        for top in ("tasks", "flows", "deployments")
-        for path in sorted((ROOT / top).rglob("*.py"))
+        for path in files_in(*PROGRAM)
         if not path.is_relative_to(ROOT / "deployments" / "sandbox")
     }
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.repository import PROGRAM, tracked
 
 ROOT = Path(__file__).parents[1]
 #: Retired word (the start of it) -> the word to use.
@@ -18,10 +19,8 @@ FROZEN = "tasks/ledger/migrations/"
 
 def texts() -> Iterator[tuple[str, str]]:
     """Yield each text file of the repository that users or developers read: its path and text."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
-    folders = ("flows/", "tasks/", "deployments/", "configs/", "docs/", "README.md")
-    for path in listed.stdout.splitlines():
-        if path.startswith(folders) and not path.startswith(FROZEN):
+    for path in tracked(*PROGRAM, "configs", "docs", "README.md"):
+        if not path.startswith(FROZEN):
             try:
                 yield path, (ROOT / path).read_text(encoding="utf-8")
             except UnicodeDecodeError:

@@ -17,7 +17,8 @@ from callsheet.tasks.ledger.plans import begin_plan
 from tests.board.conftest import NAMES, OpenBoard
 from tests.board.late_body import late_body
 from tests.board.with_videos import with_videos
-from tests.programs import ROOT, simple_sheet
+from tests.programs import simple_sheet
+from tests.repository import files_in
 
 API = "/api/v1"
 REVIEW = {"take": 1, "verdict": "keep"}
@@ -182,8 +183,7 @@ def test_no_page_or_call_writes_past_the_check() -> None:
     """`Board.write` checks the person; the ledger's own `write` would not."""
     found = [
         path.name
-        for folder in ("acts", "api", "pages")
-        for path in (ROOT / "deployments" / "board" / folder).glob("*.py")
+        for path in files_in(*(f"deployments/board/{one}" for one in ("services", "api", "pages")))
         if "ledger.write(" in path.read_text()
     ]
     assert found == []

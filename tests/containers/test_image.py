@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from tests.containers.dockerfile import (
 from tests.containers.extra import lines_of
 from tests.containers.named import check_command, unknown_variables
 from tests.programs import ROOT
+from tests.repository import files_in, tracked
 
 ARGUMENTS, STAGES = read_dockerfile()
 IMAGES = [stage for stage in STAGES if stage.name in ("callsheet", "demo")]
@@ -69,8 +69,7 @@ def test_what_is_copied_is_sent_and_is_there() -> None:
 
 
 def test_nothing_is_sent_but_what_is_needed() -> None:
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
-    sent = {name for name in tracked.stdout.splitlines() if not ignored(name, ignore_rules())}
+    sent = {name for name in tracked() if not ignored(name, ignore_rules())}
     secret = ("deployments/secrets/api-key", "deployments/demo-secrets/ledger", ".env",
               ".callsheet/x", "flows/__pycache__/x.pyc", "tests/x.py", ".git/config")  # fmt: skip
 
@@ -116,7 +115,7 @@ def test_an_image_is_built_with_what_the_project_is_built_with() -> None:
 
 _FOLDER = DOCKERFILE.parent
 FILES = [DOCKERFILE, ROOT / ".dockerignore", _FOLDER / "compose.yaml", _FOLDER / "demo.env"]
-FILES += [file for file in (_FOLDER / "helm").rglob("*") if file.is_file()]
+FILES += files_in(f"{_FOLDER.relative_to(ROOT)}/helm", of="**/*")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

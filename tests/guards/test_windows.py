@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from callsheet.deployments.parser import build_parser
-from tests.programs import CALLSHEET, ROOT, Desk, Finished
+from tests.programs import CALLSHEET, Desk, Finished
+from tests.repository import PROGRAM, files_in
 
 RULES = Path(__file__).with_name("windows")
 #: A title in letters that no console of Windows has, nor the other encodings below.
@@ -94,6 +95,6 @@ def test_a_ledger_that_is_there_is_not_replaced(desk: Desk) -> None:
 
 def test_no_time_is_written_in_a_form_that_one_system_has() -> None:
     """`%-d` is a fault on Windows."""
-    files = [one for top in ("flows", "tasks", "deployments") for one in (ROOT / top).rglob("*")]
-    texts = {str(one): one.read_text("utf-8") for one in files if one.suffix in (".py", ".html")}
+    files = [*files_in(*PROGRAM), *files_in("deployments", of="**/*.html")]
+    texts = {str(one): one.read_text("utf-8") for one in files}
     assert [name for name, text in texts.items() if re.search(r"%-[A-Za-z]", text)] == []

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
 from callsheet.deployments.parser import build_parser
 from callsheet.tasks.runtime.process import own_version
-from tests.launcher import ROOT
 from tests.release.version import PLACES, copies_of_version, project_version, write_version
+from tests.repository import grep
 
 
 def test_every_copy_is_the_version_of_the_project(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,8 +23,7 @@ def test_every_copy_is_the_version_of_the_project(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize("what", [r"version\(.callsheet.\)", project_version().replace(".", r"\.")])
 def test_no_other_file_has_it(what: str) -> None:
     folders = ("flows", "tasks", "deployments", "src", "docs", "configs", "README.md", "Makefile")
-    words = ["git", "grep", "-I", "-l", "-w", "-E", what, "--", *folders]
-    found = subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout.split()
+    found = grep("-I", "-l", "-w", "-E", what, paths=folders)
     assert set(found) - set(PLACES) <= {"tasks/runtime/process.py"}
 
 

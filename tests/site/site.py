@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.programs import ROOT
+from tests.repository import files_in
 
 CONFIG = ROOT / "zensical.toml"
 
@@ -46,7 +47,7 @@ def main(folder: Path) -> None:
 def unlisted() -> list[str]:
     """Return the pages of docs/ that the navigation does not list."""
     listed = set(listed_in(tomllib.loads(CONFIG.read_text(encoding="utf-8"))["project"]["nav"]))
-    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    pages = {str(page.relative_to(ROOT / "docs")) for page in files_in("docs", of="**/*.md")}
     return sorted(pages - listed)
 
 

@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.programs import sandbox
-from tests.site.pages import DOCS, steps_of
+from tests.repository import files_in
+from tests.site.pages import steps_of
 from tests.site.terminal import Reader
 
 #: What goes wrong at the service on a page's way.
 FAULTS = {"rows-that-need-you": {"on": "render", "do": "fail", "nth": 1}}
 #: One request at a time, so that a fault strikes the row that the page names.
 IN_ORDER = {"CALLSHEET_AT_ONCE": "1"}
-HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
+HOW_TO = files_in("docs/how-to", of="*.md")
 
 
 @pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)

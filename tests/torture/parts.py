@@ -153,7 +153,7 @@ def faults(options: Options) -> Iterator[Result]:
 
 def pipeline(options: Options) -> Iterator[Result]:
     """What the tests of the pipeline, and of all before it, leave out because it takes long."""
-    folders = ("tests/pipeline", "tests/crash", "tests/contract", "tests/up")
+    folders = ("tests/pipeline", "tests/up")
     found = run_tests([file for folder in folders for file in slow_files(folder)])
     counts = Counter({"slow tests": found.passed})
     yield Result("the pipeline, slow tests", counts, found.failed, found.seconds)

@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.programs import ROOT
+from tests.repository import PROGRAM, files_in
 from tests.torture.trial import Trial
 
 #: Of the board's own points some are tried beside it, all by `python -m tests.board.kills`; those
@@ -56,8 +56,7 @@ ELSEWHERE = {
 def named() -> Counter[str]:
     """Return the names of all crash points of the program, each with how many places have it."""
     found: Counter[str] = Counter()
-    tops = (ROOT / "tasks", ROOT / "flows", ROOT / "deployments")
-    for path in (path for top in tops for path in top.rglob("*.py")):
+    for path in files_in(*PROGRAM):
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
                 case ast.Call(func=ast.Name(id="crashpoint"), args=[ast.Constant(str(name)), *_]):

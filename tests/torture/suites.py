@@ -13,6 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tests.programs import ROOT
+from tests.repository import files_in
 from tests.torture.result import Violation
 
 
@@ -58,7 +59,7 @@ def run_tests(paths: Sequence[str], *, marked: str = "") -> Tests:
 
 def slow_files(folder: str) -> list[str]:
     """Return the files of tests in a folder that no default run collects."""
-    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / folder).glob("*_torture.py"))
+    return [str(path.relative_to(ROOT)) for path in files_in(folder, of="*_torture.py")]
 
 
 def _read(report: Path) -> Tests:

@@ -13,6 +13,7 @@ import pytest
 import callsheet
 from tests.launcher import IMPORTS
 from tests.programs import ROOT
+from tests.repository import PROGRAM, grep
 
 
 def test_every_listed_name_is_there_and_no_other() -> None:
@@ -45,9 +46,4 @@ def test_a_package_of_somebody_else_is_in_nobodys_way(tmp_path: Path, name: str)
 
 def test_no_process_of_ours_looks_for_packages_in_the_folder_that_people_work_in() -> None:
     """`python -m` does, unless it is told not to: beside a sheet there may be anything."""
-    found = subprocess.run(
-        ["git", "grep", "-n", "-E", r"(sys\.executable|python), \"-m\"", "--",
-         "tasks", "flows", "deployments"],
-        cwd=ROOT, capture_output=True, text=True,
-    )  # fmt: skip
-    assert found.stdout == ""
+    assert grep("-n", "-E", r"(sys\.executable|python), \"-m\"", paths=PROGRAM) == []

@@ -12,11 +12,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.programs import ROOT
+from tests.repository import files_in
 
 FOLDER = ROOT / "deployments"
 TEXT = (FOLDER / "prefect.yaml").read_text()
 DEPLOYMENTS: dict[str, Any] = {one["name"]: one for one in YAML().load(TEXT)["deployments"]}
-TEMPLATES = sorted((FOLDER / "work-pools").glob("*.json"))
+TEMPLATES = files_in("deployments/work-pools", of="*.json")
 #: What people start, what starts by itself, and what has to be there for the board.
 EXPECTED = {
     "campaign", "plan", "approve", "approved-plan", "retake", "cancel", "carry-on", "reconcile",

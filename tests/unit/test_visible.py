@@ -16,6 +16,7 @@ from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.logs import JsonLines, log_for_people
 from callsheet.tasks.runtime.redact import control_fault, install, one_line, say, visible
 from tests.programs import ROOT
+from tests.repository import PROGRAM, files_in
 
 ATTACK = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\x9b31md\u202ee\u2066f"
 SAFE = "a\ufffd]52;c;aGk=\ufffdb\ufffd[2Jc\ufffd31md\ufffde\ufffdf"
@@ -82,22 +83,20 @@ OWN_WORDS = "deployments/sandbox"
 
 
 def test_every_print_of_a_command_is_made_visible():
-    unsafe = []
-    for top in ("flows", "tasks", "deployments"):
-        for path in (ROOT / top).rglob("*.py"):
-            name = str(path.relative_to(ROOT))
-            if name.startswith(OWN_WORDS):
-                continue
-            for node in ast.walk(ast.parse(path.read_text())):
-                match node:
-                    case ast.Call(
-                        func=ast.Name(id="print"), args=[ast.Call(func=ast.Name(id=how))]
-                    ):
-                        safe = how in ("visible", "visible_json")
-                    case ast.Call(func=ast.Name(id="print")):
-                        safe = "visible(" in ast.unparse(node) or "version(" in ast.unparse(node)
-                    case _:
-                        continue
-                if not safe:
-                    unsafe.append(f"{name}:{node.lineno}")
+    seen: list[str] = []
+    unsafe: list[str] = []
+    for path in files_in(*PROGRAM):
+        name = str(path.relative_to(ROOT))
+        if name.startswith(OWN_WORDS):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id="print"), args=[ast.Call(func=ast.Name(id=how))]):
+                    safe = how in ("visible", "visible_json")
+                case ast.Call(func=ast.Name(id="print")):
+                    safe = "visible(" in ast.unparse(node) or "version(" in ast.unparse(node)
+                case _:
+                    continue
+            (seen if safe else unsafe).append(f"{name}:{node.lineno}")
+    assert seen
     assert unsafe == [], "`say` and `visible` (tasks/runtime/redact.py) print text from outside"

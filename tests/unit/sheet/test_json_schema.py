@@ -18,6 +18,7 @@ from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet import parse_sheet
 from callsheet.tasks.sheet.json_schema import sheet_schema
 from callsheet.tasks.sheet.text import plain
+from tests.repository import files_in
 from tests.unit.sheet.spellings import READ
 from tests.unit.sheet.spellings import REFUSED as REFUSALS
 
@@ -137,7 +138,9 @@ def is_the_readers(column, value):
     return not plain(value).isascii() or column == "id" or "\u200b" in value
 
 
-@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.yaml")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", files_in("configs/campaigns", of="*.yaml"), ids=lambda path: path.name
+)
 def test_both_accept_every_sample(path):
     SCHEMA.validate(YAML(typ="safe", pure=True).load(path.read_text()))
     named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", path.read_text())

@@ -6,6 +6,7 @@ import pytest
 
 from callsheet.tasks.sheet import read_sheet
 from callsheet.tasks.values.briefs import idempotency_key
+from tests.repository import files_in
 
 #: What a video of a sample has always been paid for under: another key is a second charge.
 KEYS = [
@@ -62,7 +63,7 @@ async def test_the_yaml_sample_has_defaults_and_a_budget():
 
 @pytest.mark.parametrize(
     "path",
-    sorted(SAMPLES.glob("*.yaml")) + sorted(SAMPLES.glob("*.csv")),
+    [path for of in ("*.yaml", "*.csv") for path in files_in("configs/campaigns", of=of)],
     ids=lambda path: path.name,
 )
 async def test_every_sample_is_without_a_problem(path):
