@@ -123,7 +123,7 @@ async def test_a_name_that_was_rebound_to_this_machine_is_refused(
 
     for path in ("/", "/login", "/static/board.css", "/api/v1/me"):
         answer = await open_board.admin.get(path, headers=headers)
-        assert answer.status_code in (400, 421), answer.text
+        assert answer.status_code == 421, answer.text
 
 
 async def test_the_names_of_this_machine_are_ours(open_board: OpenBoard) -> None:
@@ -416,7 +416,7 @@ async def test_another_site_gets_no_leave_to_read(open_board: OpenBoard) -> None
 async def test_a_look_changes_nothing(path: str, open_board: OpenBoard) -> None:
     browser = await open_board.form("admin")
     for method in ("GET", "HEAD"):
-        assert (await browser.request(method, path)).status_code in (404, 405)
+        assert (await browser.request(method, path)).status_code == 405
     assert (await browser.get("/")).url.path == "/"
 
 
@@ -424,7 +424,7 @@ async def test_a_look_changes_nothing(path: str, open_board: OpenBoard) -> None:
 async def test_a_method_is_what_it_is(header: str, open_board: OpenBoard) -> None:
     headers = {header: "DELETE"}
     answer = await open_board.admin.get("/api/v1/people/Vera", headers=headers)
-    assert answer.status_code in (404, 405)
+    assert answer.status_code == 405
     assert (await open_board.viewer.get("/api/v1/me")).status_code == 200
 
 
@@ -442,7 +442,7 @@ async def test_what_is_not_asked_for_is_not_taken(open_board: OpenBoard) -> None
 )  # fmt: skip
 async def test_no_path_leads_out_of_the_static_files(path: str, open_board: OpenBoard) -> None:
     status, _, body = await raw(open_board, f"GET {path} HTTP/1.1\r\nHost: HOST\r\n\r\n")
-    assert status in (400, 401, 404)
+    assert status == (400 if "%00" in path else 404)
     assert b"make_app" not in body
     assert b"root:" not in body
 
@@ -462,11 +462,12 @@ async def test_a_body_too_large_is_not_read_to_its_end(open_board: OpenBoard) ->
 
 async def test_two_lengths_of_one_request_are_refused(open_board: OpenBoard) -> None:
     both = "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x"
-    status, _, _ = await raw(open_board, f"POST /login HTTP/1.1\r\nHost: HOST\r\n{both}")
+    own = f"Origin: {open_board.origin}\r\n"
+    status, _, _ = await raw(open_board, f"POST /login HTTP/1.1\r\nHost: HOST\r\n{own}{both}")
     two = "Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcd"
     other, _, _ = await raw(open_board, f"POST /login HTTP/1.1\r\nHost: HOST\r\n{two}")
-    assert status in (400, 403)
-    assert other == 400
+    # The chunks count: there are none, so the form is empty.
+    assert (status, other) == (422, 400)
 
 
 async def test_a_head_without_end_is_refused(open_board: OpenBoard) -> None:
@@ -487,7 +488,8 @@ async def test_what_is_no_request_is_refused_in_our_shape(text: str, open_board:
         "/api/v1/people", content=text, headers={"content-type": "application/json"}
     )
 
-    assert answer.status_code in (400, 422), answer.text
+    # Thousands of brackets cannot be read at all.
+    assert answer.status_code == (400 if text.startswith("[[") else 422), answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["detail"]
     assert len(answer.text) < 2000

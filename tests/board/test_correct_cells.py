@@ -91,8 +91,10 @@ async def test_a_csv_is_corrected_as_a_csv(open_board: OpenBoard) -> None:
     # Numbers that no problem has, of whatever length, are no cell of it.
     path, long = address(first, "cells"), "cell-" + "9" * 5000
     for name in (long, long[:4000], "cell-99999999999"):
-        for sent in ({"data": {name: "9:16"}}, {"data": {name: "9:16"}, "files": {"x": ("", b"")}}):
-            assert (await browser.post(path, **sent)).status_code in (400, 415, 422)
+        for files in ({}, {"x": ("", b"")}):
+            answer = await browser.post(path, data={name: "9:16"}, files=files)
+            # A part of a form with so long a name cannot be read.
+            assert answer.status_code == (400 if files and name == long else 422)
 
 
 async def test_a_corrected_csv_runs_nothing_in_a_spreadsheet(open_board: OpenBoard) -> None:

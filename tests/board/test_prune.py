@@ -59,7 +59,7 @@ async def test_what_was_listed_is_deleted_and_nothing_else(
         file.unlink()
         told = await form.post("/c/spring/prune", data={"video": videos[2]})
         assert "0 videos deleted at the service" in told.text
-        assert "It is not there" in told.text or "it is not there" in told.text
+        assert "Its mp4 in the store: it is not there" in told.text
         assert has(service, videos[2])
         file.write_bytes(content)
         told = await form.post("/c/spring/prune", data={"video": videos[2]})

@@ -185,7 +185,8 @@ async def test_pictures_beside_the_video_are_shown_and_lost_ones_made_again(
 async def test_no_path_is_made_of_what_is_asked(
     open_board: OpenBoard, in_folder: Path, path: str
 ) -> None:
-    assert (await open_board.viewer.get(path)).status_code in (400, 404)
+    status = 400 if "%00" in path else 404
+    assert (await open_board.viewer.get(path)).status_code == status
 
 
 async def test_nobody_gets_a_video_unasked(open_board: OpenBoard, in_folder: Path) -> None:

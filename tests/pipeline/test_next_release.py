@@ -142,7 +142,7 @@ def test_the_next_release_upgrades_beside_a_run_and_both_go_on(
     assert (checked.status, checked.json["schema"], checked.json["newer"]) == (0, NEXT, True)
     assert desk.call("retake", name, "r001", "--yes").status == 0
     desk.sheet(f"{name}.csv", simple_sheet(4))
-    assert desk.call("plan", sheet, "--json").status in (0, 4)
+    assert desk.call("plan", sheet, "--json").status == 0
     assert desk.call("run", sheet, *RUN).status == 0
     assert_each_once(desk, service, name, 4)
     said = desk.call("ledger", "upgrade")

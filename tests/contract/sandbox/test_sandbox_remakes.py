@@ -167,7 +167,8 @@ def test_each_is_paid_by_itself_and_differs_in_instant_videos_too(
     entries = [entry for entry in instant.charges() if entry["video_id"] == video]
     assert [entry["event"] for entry in entries] == ["reserve", "charge"] * 2
     assert [entry["render"] for entry in entries] == [1, 1, 2, 2]
-    assert entries[2]["operation"] in ("scene", "voice", "export")
+    operations = {"scenes": "scene", "voice": "voice", "renders": "export"}
+    assert entries[2]["operation"] == operations[path.partition("/")[0]]
     assert entries[2]["credits"] == after["credits_charged"] - charged > 0
     assert entries[0]["key_id"].startswith("key_")
     assert instant.client.get(url_of(instant, video)).headers["etag"] != before

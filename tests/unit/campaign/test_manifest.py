@@ -118,9 +118,9 @@ def test_what_a_later_release_adds_is_kept():
     assert json.loads(found.as_bytes())["rows"][0]["review"] == "keep"
 
 
-@pytest.mark.parametrize("odd", [None, 12, "soon", "2026-13-01"])
+@pytest.mark.parametrize("odd", [None, "soon", "2026-13-01"])
 def test_a_moment_that_cannot_be_read_is_missing(odd: Any):
     found = read_manifest(as_file(made_at=odd))
 
     assert found is not None
-    assert found.made_at is None or odd == 12
+    assert found.made_at is None

@@ -125,6 +125,7 @@ async def test_a_database_with_tables_of_others_besides_is_a_place_for_a_ledger(
     run(ledger_address, "CREATE TABLE spatial_ref_sys (srid INTEGER)")
     async with await open_ledger(ledger_address) as ledger:
         await ledger.write(write_one)
+        assert len(await ledger.read(all_campaigns)) == 1
 
 
 async def test_a_schema_of_its_own_is_a_place_beside_another_application_on_postgres(
@@ -259,4 +260,5 @@ async def test_ledgers_made_at_once_in_one_process_do_not_disturb_each_other(tmp
     addresses = [f"sqlite:///{tmp_path / str(n)}.db" for n in range(6)]
     for ledger in await asyncio.gather(*map(open_ledger, addresses)):
         await ledger.write(write_one)
+        assert len(await ledger.read(all_campaigns)) == 1
         await ledger.aclose()

@@ -441,7 +441,7 @@ async def test_a_chat_that_refuses_says_why(desk: Desk, web: Watcher) -> None:
 
     (sent,) = await desk.digest()
 
-    assert "403" in str(sent.failed) or "Forbidden" in str(sent.failed)
+    assert "error=403" in str(sent.failed)
     assert "s3cr3thook" not in str(sent.failed)
 
 

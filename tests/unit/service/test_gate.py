@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from callsheet.tasks.runtime.errors import OutcomeUnknown, RateLimited
+from callsheet.tasks.runtime.errors import Conflict, OutcomeUnknown, RateLimited
 from callsheet.tasks.service import Gate
 
 OK = (200, {"data": {"id": "vid_1", "url": "https://f.test/x"}, "error": None, "meta": {}})
@@ -153,7 +153,7 @@ async def test_a_trouble_with_a_moment_closes_it_too(talk, time):
 
 async def test_a_video_that_is_not_ready_does_not_close_it(talk, time):
     service, seen = talk((409, {}, {"retry-after": "900"}), OK)
-    with pytest.raises(Exception, match="not ready") as caught:
+    with pytest.raises(Conflict, match="not ready") as caught:
         await service.download("vid_1")
     assert caught.value.retry_at == time.now + timedelta(seconds=900)
     await service.get("vid_2")

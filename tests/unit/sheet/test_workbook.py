@@ -57,7 +57,8 @@ def test_it_refuses_a_formula_that_was_never_calculated(refuse, workbook):
 
 
 def test_it_does_not_also_say_that_a_script_is_missing(refuse, workbook):
-    only(refuse(workbook([["id", "script"], ["r1", "=A2"]]), "campaign.xlsx"))
+    problem = only(refuse(workbook([["id", "script"], ["r1", "=A2"]]), "campaign.xlsx"))
+    assert '"=A2" is a formula without a result' in problem
 
 
 def test_it_reads_the_result_a_formula_was_saved_with(read, workbook):
