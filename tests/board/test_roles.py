@@ -305,6 +305,17 @@ async def test_everybody_sees_what_they_may_and_no_offer_of_anything_else(
     assert [who for who, name in OFFERED.items() if name not in offered[who]] == []
 
 
+async def test_a_guest_who_is_refused_is_led_back_to_the_videos(open_board: OpenBoard) -> None:
+    await add_campaign(open_board, "spring")
+    guest = (await clients(open_board))["see"]
+
+    answer = await guest.get("/costs", headers={"accept": "text/html"})
+
+    assert answer.status_code == 403
+    assert "GET /c/{campaign}/videos" in Offers(answer.text).routes()
+    assert [name for name in Offers(answer.text).routes() if not may(name, "see")] == []
+
+
 async def test_a_change_is_refused_to_all_but_whom_its_table_names(open_board: OpenBoard) -> None:
     await add_campaign(open_board, "spring")
     people, wrong = await clients(open_board), []
