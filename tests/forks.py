@@ -24,8 +24,10 @@ import pytest
 Group = Sequence[pytest.Item]
 _NUMBER = struct.Struct("<H")
 _LENGTH = struct.Struct("<I")
-# Threads of a library do not survive a fork.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+#: Threads of a library do not survive a fork, so it is not to start any before.
+_THREADS = "OPENBLAS_NUM_THREADS"
+_AS_IT_WAS = os.environ.get(_THREADS)
+os.environ[_THREADS] = "1"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -76,12 +78,16 @@ class _Fork:
 
     @property
     def gateway(self) -> Any:
-        """What pytest prints of the process that ran a test."""
+        """Where pytest looks for what it prints of the process that ran a test."""
         return self
 
     @property
     def id(self) -> str:
         return f"fork {self.number}"
+
+    @property
+    def _workerinfocache(self) -> str:
+        return f"[{self.id}]"
 
 
 def _fork(session: pytest.Session, groups: Sequence[Group], tasks: int, number: int) -> _Fork:
@@ -107,6 +113,9 @@ def _fork(session: pytest.Session, groups: Sequence[Group], tasks: int, number: 
 def _become_a_fork(config: pytest.Config, number: int) -> None:
     """Leave what is the collecting process's: its terminal, its files, what it does at its end."""
     atexit._clear()
+    os.environ.pop(_THREADS)
+    if _AS_IT_WAS is not None:
+        os.environ[_THREADS] = _AS_IT_WAS
     for name in ("terminalreporter", "lfplugin", "nfplugin", "stepwiseplugin"):
         if plugin := config.pluginmanager.getplugin(name):
             config.pluginmanager.unregister(plugin)

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from tests.here import Finished, called_here, may_be_here
 from tests.launcher import IMPORTS, Process, launcher
@@ -36,8 +36,9 @@ class Desk:
 
     folder: Path
     environ: dict[str, str] = field(default_factory=dict)
-    #: Whether it works with the program of this checkout, which this process has, too.
-    ours: ClassVar[bool] = True
+    #: Whether commands may run in this process, which has the program of this checkout and keeps
+    #: files open for longer than a process of their own would.
+    may_be_here: bool = True
 
     def sheet(self, name: str, text: str) -> str:
         """Write a sheet and return its name."""
@@ -79,7 +80,7 @@ class Desk:
         what is started, killed or asked by several threads is a process (`start`). `hook` is an
         order to its crash points (`tests.torture.hook`).
         """
-        if self.ours and hook is None and may_be_here(words):
+        if self.may_be_here and hook is None and may_be_here(words):
             return called_here(words, self.folder, self.environment())
         process = self.start(*words, hook=hook)
         try:

@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from callsheet.tasks.ledger.schema import REVISION
 from tests.launcher import Launcher, Process, imports_of
@@ -74,7 +74,7 @@ class Release:
 @dataclass(kw_only=True)
 class _DeskOf(Desk):
     release: Release
-    ours: ClassVar[bool] = False
+    may_be_here: bool = False
 
     def start(self, *words: str, stdin: int = subprocess.DEVNULL, **_: Any) -> Process:
         given: dict[str, Any] = {"cwd": self.folder, "env": self.environment(), "stdin": stdin}

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from threading import Event, Thread
 
+import pytest
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import create_engine
@@ -18,6 +19,12 @@ from callsheet.tasks.ledger.schema import FIRST
 from tests.faults.mounts import bound, read_only, small_disk
 from tests.faults.production import A_WHILE, Production
 from tests.programs import Finished
+
+
+@pytest.fixture(autouse=True)
+def closed_at_the_end(production: Production) -> None:
+    """Have each command be a process: what it had open on a disk is closed when it ends."""
+    production.desk.may_be_here = False
 
 
 def test_a_spool_without_room_leaves_the_video_to_a_later_run(production: Production) -> None:
