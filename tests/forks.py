@@ -63,6 +63,7 @@ def run_in_forks(session: pytest.Session, groups: Sequence[Group], count: int) -
 
 
 _BASE = pytest.StashKey[Any]()
+_CAPTURED = pytest.StashKey[Any]()
 
 
 @dataclass(eq=False)
@@ -120,7 +121,13 @@ def _become_a_fork(config: pytest.Config, number: int) -> None:
         if plugin := config.pluginmanager.getplugin(name):
             config.pluginmanager.unregister(plugin)
     capture: Any = config.pluginmanager.getplugin("capturemanager")
-    capture.stop_global_capturing()
+    # Loggers that were set up while tests were imported go on to write where they did.
+    config.stash[_CAPTURED] = before = capture._global_capturing
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (before.out, before.err):
+        if stream is not None:
+            os.dup2(nowhere, stream.tmpfile.fileno())
+    capture._global_capturing = None
     capture.start_global_capturing()
     factory: Any = config._tmp_path_factory  # type: ignore[attr-defined]
     factory._basetemp = config.stash[_BASE] / f"fork{number}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import httpx
+
 from tests.board.conftest import OpenBoard
 from tests.board.stage import API, hand_in
 
@@ -13,6 +15,8 @@ SHEET = f"id,script,matrix.voice_id\na,Run.,{SPOKEN}\n"
 
 async def test_the_page_asks_for_many_videos(open_board: OpenBoard) -> None:
     browser = await open_board.form("reviewer")
+    # Ten thousand videos take a while on a busy machine.
+    browser.timeout = httpx.Timeout(120)
     terms = {"budget": "120", "campaign": "spring"}
     asked = await browser.post("/new", files={"sheet": ("s.csv", SHEET)}, data=terms)
     assert asked.status_code == 422

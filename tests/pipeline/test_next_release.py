@@ -228,9 +228,11 @@ class Mixed(Processes):
 
 
 async def test_a_worker_of_the_next_release_upgrades_and_takes_up_what_another_leaves(
-    desk_on_postgres: Desk, service: Sandbox, slow: None, next_one: Release
+    desk_on_postgres: Desk, service: Sandbox, next_one: Release
 ) -> None:
     desk = desk_on_postgres
+    # None is ready before a worker has started and upgraded, however busy the machine is.
+    service.plan_fault(on="render", do="slow", every=1, seconds=5 * RENDER)
     desk.environ["CALLSHEET_LEASE"] = "5s"
     sheet = str(desk.folder / desk.sheet("distributed.csv", simple_sheet(8, title="Distributed")))
     processes = Mixed(desk.folder, desk.environment())
@@ -249,3 +251,4 @@ async def test_a_worker_of_the_next_release_upgrades_and_takes_up_what_another_l
     said = processes.ended()
     assert (said[1, 0] is not None, bool(said[2, 0]["rows"]["delivered"])) == (True, True), said
     assert_each_once(desk, service, "distributed", 8)
+    service.clear_faults()
