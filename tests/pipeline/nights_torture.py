@@ -63,7 +63,7 @@ async def test_of_a_new_campaign_one_video_is_made_until_somebody_keeps_it(night
     first = the_one(await nights.sweep(inbox=wanted))
     again = the_one(await nights.sweep("2026-11-21", inbox=wanted))
     assert (first.outcome, first.exit_status, first.charged) == ("not-approved", 4, 15)
-    assert "r001: keep the video, and the next nightly run makes the others" in str(first.words)
+    assert "keep r001, and the next nightly run makes what waits for it" in str(first.words)
     assert (again.outcome, again.charged) == ("not-approved", 0)
 
     await keep(nights, "r001")
