@@ -24,12 +24,12 @@ from callsheet.tasks.ledger.deliveries import Delivered, VideoFindings, deliver
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.reviews import restore_review
-from callsheet.tasks.ledger.takes import settle
-from callsheet.tasks.ledger.values import CampaignRow, State, rows_of
+from callsheet.tasks.ledger.takes import accept, settle
+from callsheet.tasks.ledger.values import CampaignRow, State, Take, rows_of
 from callsheet.tasks.values.amounts import parse_credits
 
 #: Where a row is whose video this ledger has not delivered.
-_OPEN: tuple[State, ...] = ("rendering", "ready", "stalled", "held")
+_OPEN: tuple[State, ...] = ("submitting", "rendering", "ready", "stalled", "held")
 
 
 async def deliver_late(at: Context, campaign: Campaign, found: Manifest) -> int:
@@ -44,7 +44,7 @@ async def deliver_late(at: Context, campaign: Campaign, found: Manifest) -> int:
         rows = await at.ledger.read(partial(rows_of, campaign_id=campaign.id, named=page))
         for row in rows:
             line, take = lines[row.row], row.take
-            if take is None or row.state not in _OPEN or take.video_id != line.video_id:
+            if take is None or row.state not in _OPEN or not _made(take, line):
                 continue
             if take.delivered_at is not None or not take.stands:
                 continue
@@ -54,6 +54,13 @@ async def deliver_late(at: Context, campaign: Campaign, found: Manifest) -> int:
                 change = partial(_deliver, row=row, line=line, files=files, at=at.clock())
                 done += await at.ledger.write(change)
     return done
+
+
+def _made(take: Take, line: ManifestRow) -> bool:
+    """Whether a take made the video of a line: by its id, or by its key before that is known."""
+    if take.video_id is None:
+        return take.keyed and line.video_id is not None and take.key == line.key
+    return take.video_id == line.video_id
 
 
 def _deliver(
@@ -67,6 +74,10 @@ def _deliver(
     take = row.take
     assert take is not None
     words = f"take {take.number} was delivered before: the store's manifest has its files"
+    if row.state == "submitting":
+        if not accept(connection, row, take, video_id=str(line.video_id), at=at):
+            return False
+        row = replace(row, state="rendering")
     if row.state in ("stalled", "held") and take.ready_at is None:
         if not move(connection, row, "rendering", at=at, words=words, take=take):
             return False

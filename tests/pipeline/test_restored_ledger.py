@@ -125,6 +125,30 @@ def test_what_was_delivered_and_deleted_at_the_service_since_a_backup_is_there(
     assert here.call("reconcile", forgetful.name).status == 0
 
 
+def test_what_was_deleted_at_the_service_since_a_backup_without_its_answer_is_there(
+    forgetful: Studio,
+) -> None:
+    here = forgetful.here
+    forgetful.sandbox.clear_faults()
+    forgetful.sandbox.plan_fault(on="create", do="drop-after")
+    parked = forgetful.run("--max-wait", "1s")
+    assert here.call("ledger", "backup", "backup.db").status == 0
+    forgetful.sandbox.clear_faults()
+    assert forgetful.run().status == 0
+    here.monkeypatch.setenv("CALLSHEET_KEEP_AT_SERVICE", "1s")
+    time.sleep(1)
+    pruned = here.call("prune", forgetful.name, "--yes", "--json").json
+    assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+
+    again = forgetful.run()
+
+    assert parked.json["rows"] == {"total": 2, "submitting": 2}
+    assert pruned["deleted"] == 2
+    assert (again.status, again.json["rows"]) == (0, {"total": 2, "delivered": 2}), again.err
+    assert forgetful.charges() == 2
+    assert again.json["credits"]["charged"] == 30
+
+
 def test_with_ledger_and_store_lost_the_list_finds_all_by_key(forgetful: Studio) -> None:
     first = forgetful.run()
     forgetful.pass_horizon()

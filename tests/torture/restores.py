@@ -167,6 +167,8 @@ class _Restored:
         self._run()
         self._command()
         paid = self._paid(before)
+        if not paid:
+            self.findings.append("nothing was paid for before the restore: it shows nothing")
         self._restore()
         for _ in range(2):
             last = self._run()

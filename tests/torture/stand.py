@@ -44,7 +44,11 @@ class Stand:
     _count: Iterator[int] = field(default_factory=itertools.count)
 
     def place(self) -> Place:
-        """Make an empty place for a trial."""
+        """Make an empty place for a trial, in what looks like an organization of its own.
+
+        Videos of an earlier trial have the same texts: they might be this one's.
+        """
+        self.service.empty_list()
         name = f"{self.scenario.name}-{next(self._count)}"
         folder = self.folder / name
         folder.mkdir()

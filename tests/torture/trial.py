@@ -89,7 +89,6 @@ class Attempt:
         self.findings += violations(evidence)
         self._told(books)
         self.findings += leaks(self.place, self.said)
-        self._tidy(charges)
         return Trial(self.findings, self.kills, self.traces, self.last.err, evidence)
 
     def _take(self, step: int) -> None:
@@ -206,9 +205,3 @@ class Attempt:
 
     def _clip_calls(self) -> int:
         return self.service.calls().get("image-to-video", 0)
-
-    def _tidy(self, charges: Sequence[Mapping[str, Any]]) -> None:
-        """Keep the service's list short: it is read before every clip."""
-        for video_id in {*self.made.values(), *(charge["video_id"] for charge in charges)}:
-            if self._status(video_id) != DELETED:
-                self.service.delete(video_id)
