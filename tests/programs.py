@@ -232,6 +232,10 @@ class Sandbox:
         """Delete a video, as somebody else of the organisation would."""
         self._open(f"api/v1/videos/{video_id}", method="DELETE")
 
+    def list_videos(self) -> list[dict[str, Any]]:
+        """Return the first page of the organization's videos, as its list shows them."""
+        return list(self._open("api/v1/videos")["data"]["videos"])
+
     def _get(self, what: str) -> Any:
         return self._open(f"_sandbox/{what}")
 

@@ -1590,13 +1590,6 @@ MUTATIONS = (
         ("tests/unit/ledger/test_people.py",),
     ),
     Mutation(
-        "an agent changes no budget that a person gave a campaign",
-        "deployments/board/services/plans.py",
-        'plan.made_by != person.name or person.role == "agent":',
-        "plan.made_by != person.name:",
-        MCP,
-    ),
-    Mutation(
         "a person's no in an agent's client is final",
         "deployments/mcp/plans.py",
         "        await caller.board.write(no)\n",

@@ -113,6 +113,23 @@ def test_a_video_under_another_key_that_may_be_the_rows_asks_a_person(
     assert stage.bought() == before + 1
 
 
+def test_a_video_that_shows_neither_of_its_edits_asks_a_person(stage: Stage) -> None:
+    """No one edit leads from what the service shows to what the row asks for."""
+    stage.make({"id": "a", "caption_style": "bold"})
+    stage.make({"id": "a", "caption_style": "bold", "voice_id": "ben"})
+    stage.make({"id": "a", "caption_style": "thin", "voice_id": "ben"})
+    before = stage.bought()
+    stage.lose(".callsheet", "deliveries")
+    shown = {**stage.sandbox.list_videos()[0], "caption_style": "bold", "voice_id": "anna"}
+    stage.sandbox.plan_fault(on="list", do="rewrite", set={"videos": [shown]})
+
+    asked = [stage.run() for _ in range(2)]
+
+    assert [one.status for one in asked] == [4, 4], asked[0].err
+    assert "the service lists vid_" in asked[1].err
+    assert stage.bought() == before
+
+
 def test_nobody_is_asked_where_nothing_suggests_it(stage: Stage) -> None:
     """Videos of other rows, of other programs, and of other texts are no row's."""
     one, two = {"id": "a"}, {"id": "b", "title": "Autumn"}

