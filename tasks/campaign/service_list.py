@@ -193,12 +193,11 @@ class _Traits:
         self.contents |= _contents(asked)
 
     def fit(self, raw: Json) -> bool:
-        """Whether a record has one of the titles, or may have one and has one of the contents."""
-        title = _title(raw)
-        if title is not None and None not in self.titles:
-            return title in self.titles
-        shown = _contents(raw)
-        return title in self.titles or not shown or not self.contents.isdisjoint(shown)
+        """Whether a record has one of the titles or of the contents, or shows neither."""
+        title, shown = _title(raw), _contents(raw)
+        if title in self.titles or not self.contents.isdisjoint(shown):
+            return True
+        return (title is None or None in self.titles) and not shown
 
 
 async def _traits(at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow]) -> _Traits:
@@ -276,17 +275,15 @@ async def _alike(
 
     One that shows all that the row asks for, or else one of which an edit would make that.
     """
-    by_title: dict[str | None, list[Video]] = defaultdict(list)
-    for video in await _unclaimed(at, videos):
-        by_title[_title(video.raw)].append(video)
+    known = _Shown.of(await _unclaimed(at, videos))
     exact: dict[str, Alike] = {}
     loose: dict[str, Alike] = {}
-    for page in pages_of(wanted) if by_title else ():
+    for page in pages_of(wanted) if known.by_title else ():
         of_row = {row.row: row for row in page}
         query = partial(rows_of, campaign_id=campaign.id, named=list(of_row))
         for row in await at.ledger.read(query):
-            titled = _with_title(by_title, row.asked())
-            may_be = [video for video in titled if not _is_safe(at, row, video, sent)]
+            near = known.near(row.asked())
+            may_be = [video for video in near if not _is_safe(at, row, video, sent)]
             if same := _first(may_be, row, shows):
                 exact[row.row] = Alike(row=of_row[row.row], video=same)
             elif row.operation == CREATE and (older := _first(may_be, row, _may_become)):
@@ -294,6 +291,37 @@ async def _alike(
     # What shows all that one row asks for is no older form of another row.
     claimed = {one.video.id for one in exact.values()}
     return {name: one for name, one in loose.items() if one.video.id not in claimed} | exact
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Listed videos, by what they show: their titles, and digests of their contents."""
+
+    by_title: Mapping[str | None, Sequence[Video]]
+    by_contents: Mapping[bytes, Sequence[Video]]
+
+    @classmethod
+    def of(cls, videos: Iterable[Video]) -> _Shown:
+        """Sort videos by what they show."""
+        by_title: dict[str | None, list[Video]] = defaultdict(list)
+        by_contents: dict[bytes, list[Video]] = defaultdict(list)
+        for video in videos:
+            by_title[_title(video.raw)].append(video)
+            for digest in _contents(video.raw):
+                by_contents[digest].append(video)
+        return cls(by_title, by_contents)
+
+    def near(self, asked: Mapping[str, Json]) -> list[Video]:
+        """Return the videos that have the title or the contents which a row asks for, or no title.
+
+        All, for a row without a title.
+        """
+        title = _title(asked)
+        if title is None:
+            return [video for some in self.by_title.values() for video in some]
+        same = [one for digest in _contents(asked) for one in self.by_contents.get(digest, ())]
+        titled = [*self.by_title.get(title, ()), *self.by_title.get(None, ())]
+        return list({one.id: one for one in (*titled, *same)}.values())
 
 
 async def _unclaimed(at: Context, videos: Sequence[Video]) -> list[Video]:
@@ -338,15 +366,6 @@ def _may_become(raw: Json, asked: Mapping[str, Json]) -> bool:
         return False
     made = wanted | shown
     return made == wanted or edit_between(made, wanted) is not None
-
-
-def _with_title(
-    by_title: Mapping[str | None, Sequence[Video]], asked: Mapping[str, Json]
-) -> list[Video]:
-    title = _title(asked)
-    if title is None:
-        return [video for some in by_title.values() for video in some]
-    return [*by_title.get(title, ()), *by_title.get(None, ())]
 
 
 def _title(record: Json | Mapping[str, Json]) -> str | None:

@@ -74,6 +74,11 @@ def edit_scene(stage: Stage) -> None:
     stage.make({"id": "a", "script": {"scenes": ["One two three.", "Seven eight."]}})
 
 
+def change_title_unmade(stage: Stage) -> None:
+    stage.make({"id": "a"})
+    stage.write({"id": "a", "title": "Summer"})
+
+
 def make_a_variant(stage: Stage) -> None:
     stage.make({"id": "a", "language": "en"})
     stage.write({"id": "a"}, matrix=AXIS)
@@ -86,7 +91,8 @@ def rename_twice(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [edit_title, edit_voice, edit_scene, make_a_variant, rename_twice]
+    "change",
+    [edit_title, edit_voice, edit_scene, change_title_unmade, make_a_variant, rename_twice],
 )
 def test_a_video_under_another_key_that_may_be_the_rows_asks_a_person(
     stage: Stage, change: Callable[[Stage], None]
