@@ -821,6 +821,13 @@ MUTATIONS = (
         ("tests/pipeline/test_canary.py",),
     ),
     Mutation(
+        "a refused run sends no request that may not have left",
+        "flows/executor.py",
+        'UNDER_WAY - {"submitting"}',
+        "UNDER_WAY",
+        ("tests/pipeline/test_canary.py",),
+    ),
+    Mutation(
         "who was not shown a second round approves none",
         "flows/executor.py",
         "if not run.door.approves_later or",

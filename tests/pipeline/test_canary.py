@@ -319,3 +319,25 @@ def test_what_is_paid_for_is_fetched_though_a_price_is_missing(
         assert (refused.status, "no readable price" in refused.err) == (4, True), refused.err
         assert states(desk, f"{name}-b") == {"a": "delivered", "b": "quoted"}
         assert sum(one["event"] == "charge" for one in slow.charges()) == 4
+
+
+def test_a_refused_run_sends_no_request_that_may_not_have_left(
+    desk: Desk, name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with sandbox(tmp_path_factory.mktemp("lost")) as service:
+        desk.environ |= service.environ
+        sheet = desk.sheet(
+            f"{name}.csv",
+            f"{CLIP}a,,,product-launch,Kettle,{name},5,9:16\n"
+            "b,image-to-video,https://img.example/x.png,,,,,\n",
+        )
+        service.plan_fault(on="create", do="drop-before")
+        parked = desk.run(sheet, "--select", "a", "--budget", "45", "--max-wait", "1s")
+        service.clear_faults()
+
+        refused = desk.run(sheet, "--budget", "45")
+
+        assert (parked.status, parked.json["rows"]["submitting"]) == (5, 1), parked.err
+        assert (refused.status, "no readable price" in refused.err) == (4, True), refused.err
+        assert states(desk, name)["a"] == "submitting"
+        assert service.charges() == []
