@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-PROGRAM = ("tasks", "flows", "deployments")
+from tests.repository import PROGRAM, ROOT
+
 #: Seconds from the first test on.
 LIMIT = 55.0
 #: Where the tests of a package are, if not in the folder of tests/unit that has its name.

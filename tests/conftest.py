@@ -1,4 +1,4 @@
-"""Which tests are run by the same worker, when there are several, and how they are collected.
+"""Which tests are run by the same fork, when there are several, and how they are collected.
 
 What takes long to set up is shared by the tests of a file, or of the files in `TOGETHER`.
 """

@@ -22,8 +22,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-ROOT = Path(__file__).parent.parent.parent
-PROGRAM = ("tasks", "flows", "deployments")
+from tests.repository import PROGRAM, ROOT
+
 #: Names the folder that records are written to; processes that tests start inherit it.
 FOLDER = "RECORDED_LINES"
 #: Where `python -m tests.mutants record` keeps them, and how long each test took.
