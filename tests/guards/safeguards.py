@@ -1330,8 +1330,8 @@ MUTATIONS = (
     Mutation(
         "a budget of a reviewer is not taken for an approver's",
         "deployments/board/services/plans.py",
-        "    elif plan.made_by != person.name or",
-        "    elif plan.made_by is person or",
+        "    elif plan.made_by != person.name:",
+        "    elif plan.made_by is person:",
         ("tests/board/test_plans.py",),
     ),
     Mutation(
