@@ -8,7 +8,7 @@ PREFECT_3_9 := .venv-prefect-3.9
 # Tests start hundreds of processes: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check test-cluster quick quick-tests torture test-image bench bench-quick lint docs lock stats release version clean
+.PHONY: install demo test test-merge check test-cluster quick quick-tests torture test-image bench bench-quick lint docs lock stats release version clean
 
 install: $(VENV)/.installed
 	@echo "Callsheet is installed. To use the callsheet command in any folder, run once:"
@@ -67,6 +67,12 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool $(VENV)/.shells
 	@$(BIN)/python -m tests.wheel $(VENV)/wheel
 	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest --forks 6 -o cache_dir=$(VENV)/.pytest_cache
+
+# The other tests, which have to pass before a change lands: they start servers, shells and browsers.
+test-merge: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool $(VENV)/.shells
+	@$(BIN)/python -m tests.wheel $(VENV)/wheel
+	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest --forks 6 \
+		-m "merge and not slow" -o cache_dir=$(VENV)/.pytest_cache
 
 # The tests of what changed since a commit, for at most a minute: make check SINCE=main
 check: $(VENV)/.installed-dev

@@ -33,7 +33,8 @@ def main(words: Sequence[str]) -> int:
         print("nothing changed that has tests of its own")
         return 0
     print(f"{len(changed)} files changed: tests of {len(chosen)} files, for at most a minute")
-    options = ["-q", "--forks", "3", "-o", f"cache_dir={ROOT}/.venv/.pytest_cache"]
+    cache = f"cache_dir={ROOT}/.venv/.pytest_cache"
+    options = ["-q", "-m", "not slow", "--forks", "3", "-o", cache]
     return int(pytest.main([*options, *chosen], plugins=[Minute()]))
 
 
