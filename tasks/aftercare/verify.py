@@ -47,7 +47,6 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 #: The pictures next to a video, by the setting `pictures`.
 WANTED: Mapping[Wanted, tuple[PictureKind, ...]] = {
     "yes": ("poster", "strip"),
-    "full": ("poster", "strip"),
     "poster": ("poster",),
     "no": (),
 }

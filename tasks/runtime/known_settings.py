@@ -139,10 +139,9 @@ Cancels = Annotated[
     Literal["unbegun", "all"],
     _read({"unbegun": "unbegun", "all": "all"}.get, "neither unbegun nor all"),
 ]
-_PICTURES: tuple[Literal["yes", "full", "poster", "no"], ...] = ("yes", "full", "poster", "no")
 PicturesWanted = Annotated[
-    Literal["yes", "full", "poster", "no"],
-    _read({name: name for name in _PICTURES}.get, "none of yes, full, poster, no"),
+    Literal["yes", "poster", "no"],
+    _read({"yes": "yes", "poster": "poster", "no": "no"}.get, "neither yes, poster nor no"),
 ]
 LogForm = Annotated[
     Literal["text", "json"],
@@ -223,11 +222,10 @@ class Settings(BaseModel):
     )
     evidence_wait: Seconds = _setting("10m", "how long to search for a clip after a lost answer")
     pictures: PicturesWanted = _setting(
-        "yes",
-        "make a poster and a strip for each video: yes, full (from the whole video), poster, no",
+        "yes", "make a poster and a strip for each video: yes, poster (without the strip), no"
     )
     checks: Checks = _setting(
-        "", "findings that put a row on hold: black, frozen, silence, clipping, length, captions"
+        "", "findings that put a row on hold: black, frozen, silence, length, captions"
     )
     quote_age: Seconds = _setting(
         "15m", "how long a quote is valid before Callsheet asks for it again"

@@ -35,8 +35,6 @@ _SAME_MEAN, _SAME_MOST = 0.6, 16
 _STILL_BYTES, _STILL_PART = 120, 1 / 4000
 #: So many seconds without a change are told, or half of the video, if that is more than a second.
 _STILL_SECONDS, _STILL_LEAST, _STILL_HALF = 3.0, 1.0, 0.5
-#: More samples at the top than this are cut off: of a pure tone, the worst there is, 14% are there.
-_CLIPPED_PART = 0.25
 #: How far a video may be from the length asked for: so many seconds, or that part of it.
 _LENGTH_SECONDS, _LENGTH_PART = 1.0, 0.2
 #: Captions may end so much later than the video, in seconds: players stop with the video.
@@ -138,13 +136,6 @@ def judge_silence(*, silent: bool) -> str:
     return "there is a sound track, and nothing to hear" if silent else OK
 
 
-def judge_clipping(at_top: float) -> str:
-    """Judge by what part of some samples is at the very top."""
-    if at_top > _CLIPPED_PART:
-        return f"the sound is clipped: {at_top:.0%} of what was heard is cut off"
-    return OK
-
-
 def judge_length(seconds: float, asked: float) -> str:
     """Judge a video's length against the one that was asked for, in seconds."""
     if abs(seconds - asked) > max(_LENGTH_SECONDS, _LENGTH_PART * asked):
@@ -185,18 +176,15 @@ def _seconds(parts: Sequence[str]) -> float:
 _PLACES, _PACKETS = 3, 2
 #: Below this no sound can be heard (-60 dB of the loudest there is).
 _SILENT = 0.001
-#: Sound that comes so close to the loudest there is may have been cut off there.
-_LOUD = 0.9
 #: Packets that are decoded at most to hear something, and how many at once.
 _MOST, _AT_ONCE = 20_000, 100
 
 
 class Sound:
-    """The loudest of all samples heard (of 1), and what part of them is at the very top."""
+    """The loudest of all samples heard (of 1)."""
 
     def __init__(self, container: InputContainer, stream: AudioStream) -> None:
         self.loudest = 0.0
-        self.at_top = 0.0
         self._heard: list[bytes] = []
         self._container, self._stream = container, stream
         self._decoder = _decoders().take(stream)
@@ -263,18 +251,10 @@ class Sound:
         data, self._heard = b"".join(self._heard), []
         if not data:
             return
-        samples = len(data) // 4
         # A picture of one line: Pillow looks at its points without a loop of ours.
-        line = Image.frombuffer("F", (samples, 1), data, "raw", "F", 0, 1)
+        line = Image.frombuffer("F", (len(data) // 4, 1), data, "raw", "F", 0, 1)
         lowest, highest = cast("tuple[float, float]", line.getextrema())
-        loudest = max(-lowest, highest)
-        self.loudest = max(self.loudest, loudest)
-        if loudest >= _LOUD:
-            # From -loudest..loudest to 1..255: one who codes sound may lower what was cut off.
-            levels = (
-                line.point(lambda level: level * (127 / loudest) + 128).convert("L").histogram()
-            )
-            self.at_top = max(self.at_top, (sum(levels[:5]) + sum(levels[252:])) / samples)
+        self.loudest = max(self.loudest, -lowest, highest)
 
 
 class _Decoders(threading.local):

@@ -20,16 +20,13 @@ from callsheet.tasks.store.checks import (
     Sound,
     is_dark,
     judge_black,
-    judge_clipping,
     judge_frozen,
     judge_silence,
     may_stand_still,
 )
 from callsheet.tasks.store.pictures import (
-    TILES,
     Jpeg,
     moments,
-    picture_moments,
     poster_of,
     strip_of,
     tile_of,
@@ -47,9 +44,8 @@ if TYPE_CHECKING:
 
     from callsheet.tasks.store.second_process import SecondProcess
 
-#: What is made of a video: poster and strip of key frames, the same of ten moments, for which all
-#: of it is decoded, the poster alone, or nothing.
-Wanted = Literal["yes", "full", "poster", "no"]
+#: What is made of a video's key frames: poster and strip, the poster alone, or nothing.
+Wanted = Literal["yes", "poster", "no"]
 #: Frames that are decoded at most to find light in a video whose key frames are black.
 _MOST_DARK = 240
 
@@ -88,9 +84,6 @@ def inspect_closely(path: Path, pictures: Wanted) -> Inspection:
     """Return what the video at `path` is and shows; raise VideoError if it is no playable MP4."""
     watching = _Watching(path, pictures)
     video = inspect_video(path, watching)
-    if pictures == "full":
-        poster, strip = picture_moments(path)
-        return Inspection(video, watching.findings, poster, strip, TILES)
     return Inspection(
         video, watching.findings, watching.poster, watching.strip, len(watching.tiles)
     )
@@ -140,14 +133,14 @@ class _Watching:
             return
         self._bright = not is_dark(tile)
         # The first that shows something: videos like to begin in the dark.
-        if self._pictures in ("yes", "poster") and (self._bright or self.poster is None):
+        if self._pictures != "no" and (self._bright or self.poster is None):
             self.poster = poster_of(frame)
 
     def _judge_picture(self) -> None:
         if not self.tiles:
             return
         light = None if self._bright else self._find_light()
-        if light is not None and self._pictures in ("yes", "poster"):
+        if light is not None and self._pictures != "no":
             self.poster = poster_of(light)
         dark = {at: is_dark(tile) for at, tile in self.tiles.items()}
         shown = [dark[at] for at in (self._nearest if len(dark) > 2 else dark) if at in dark]
@@ -187,7 +180,6 @@ class _Watching:
         sound = Sound(self._container, sounds[0])
         sound.sample(self._path)
         self.findings["silence"] = judge_silence(silent=sound.is_silent)
-        self.findings["clipping"] = judge_clipping(sound.at_top)
 
     def _make_strip(self) -> None:
         if self._pictures == "yes" and self.tiles:

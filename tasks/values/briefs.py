@@ -237,6 +237,6 @@ def origin_of(address: str | None, worksheet: str | None = None) -> SheetOrigin 
 # What a video is checked for before anybody looks at it; `tasks.store.checks` says how.
 
 
-Check = Literal["black", "frozen", "silence", "clipping", "length", "captions"]
+Check = Literal["black", "frozen", "silence", "length", "captions"]
 CHECKS: tuple[Check, ...] = get_args(Check)
 OK = "ok"

@@ -47,10 +47,6 @@ def tone(times: NDArray[np.float64]) -> NDArray[np.float64]:
     return 0.5 * np.sin(2 * np.pi * 440 * times)
 
 
-def too_loud(times: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.clip(4 * tone(times), -1, 1)
-
-
 def silence(times: NDArray[np.float64]) -> NDArray[np.float64]:
     return 0 * times
 

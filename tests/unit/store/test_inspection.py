@@ -19,7 +19,6 @@ from tests.unit.store.made_videos import (
     plain,
     silence,
     tone,
-    too_loud,
     until,
 )
 
@@ -27,7 +26,7 @@ DARK, LIGHT = plain(0), moving()
 STILL = "the picture stands still throughout"
 BLACK = "the picture is black throughout"
 NOTHING = "there is a sound track, and nothing to hear"
-SOUND = {"silence": "ok", "clipping": "ok"}
+SOUND = {"silence": "ok"}
 
 
 @pytest.mark.parametrize(
@@ -48,7 +47,6 @@ SOUND = {"silence": "ok", "clipping": "ok"}
         pytest.param(frozen_from(4.5, LIGHT), tone, 100, {}, id="ends on a still"),
         (LIGHT, silence, 100, {"silence": NOTHING}),
         (LIGHT, one_word, 100, {}),
-        (LIGHT, too_loud, 100, {"clipping": True}),
     ],
 )  # fmt: skip
 def test_what_is_plainly_wrong_is_found(tmp_path, picture, sound, keys, found) -> None:

@@ -72,7 +72,7 @@ async def test_a_video_is_looked_at_and_stored_by_it(second, video, video_path, 
     store = open_store(str(tmp_path / "videos"), second)
     pid = await second.do(os.getpid, here=here)
     found = await inspect_apart(video_path, second)
-    closely = await inspect_closely_apart(video_path, "full", second)
+    closely = await inspect_closely_apart(video_path, "yes", second)
     spooled = tmp_path / "spooled.mp4"
     spooled.write_bytes(video)
     sha256 = "0" * 64
