@@ -75,7 +75,7 @@ class Fetcher:
             self._threads.shutdown(wait=False)
 
     async def fetch(self, name: str, fresh_url: FreshUrl) -> SpooledFile:
-        """Download what `fresh_url` leads to into the spool as `name`, going on where it ended.
+        """Download what `fresh_url` leads to into the spool as `name`, going on after each cut.
 
         Raises VideoError for bytes that are no video, StoreError when the bytes or the room for
         them cannot be had, and whatever `fresh_url` raises.
@@ -84,13 +84,8 @@ class Fetcher:
         # it.
         part = await self._opened(name)
         try:
-            if part.left:
-                await asyncio.to_thread(part.resume)
             await self._fill(part, fresh_url)
             return await _ended(self._run(part.finish))
-        except VideoError:
-            part.discard()
-            raise
         finally:
             part.close()
 

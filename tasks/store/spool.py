@@ -1,30 +1,26 @@
-"""The spool: a download on its way, with its digests, able to go on after a cut or a kill.
+"""The spool: a download on its way, with its digests, able to go on after a cut.
 
-Owns `<name>.part` and the small note next to it, from which another process may go on. Knows no
-HTTP.
+Owns `<name>.part`: what a killed process left in one, the next download of that name throws away.
+Knows no HTTP.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
 import os
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
-from functools import cache
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import StoreError
 from callsheet.tasks.runtime.files import let_go_for_rename
 from callsheet.tasks.store.disk import disk_trouble, make_private, require_room, try_open_locked
 
-#: So much is hashed and written at a time, and a video of no more than that is never resumed.
+#: So much is hashed and written at a time.
 BLOCK = 1024 * 1024
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _DISK = "the spool disk"
@@ -59,15 +55,16 @@ class Part:
         # Texts and no Paths: half of what a small video costs here would be the making of them.
         self._final = os.path.join(folder, spool_name(name))
         self._part = f"{self._final}.part"
-        self._note = f"{self._final}.part.json"
         with disk_trouble(_DISK, folder):
             file = _opened(folder, self._part)
             if file is None:
                 message = f"another run is downloading {spool_name(name)}; it is left to that run"
                 raise StoreError(message)
-            #: How many bytes someone left here; `resume` makes use of them.
-            self.left = os.fstat(file.fileno()).st_size
+            # What a killed process left: nothing tells whether all of it reached the disk.
+            if os.fstat(file.fileno()).st_size:
+                file.truncate(0)
         self._file = file
+        self._unfinished = True
         self._busy = threading.Lock()
         crashpoint("spool: the part is open")
         self._pending: list[bytes] = []
@@ -80,25 +77,10 @@ class Part:
         """Where the bytes are that were flushed."""
         return Path(self._part)
 
-    def resume(self) -> None:
-        """Go on with the bytes that were left, if it is known what they are."""
-        source = _read_note(self._note)
-        if source is None:
-            return
-        with disk_trouble(_DISK, self.folder):
-            self._start_over(source)
-            self._noted = True
-            while block := self._file.read(BLOCK):
-                self._sha256.update(block)
-                self.size += len(block)
-
     def begin(self, source: Source) -> None:
         """Forget every byte and expect `source` from its first one."""
-        # A note is written after bytes and removed before them: without bytes there is none.
-        if self.left or self.size:
+        if self.size:
             with disk_trouble(_DISK, self.folder):
-                # Note first: were we killed in between, an old note would vouch for new bytes.
-                self._forget()
                 self._file.truncate(0)
                 self._file.seek(0)
                 self._start_over(source)
@@ -125,14 +107,13 @@ class Part:
         return block
 
     def put(self, block: list[bytes]) -> None:
-        """Hand a block to the digest and the disk, and vouch for it; may run in a thread.
+        """Hand a block to the digest and the disk; may run in a thread.
 
         One block at a time, and nothing else of this part meanwhile but `take` and `block`.
         """
         with self._busy:
             self._write(block)
-            with self._room():
-                self._remember()
+            crashpoint("spool: a block is written")
 
     def flush(self) -> None:
         """Hand what is left to the digest and the disk."""
@@ -143,33 +124,28 @@ class Part:
         self.flush()
         crashpoint("spool: every byte is there")
         with disk_trouble(_DISK, self.folder):
-            if self._noted:
-                self._forget()
             let_go_for_rename(self._file)
             os.replace(self._part, self._final)
+            self._unfinished = False
         crashpoint("spool: the video has its name")
         self.close()
         digest = self._sha256.hexdigest()
         return SpooledFile(Path(self._final), self.size, digest, self.source.content_type)
 
-    def discard(self) -> None:
-        """Remove every trace of these bytes; they must not be resumed."""
-        with suppress(OSError):
-            self._forget()
-            self._file.truncate(0)
-            os.unlink(self._part)
-        self._start_over(Source())
-
     def close(self) -> None:
-        """Let go of the file, and of the lock with it."""
+        """Let go of the file, and of the lock with it; one that is not finished goes."""
         # Not under a thread that writes: its bytes could end in a file that is opened meanwhile.
         with self._busy:
+            if self._unfinished:
+                self._unfinished = False
+                let_go_for_rename(self._file)
+                with suppress(OSError):
+                    os.unlink(self._part)
             self._file.close()
 
     def _start_over(self, source: Source) -> None:
         self.source = source
         self.size = self.pending = 0
-        self._noted = False
         self._pending = []
         self._sha256 = hashlib.sha256()
 
@@ -179,31 +155,10 @@ class Part:
         if not data:
             return
         self._sha256.update(data)
-        with self._room():
+        with disk_trouble(_DISK, self.folder):
             written = self._file.write(data)
             while written < len(data):
                 written += self._file.write(data[written:])
-
-    def _forget(self) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(self._note)
-
-    @contextmanager
-    def _room(self) -> Iterator[None]:
-        try:
-            with disk_trouble(_DISK, self.folder):
-                yield
-        except StoreError:
-            # On a full disk every part holds the others up: give the room back.
-            self.discard()
-            raise
-
-    def _remember(self) -> None:
-        # A video that fits into one block is never resumed and needs no note.
-        if not self._noted:
-            _write_note(self._note, self.source)
-            crashpoint("spool: the note is written")
-            self._noted = True
 
 
 def spool_name(name: str) -> str:
@@ -219,41 +174,3 @@ def _opened(folder: Path, part: str) -> io.FileIO | None:
     except FileNotFoundError:
         make_private(folder)
         return try_open_locked(part)
-
-
-def _write_note(path: str, source: Source) -> None:
-    """Remember `source`, if a later process could make use of it."""
-    boot = _boot()
-    # Without a strong ETag nothing ties later bytes to these, and after a power cut the
-    # length of a file says nothing of its contents: such a part is begun again.
-    if source.etag is None or boot is None:
-        return
-    fresh = f"{path.removesuffix('json')}new"
-    try:
-        with open(
-            os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-        ) as file:
-            json.dump({**asdict(source), "boot": boot}, file)
-        os.replace(fresh, path)
-    except OSError:
-        with suppress(FileNotFoundError):
-            os.unlink(fresh)
-        raise
-
-
-def _read_note(path: str) -> Source | None:
-    """Return what was remembered; None when there is nothing that can be relied on."""
-    try:
-        note: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
-        boot = note.pop("boot")
-        return Source(**note) if boot == _boot() else None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None
-
-
-@cache
-def _boot() -> str | None:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
-    except OSError:
-        return None

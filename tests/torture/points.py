@@ -48,8 +48,8 @@ ELSEWHERE = {
     "notices: written down": TOLD,
     "notices: taken": TOLD,
     "notices: sent": TOLD,
-    "spool: the note is written": "tests/unit/store/test_fetch_after_a_kill.py"
-    "::test_a_killed_download_is_resumed_by_the_next_process",
+    "spool: a block is written": "tests/unit/store/test_fetch.py"
+    "::test_what_a_killed_download_left_is_thrown_away",
 }
 
 

@@ -116,7 +116,7 @@ EDITS = Scenario(
     only=("ledger", "service"),
     tried_from=1,
 )
-#: A video of which a killed download leaves enough to be worth going on with.
+#: A video that comes in several blocks: a killed download leaves some of them.
 LONG = Scenario(
     name="long",
     sheets=((Row("long", ",product-launch,Kettle,,Long,60,16:9,none,,,"),),),
