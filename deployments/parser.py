@@ -53,7 +53,7 @@ COMMANDS = {
     "export": ("export videos as a ZIP, or rows, takes, events or costs", "sheet"),
     "costs": ("add up what all campaigns cost, by brand, month, person and more", "sheet"),
     "review": ("keep or reject a row's video, with a reason", "sheet"),
-    "contact-sheet": ("put a campaign's videos on one page or image to share", "sheet"),
+    "contact-sheet": ("put a campaign's videos on one page to share", "sheet"),
     "approve": ("keep the first videos of a campaign and approve the rows that wait", "sheet"),
     "retake": ("make new videos for rows; shows the price and asks first", "sheet"),
     "ledger": ("back up, restore, check, upgrade or shrink the ledger", "sheet"),

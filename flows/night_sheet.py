@@ -107,7 +107,7 @@ class NightSheet:
         if not is_as_dealt(self._entry, known) or self._taken_up:
             return None
         if self._at.settings.links:
-            # Links end and reviews change a feed, without any change of the sheet.
+            # Links end, without any change of the sheet.
             return None
         if known.set_aside_at is not None:
             report = self._left_alone()

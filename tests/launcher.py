@@ -91,7 +91,6 @@ IMPORTED = {
         "alembic.config",
         "av.subtitles.stream",
         "boto3",
-        "pandas",
         "psycopg",
         "pysubs2",
         "rich._emoji_codes",
@@ -119,7 +118,6 @@ IMPORTED = {
         "callsheet.tasks.campaign.report",
         "sqlalchemy.dialects.postgresql",
         "alembic.command",
-        "pandas",
         "psycopg",
     ),
     "release": (

@@ -188,10 +188,10 @@ def test_prefect_is_imported_by_flows_and_verbs_alone() -> None:
         "callsheet.flows.executor",
     ],
 )
-def test_reading_commands_do_not_pay_for_prefect_pandas_or_boto3(module: str) -> None:
+def test_reading_commands_do_not_pay_for_prefect_pyarrow_or_boto3(module: str) -> None:
     program = (
         f"import sys, {module}\n"
-        "print(*({'prefect', 'pandas', 'boto3', 'av', 'fastapi'} & set(sys.modules)))"
+        "print(*({'prefect', 'pyarrow', 'boto3', 'av', 'fastapi'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True

@@ -312,9 +312,7 @@ def resolve(parser: ArgumentParser) -> None:
 def contact_sheet(parser: ArgumentParser) -> None:
     """Give `callsheet contact-sheet` its arguments."""
     _take_campaign(parser)
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="FILE.html or FILE.jpg"
-    )
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="FILE.html")
     parser.add_argument("--select", metavar="EXPR", help=SELECT)
 
 
@@ -346,10 +344,9 @@ def export(parser: ArgumentParser) -> None:
     _take_campaign(parser)
     parser.add_argument(
         "--what",
-        choices=("rows", "takes", "events", "chargeback", "analysis"),
+        choices=("rows", "takes", "events", "chargeback"),
         default="rows",
-        help="what to export (default rows); chargeback: credits by cost center, tag and month; "
-        "analysis: credits, keep rate and minutes by tool, language, ratio and month",
+        help="what to export (default rows); chargeback: credits by cost center, tag and month",
     )
     parser.add_argument(
         "--format",

@@ -8,7 +8,6 @@ from argparse import Namespace
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 
 from callsheet.deployments.commands.options import settings_of
@@ -16,13 +15,7 @@ from callsheet.deployments.commands.reading import campaign_of, check_select, re
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.aftercare.archive import VideosZip, rows_to_take
-from callsheet.tasks.aftercare.contact_sheet import (
-    MOST_IN_JPEG,
-    SheetVideo,
-    as_html,
-    as_jpeg,
-    videos_on_sheet,
-)
+from callsheet.tasks.aftercare.contact_sheet import SheetVideo, as_html, videos_on_sheet
 from callsheet.tasks.aftercare.export import BINARY, Format, export, format_of, whole_file
 from callsheet.tasks.aftercare.verify import Pictures
 from callsheet.tasks.campaign.selection import parse_selection
@@ -120,34 +113,19 @@ async def _write_zip(args: Namespace) -> VideosZip:
         return made
 
 
-# `callsheet contact-sheet`: a campaign's videos on one sheet, to be sent to someone.
-
-
-#: The letters that the sandbox's videos are written in: a system may have none.
-LETTERING = Path(str(files("callsheet.deployments.sandbox.mp4"))) / "fonts" / "DejaVuSans.ttf"
+# `callsheet contact-sheet`: a campaign's videos on one page, to be sent to someone.
 
 
 def contact_sheet(args: Namespace) -> int:
     """Write the sheet; contacts no service, and the store only where videos are in a bucket."""
-    ending = Path(args.output).suffix.lower()
-    if ending not in (".html", ".htm", ".jpg", ".jpeg"):
-        raise BadInput(
-            f"{args.output} is neither a page nor a picture", remedy=again_with("-o", "FILE.html")
-        )
+    if Path(args.output).suffix.lower() not in (".html", ".htm"):
+        raise BadInput(f"{args.output} is not a web page", remedy=again_with("-o", "FILE.html"))
     campaign, videos = run_command(_videos(args))
     if not videos:
         raise BadInput(
             f"{campaign} has no videos to show", remedy=f"`{suggest('rows', campaign)}` says why"
         )
-    if ending in (".jpg", ".jpeg") and len(videos) > MOST_IN_JPEG:
-        raise BadInput(
-            f"{count(len(videos), 'video')} are too many for one picture",
-            remedy="choose some with --select EXPR, or, for a page, "
-            f"{again_with('-o', 'FILE.html')}",
-        )
-    made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    page = ending in (".html", ".htm")
-    data = as_html(campaign, videos, made) if page else as_jpeg(campaign, videos, LETTERING)
+    data = as_html(campaign, videos, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     with whole_file(Path(args.output)) as out:
         out.write(data)
     words = f"{count(len(videos), 'video')} of {campaign} in {args.output} ({len(data)} bytes)"

@@ -1,19 +1,16 @@
 """A contact sheet of a campaign for emails: pictures, title and status of each video.
 
-HTML without external parts (no video, link or script), or one large JPEG. Text from sheets,
-services and people is always escaped.
+HTML without external parts (no video, link or script). Text from sheets, services and people is
+always escaped.
 """
 
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from callsheet.tasks.aftercare.verify import Pictures
 from callsheet.tasks.campaign.selection import Selection
@@ -25,14 +22,6 @@ from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.values.amounts import count, say_duration
 
-if TYPE_CHECKING:
-    from PIL.ImageDraw import ImageDraw
-
-#: Maximum videos in a JPEG: email programs and viewers fail above this.
-MOST_IN_JPEG = 400
-#: Size of one video in a JPEG in pixels: picture and text.
-_CELL, _WORDS, _GAP = 260, 64, 16
-_PAPER, _INK, _FAINT, _WRONG = (250, 250, 249), (24, 24, 27), (113, 113, 122), (180, 35, 24)
 _VERDICTS = {"keep": "kept", "reject": "rejected", None: "not reviewed yet"}
 
 
@@ -155,56 +144,3 @@ figure{margin:0;border:1px solid var(--line);border-radius:8px;padding:12px;brea
 .strip{display:block;width:100%;margin:8px 0}
 .wrong,.reject{color:var(--wrong)}.keep{color:var(--keep)}
 """
-
-
-def as_jpeg(campaign: str, videos: Sequence[SheetVideo], lettering: Path) -> bytes:
-    """Return the sheet as one picture; `lettering` is its font."""
-    from PIL import Image, ImageDraw
-
-    columns = max(1, min(6, len(videos)))
-    lines = -(-len(videos) // columns)
-    width = columns * (_CELL + _GAP) + _GAP
-    sheet = Image.new("RGB", (width, 48 + lines * (_CELL + _WORDS + _GAP) + _GAP), _PAPER)
-    pen = _Pen(ImageDraw.Draw(sheet), lettering)
-    pen.write((_GAP, _GAP), f"{campaign}: {count(len(videos), 'video')}", 20, width - 2 * _GAP)
-    for number, video in enumerate(videos):
-        down, across = divmod(number, columns)
-        x, y = _GAP + across * (_CELL + _GAP), 48 + down * (_CELL + _WORDS + _GAP)
-        if video.poster:
-            with Image.open(io.BytesIO(video.poster)) as poster:
-                poster.thumbnail((_CELL, _CELL))
-                place = (x + (_CELL - poster.width) // 2, y + _CELL - poster.height)
-                sheet.paste(poster.convert("RGB"), place)
-        pen.write((x, y + _CELL + 4), video.row.title, 14, _CELL)
-        pen.write((x, y + _CELL + 23), video.facts, 11, _CELL, _FAINT)
-        told = video.wrong[0] if video.wrong else video.verdict
-        pen.write((x, y + _CELL + 40), told, 11, _CELL, _WRONG if video.wrong else _FAINT)
-    out = io.BytesIO()
-    sheet.save(out, "JPEG", quality=82)
-    return out.getvalue()
-
-
-class _Pen:
-    """Writes single lines."""
-
-    def __init__(self, draw: ImageDraw, lettering: Path) -> None:
-        self._draw, self._lettering = draw, lettering
-
-    def write(
-        self,
-        place: tuple[int, int],
-        text: str,
-        size: int,
-        room: int,
-        ink: tuple[int, int, int] = _INK,
-    ) -> None:
-        """Write a line of limited width in pixels; cut longer text with dots."""
-        from PIL import ImageFont
-
-        font = ImageFont.truetype(str(self._lettering), size)
-        line = " ".join(text.split())[:200]
-        if self._draw.textlength(line, font) > room:
-            while line and self._draw.textlength(f"{line}…", font) > room:
-                line = line[:-1]
-            line = f"{line}…"
-        self._draw.text(place, line, ink, font)

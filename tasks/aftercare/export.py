@@ -1,8 +1,7 @@
 """Exports rows, takes, events and costs, without secrets.
 
-The lines of the analysis, one per combination of tool, language, ratio and month, add up to the
-account of the campaign; so do those of cost centers. Those of tags do not: a row with several
-tags counts under each of them.
+The lines of cost centers add up to the account of the campaign. Those of tags do not: a row with
+several tags counts under each of them.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from sqlalchemy import Connection
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.row_history import (
     event_lines,
-    made_lines,
     row_lines,
     spent_lines,
     take_lines,
@@ -33,80 +31,10 @@ from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.process import check_extra
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.spreadsheets import shown_lines, write_csv, write_xlsx
-from callsheet.tasks.values.amounts import MICRO, as_number, from_micro, to_micro
+from callsheet.tasks.values.amounts import as_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-#: Dimensions of takes; `tool` is None if the script was written by hand.
-_BY = ["month", "operation", "tool", "language", "aspect_ratio"]
-#: The columns of `analysis`.
-ANALYSIS = (
-    *_BY, "takes", "paid", "delivered", "kept", "rejected", "keep_rate", "charged", "reserved",
-    "charged_per_video", "charged_per_kept", "render_minutes", "video_minutes",
-)  # fmt: skip
-
-
-def analysis(made: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield a line for every month (UTC), operation, tool, language and ratio.
-
-    A take is paid if it was charged. `kept` and `rejected` are takes by their review, `keep_rate`
-    is the kept share of these. Charges for takes without a video are part of `charged_per_video`
-    and `charged_per_kept`. A render lasts from its acceptance until its end was seen, successful
-    or not.
-    """
-    import pandas as pd
-
-    # Whole millionths: their sums are exact.
-    found = pd.DataFrame.from_records([_counted(line) for line in made])
-    if found.empty:
-        return
-    sums = found.groupby(_BY, dropna=False, sort=False).sum()
-    for line in sums.sort_index().reset_index().to_dict("records"):
-        yield _analysed(cast("Mapping[str, Any]", line))
-
-
-def _counted(line: Mapping[str, Any]) -> dict[str, Any]:
-    paid, delivered = line["charged"] > 0, line["delivered_at"] is not None
-    rendered = line["accepted_at"] is not None and line["ready_at"] is not None
-    return {
-        "month": f"{datetime.fromtimestamp(line['intended_at'], UTC):%Y-%m}",
-        **{name: str(line[name] or "") for name in _BY[1:]},
-        "takes": 1,
-        "paid": int(paid),
-        "delivered": int(delivered),
-        "kept": int(line["review"] == "keep"),
-        "rejected": int(line["review"] == "reject"),
-        "charged": to_micro(line["charged"]),
-        "reserved": to_micro(line["reserved"]),
-        "render": line["ready_at"] - line["accepted_at"] if rendered else 0.0,
-        "video": (line["seconds"] or 0.0) if delivered else 0.0,
-    }
-
-
-def _analysed(of: Mapping[str, Any]) -> dict[str, Any]:
-    videos, charged = int(of["delivered"]), from_micro(int(of["charged"]))
-    kept, rejected = int(of["kept"]), int(of["rejected"])
-    return {
-        **{name: of[name] or None for name in _BY},
-        "takes": int(of["takes"]),
-        "paid": int(of["paid"]),
-        "delivered": videos,
-        "kept": kept,
-        "rejected": rejected,
-        "keep_rate": round(kept / (kept + rejected), 4) if kept + rejected else None,
-        "charged": charged,
-        "reserved": from_micro(int(of["reserved"])),
-        "charged_per_video": _each(charged, videos),
-        "charged_per_kept": _each(charged, kept),
-        "render_minutes": round(of["render"] / 60, 2),
-        "video_minutes": round(of["video"] / 60, 2),
-    }
-
-
-def _each(charged: Decimal, videos: int) -> Decimal | None:
-    return (charged / videos).quantize(Decimal(1) / MICRO) if videos else None
-
 
 #: The columns of `chargeback`.
 CHARGEBACK = (
@@ -187,7 +115,7 @@ def _charged(
 # written as they are read, except for Parquet, which is written by column.
 
 
-What = Literal["rows", "takes", "events", "chargeback", "analysis"]
+What = Literal["rows", "takes", "events", "chargeback"]
 
 #: The columns of each export after `campaign`, the first one.
 COLUMNS: dict[What, tuple[str, ...]] = {
@@ -206,14 +134,12 @@ COLUMNS: dict[What, tuple[str, ...]] = {
     ),
     "events": ("at", "row", "take", "kind", "old", "new", "words"),
     "chargeback": CHARGEBACK,
-    "analysis": ANALYSIS,
 }  # fmt: skip
 _LINES: dict[What, Callable[[Connection, int], Lines]] = {
     "rows": row_lines,
     "takes": take_lines,
     "events": event_lines,
     "chargeback": lambda connection, campaign: chargeback(spent_lines(connection, campaign)),
-    "analysis": lambda connection, campaign: analysis(made_lines(connection, campaign)),
 }
 _MOMENTS = ("at", "since")
 #: Free text of people and services.
@@ -227,8 +153,6 @@ def export(
 
     Raise ConfigurationError if the libraries for the format are not installed.
     """
-    if what == "analysis":
-        check_extra("analysis", "pandas", use="the cost analysis")
     if format == "parquet":
         check_extra("analysis", "pyarrow", use="a Parquet file")
     columns = ("campaign", *COLUMNS[what])
@@ -304,13 +228,10 @@ Write = Callable[[IO[bytes], Sequence[str], Lines], int]
 
 _AMOUNTS = {
     "max_credits", "quoted", "reserved", "charged", "paid_before", "variance", "retakes_charged",
-    "charged_per_video", "charged_per_kept",
 }  # fmt: skip
 _COUNTS = {
-    "line", "priority", "take", "video_take", "nth", "bytes", "rows", "takes", "retakes", "paid",
-    "delivered", "kept", "rejected",
+    "line", "priority", "take", "video_take", "nth", "bytes", "rows", "takes", "retakes",
 }  # fmt: skip
-_MEASURES = {"seconds", "keep_rate", "render_minutes", "video_minutes"}
 _TRUTHS = {"enabled", "present"}
 _LISTS = {"captions", "tags"}
 
@@ -372,7 +293,7 @@ def _type(name: str) -> pa.DataType:
         return pa.decimal128(24, 6)
     if name in _COUNTS:
         return pa.int64()
-    if name in _MEASURES:
+    if name == "seconds":
         return pa.float64()
     if name in _TRUTHS:
         return pa.bool_()

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from callsheet.tasks.campaign.outputs import FEEDS
 from callsheet.tasks.campaign.selection import Selection
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import (
@@ -52,7 +51,6 @@ WANTED: Mapping[Wanted, tuple[PictureKind, ...]] = {
 }
 #: Callsheet's other files in the folder of a campaign.
 REPORTS = ("manifest.json", "status.csv")
-OURS = (*REPORTS, *FEEDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,7 +179,7 @@ async def verify(
         there = []
     findings = await ledger.read(partial(findings_of, campaign_id=campaign.id))
     beside = {picture.uri for one in findings.values() for picture in one.pictures.values()}
-    own = {f"{folder}/{name}" for name in OURS} | known | beside
+    own = {f"{folder}/{name}" for name in REPORTS} | known | beside
     extra = [file for file in there if file.uri not in own]
     bare = list(_bare(expected, findings, there, WANTED[pictures])) if there else []
     return Audit(campaign=campaign.name, files=files, extra=extra, bare=bare)

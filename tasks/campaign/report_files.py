@@ -24,7 +24,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.outputs import FEEDS, as_json_feed, as_media_rss, item_of
 from callsheet.tasks.campaign.report import manifest_line, row_documents, status_line
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
@@ -61,17 +60,15 @@ async def report_stands(at: Context, campaign: Campaign) -> bool:
         return False
     if await at.ledger.read(partial(_made_of, at=at, name=campaign.name)) != reported.made_of:
         return False
-    names = [*_names(), *(FEEDS if at.settings.feed else ())]
     try:
-        found = [await at.store.head(f"{campaign.name}/{name}") for name in names]
+        found = [await at.store.head(f"{campaign.name}/{name}") for name in _names()]
     except (StoreError, StoreUnusable):
         return False
-    digests = tuple(file and file.sha256 for file in found)
-    return digests[:2] == reported.files and None not in digests
+    return tuple(file and file.sha256 for file in found) == reported.files
 
 
 async def write_report(at: Context, campaign: Campaign) -> None:
-    """Put `manifest.json`, `status.csv` and feeds into the campaign's folder of the store.
+    """Put `manifest.json` and `status.csv` into the campaign's folder of the store.
 
     What already exists, made of the same, is left as it is.
     """
@@ -86,11 +83,6 @@ async def write_report(at: Context, campaign: Campaign) -> None:
         write = partial(_write_files, at=at, campaign=campaign, files=files, before=before)
         made_of, mark = await at.ledger.read(write)
         manifest, status = [await _replace(at, campaign, file) for file in files]
-        if at.settings.feed:
-            feeds = [Path(folder) / name for name in FEEDS]
-            await at.ledger.read(partial(_write_feeds, at=at, campaign=known, files=feeds))
-            for file in feeds:
-                await _replace(at, campaign, file)
     reported = Reported(made_of=made_of, files=(manifest, status), mark=mark)
     await _note(at, known, reported)
 
@@ -168,7 +160,7 @@ async def _replace(at: Context, campaign: Campaign, file: Path) -> str:
     return stored.sha256
 
 
-_KINDS = {".csv": "text/csv", ".json": "application/json", ".mrss": "application/rss+xml"}
+_KINDS = {".csv": "text/csv", ".json": "application/json"}
 
 
 def _made_of(connection: Connection, at: Context, name: str) -> str:
@@ -184,8 +176,7 @@ def _made_of(connection: Connection, at: Context, name: str) -> str:
     last = last_event(connection, campaign.id)
     made_of = [REPORT, name, *asked, last, tally.as_json(), tally.credits_as_json()]
     if links := at.settings.links:
-        made_of += [*links, links.turn(at.clock()), at.settings.feed]
-        made_of.append(signing_key(at.store.address, links))
+        made_of += [*links, links.turn(at.clock()), signing_key(at.store.address, links)]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
 
 
@@ -277,20 +268,6 @@ def _rewrite(
         texts[0].write(before + foot if before == head else foot)
     if len(files) > 1:
         _widen(connection, campaign, files[1], list(columns), link)
-
-
-def _write_feeds(
-    connection: Connection, at: Context, campaign: Campaign, files: Sequence[Path]
-) -> None:
-    """Write the feeds of the videos that are kept, or of all that are not rejected."""
-    link = linking(at.store.address, at.settings.links)
-    lines = report_lines(connection, campaign.id, numbers_of(connection, campaign.id))
-    kept = at.settings.feed == "kept"
-    found = (item_of(campaign.name, row, line, link, kept=kept) for row, line, _ in lines)
-    items = [item for item in found if item is not None]
-    files[0].write_bytes(as_json_feed(campaign.name, items))
-    address = link(f"{at.store.address.rstrip('/')}/{campaign.name}/{files[1].name}")
-    files[1].write_bytes(as_media_rss(campaign.name, items, link=address))
 
 
 def _widen(

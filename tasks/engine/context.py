@@ -33,7 +33,7 @@ from callsheet.tasks.ledger.service_state import (
     keep_pace,
     pace_of,
 )
-from callsheet.tasks.runtime.errors import ConfigurationError, LedgerError
+from callsheet.tasks.runtime.errors import LedgerError
 from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import log_as
@@ -115,13 +115,8 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
 
 
 def check_links(settings: Settings) -> None:
-    """Raise ConfigurationError where links or a feed are asked for that cannot be made."""
+    """Raise ConfigurationError where links are asked for that cannot be made."""
     linking(open_store(settings.store).address, settings.links)
-    if settings.feed and settings.links is None:
-        raise ConfigurationError(
-            "a feed needs links to its videos; nothing was spent",
-            remedy="set CALLSHEET_LINKS to `public https://...` or `presigned 7d`",
-        )
 
 
 @asynccontextmanager

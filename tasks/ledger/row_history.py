@@ -331,32 +331,6 @@ def spent_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
         yield {**_plain(found), "tags": json.loads(found["tags"])}
 
 
-def made_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
-    """Yield of every take what it asked for, as far as people compare videos by it, and its end."""
-    query = (
-        select(
-            rows.c.operation,
-            takes.c.body,
-            takes.c.reserved,
-            takes.c.charged,
-            takes.c.intended_at,
-            takes.c.accepted_at,
-            takes.c.ready_at,
-            takes.c.delivered_at,
-            _VIDEOS.c.seconds,
-            reviews.c.verdict.label("review"),
-        )
-        .join(takes, takes.c.row_id == rows.c.id)
-        .outerjoin(reviews, reviews.c.take_id == takes.c.id)
-        .outerjoin(_VIDEOS, and_(_VIDEOS.c.take_id == takes.c.id, _VIDEOS.c.kind == "mp4"))
-    )
-    for found in _stream(connection, query, campaign_id, takes.c.number):
-        asked = json.loads(found["body"])
-        line = {name: asked.get(name) for name in ("tool", "language", "aspect_ratio")}
-        amounts = {name: from_micro(found[name] or 0) for name in ("reserved", "charged")}
-        yield {**line, **{k: v for k, v in found.items() if k != "body"}, **amounts}
-
-
 def _with_files(query: Select[Any], made: FromClause = takes) -> Select[Any]:
     for files, kind in ((_VIDEOS, "mp4"), (_SRT, "srt"), (_VTT, "vtt")):
         mine = and_(files.c.take_id == made.c.id, files.c.kind == kind)

@@ -161,10 +161,6 @@ Words = Annotated[frozenset[str], _split(",")]
 LinksWanted = Annotated[
     Links, _read(parse_links, "neither like presigned 7d (7d at most) nor public https://...")
 ]
-Feed = Annotated[
-    Literal["kept", "delivered"],
-    _read({"kept": "kept", "delivered": "delivered"}.get, "neither kept nor delivered"),
-]
 Places = Annotated[tuple[str, ...], _split(r"\s")]
 
 
@@ -203,10 +199,7 @@ class Settings(BaseModel):
         "", "addresses to copy finished files to, as in a sheet, separated by spaces"
     )
     links: LinksWanted | None = _setting(
-        None, "links to videos in status sheet and feed: presigned 7d, or public https://..."
-    )
-    feed: Feed | None = _setting(
-        None, "videos in feed.json and feed.mrss next to the status sheet: kept or delivered"
+        None, "links to videos in the status sheet: presigned 7d, or public https://..."
     )
     horizon: Seconds = _setting(
         "24h", "how long Callsheet trusts the service to remember an idempotency key"

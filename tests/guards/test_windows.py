@@ -28,7 +28,7 @@ ENCODINGS = ("cp437", "cp1252")
 COMMANDS = (
     "check spring.csv", "plan spring.csv --sandbox", "status", "rows spring", "explain spring r0",
     "verify spring", "costs --sandbox", "export spring -o rows.csv", "export spring -o rows.xlsx",
-    "export spring --zip videos.zip", "contact-sheet spring -o sheet.jpg", "review spring r0 keep",
+    "export spring --zip videos.zip", "contact-sheet spring -o sheet.html", "review spring r0 keep",
     "ledger check", "ledger backup copy.db", "tools --sandbox", "video list --sandbox", "schema",
     "help", "help held", "nightly inbox --sandbox --approve-up-to 100", "init --yes --sandbox",
 )  # fmt: skip

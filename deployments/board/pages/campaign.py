@@ -388,7 +388,6 @@ FILES: dict[What, str] = {
     "takes": "Every take, with keys, files and checksums",
     "events": "Everything that happened",
     "chargeback": "Costs by cost center, tag and month",
-    "analysis": "Costs by tool, language, ratio and month",
 }
 TYPES: dict[Format, str] = {
     "csv": "text/csv; charset=utf-8",

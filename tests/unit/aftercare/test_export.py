@@ -177,21 +177,6 @@ async def priced(ledger: Ledger) -> Stage:
     return stage
 
 
-#: By hand, from the story above: 7.1 + 0.2 credits for one video of two paid takes, and so on.
-FIGURES = [
-    ("1970-01", None, "9:16", 1, 1, 1, 0, 1, 0.0, "12", "0", "12", None, 6.0, 1.5),
-    ("1970-01", "explainer", "1:1", 1, 1, 1, 0, 0, None, "0.2", "0", "0.2", None, 6.0, 1.5),
-    ("1970-01", "explainer", "9:16", 2, 2, 1, 1, 0, 1.0, "7.3", "0", "7.3", "7.3", 9.33, 1.5),
-    ("1970-02", None, "9:16", 1, 0, 0, 0, 0, None, "0", "12", None, None, 0.0, 0.0),
-]
-SHOWN = (
-    "month", "tool", "aspect_ratio", "takes", "paid", "delivered", "kept", "rejected", "keep_rate",
-    "charged", "reserved", "charged_per_video", "charged_per_kept", "render_minutes",
-    "video_minutes",
-)  # fmt: skip
-AMOUNTS = ("charged", "reserved", "charged_per_video", "charged_per_kept")
-
-
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("what", ["rows", "takes"])
 async def test_what_people_said_of_videos_is_exported(
@@ -208,55 +193,21 @@ async def test_what_people_said_of_videos_is_exported(
         assert line["reviewed_at"] == datetime.fromtimestamp(NOW, UTC)
 
 
-async def test_the_report_and_the_analysis_tell_the_same_keep_rate(ledger: Ledger) -> None:
+async def test_the_report_tells_the_keep_rate(ledger: Ledger) -> None:
     stage = await priced(ledger)
     again = {"by": "Ann", "because": None, "at": NOW}
     await stage.write(approve_retakes, [Quoted(await stage.row("d"), None)], **again)
-    lines = await exported(stage, "analysis")
     (whole,) = await ledger.read(partial(keep_rates, campaign_id=stage.campaign.id))
     assert (whole.kept, whole.rejected, whole.rate) == (1, 1, 0.5)
     assert whole.videos == 3
     assert (whole.charged, whole.undecided, whole.each) == (Decimal("19.5"), 1, None)
-    for name in ("kept", "rejected"):
-        assert sum(line[name] for line in lines) == getattr(whole, name)
     tools = await ledger.read(partial(keep_rates, campaign_id=stage.campaign.id, by="tool"))
     assert [(one.name, one.kept, one.rejected, one.charged) for one in tools] == [
         ("", 0, 1, 12), ("explainer", 1, 0, Decimal("7.5")),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("format", FORMATS)
-async def test_the_analysis_is_right_in_every_format(ledger: Ledger, format: str) -> None:
-    lines = await exported(await priced(ledger), "analysis", format)
-
-    assert [list(line) for line in lines] == [["campaign", *COLUMNS["analysis"]]] * len(FIGURES)
-    for line, figures in zip(lines, FIGURES, strict=True):
-        for name, wanted in zip(SHOWN, figures, strict=True):
-            found = line[name] if line[name] != "" else None
-            if name in AMOUNTS and wanted is not None:
-                assert Decimal(str(found)) == Decimal(str(wanted)), name
-            elif format == "csv" and isinstance(wanted, int | float):
-                assert float(found) == wanted, name
-            else:
-                assert found == wanted, name
-        assert (line["operation"], line["language"]) == ("create", "de")
-
-
-async def test_the_analysis_adds_up_to_the_account_to_the_millionth(ledger: Ledger) -> None:
-    stage = await priced(ledger)
-    lines = await exported(stage, "analysis", "parquet")
-    account = await stage.account()
-    assert sum(line["charged"] for line in lines) == account.charged == Decimal("19.5")
-    assert sum(line["reserved"] for line in lines) == account.reserved
-
-
-async def test_a_campaign_without_takes_is_analysed_to_nothing(ledger: Ledger) -> None:
-    stage = await Stage.set(ledger, brief())
-    for format in FORMATS:
-        assert await exported(stage, "analysis", format) == []
-
-
-@pytest.mark.parametrize("what", [what for what in COLUMNS if what != "analysis"])
+@pytest.mark.parametrize("what", COLUMNS)
 async def test_every_format_says_the_same(ledger: Ledger, what: str) -> None:
     own = {"tags": ("x", "y"), "notes": "=1+1\x01", "cost_center": "north"}
     stage = await Stage.set(ledger, brief("a", **own), brief("b", "Coffee"))
