@@ -39,15 +39,15 @@ from callsheet.tasks.runtime.errors import (
     StoreUnusable,
     VideoError,
 )
-from callsheet.tasks.store import File, FileKind, check_captions, inspect_apart, open_store
+from callsheet.tasks.store import File, FileKind, check_captions, open_store
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.checks import judge_length
 from callsheet.tasks.store.inspection import (
     ENDINGS,
     Inspection,
-    inspect_closely_apart,
     keep_pictures,
 )
+from callsheet.tasks.store.inspector import inspect_apart
 from callsheet.tasks.store.pictures import Jpeg
 from callsheet.tasks.store.store import name_below
 from callsheet.tasks.values.briefs import CaptionFormat
@@ -156,7 +156,7 @@ async def _fetched(one: AuditedFile, at: Context) -> AsyncIterator[tuple[Path | 
 
     video = await at.fetcher.fetch(f"repair-{one.take.id}", address)
     try:
-        await inspect_apart(video.path, at.second)
+        await inspect_apart(video.path, "no", at.inspector)
         yield video.path, video.sha256
     finally:
         video.path.unlink(missing_ok=True)
@@ -212,7 +212,7 @@ async def _made(one: BareVideo, at: Context, places: Places) -> bool:
         async with places.of(one.file.uri).opened(one.file.uri, at.settings.spool) as path:
             if path is None:
                 return False
-            seen = await inspect_closely_apart(path, at.settings.pictures, at.second)
+            seen = await inspect_apart(path, at.settings.pictures, at.inspector)
         kept = await _kept(one, name, seen, at)
     except (VideoError, StoreError):
         return False

@@ -40,7 +40,7 @@ from callsheet.tasks.runtime.logs import log_as
 from callsheet.tasks.runtime.process import Sleep, UnixClock, raise_file_limit
 from callsheet.tasks.service import Gate, Pace, VideoService
 from callsheet.tasks.service.rate_limits import Rate, Turns, after_refusal, turns
-from callsheet.tasks.store import Fetcher, SecondProcess, Store, open_store
+from callsheet.tasks.store import Fetcher, Inspector, Store, open_store
 from callsheet.tasks.store.addresses import linking
 
 log = logging.getLogger("callsheet.engine")
@@ -61,7 +61,7 @@ class Context:
     """Everything a run speaks to; `clock` returns Unix seconds.
 
     `terms` limit what may be set aside; `in_charge` says whether the run still has its campaign.
-    The `second` process, if any, does what would hold up the event loop.
+    The `inspector`, if any, has videos inspected in another process.
     """
 
     settings: Settings
@@ -70,7 +70,7 @@ class Context:
     store: Store
     fetcher: Fetcher
     baseline: Baseline
-    second: SecondProcess | None = None
+    inspector: Inspector | None = None
     clock: UnixClock = field(default=time.time)
     terms: Terms = field(default_factory=Terms)
     in_charge: Callable[[], Awaitable[bool]] = field(default=_nobody_else)
@@ -97,9 +97,9 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
         service = await stack.enter_async_context(await open_service(settings, ledger, clock))
         following = following_pace(ledger, service, organisation_of(settings))
         await stack.enter_async_context(following)
-        second = SecondProcess(settings.second_process, timeout=settings.second_process_timeout)
-        stack.push_async_callback(second.aclose)
-        store = open_store(settings.store, second)
+        inspector = Inspector(settings.second_process, timeout=settings.second_process_timeout)
+        stack.push_async_callback(inspector.aclose)
+        store = open_store(settings.store)
         stack.push_async_callback(store.aclose)
         fetcher = await stack.enter_async_context(make_fetcher(settings, settings.spool))
         yield Context(
@@ -109,7 +109,7 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
             store=store,
             fetcher=fetcher,
             baseline=Baseline(ledger, service, organisation_of(settings)),
-            second=second,
+            inspector=inspector,
             clock=clock,
         )
 
@@ -125,7 +125,7 @@ async def connect_to_show(settings: Settings) -> AsyncIterator[Context]:
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
         service = await stack.enter_async_context(await open_service(settings, None, time.time))
-        store = open_store(settings.store, None)
+        store = open_store(settings.store)
         stack.push_async_callback(store.aclose)
         fetcher = await stack.enter_async_context(make_fetcher(settings, settings.spool))
         yield Context(

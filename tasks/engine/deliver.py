@@ -37,7 +37,8 @@ from callsheet.tasks.runtime.errors import (
 )
 from callsheet.tasks.store import File, FileKind, check_captions
 from callsheet.tasks.store.checks import judge_captions, judge_length
-from callsheet.tasks.store.inspection import Inspection, inspect_closely_apart, keep_pictures
+from callsheet.tasks.store.inspection import Inspection, keep_pictures
+from callsheet.tasks.store.inspector import inspect_apart
 from callsheet.tasks.store.store import name_below, name_beside
 from callsheet.tasks.values.briefs import OK, CaptionFormat
 from callsheet.tasks.values.edits import edit_of
@@ -159,7 +160,7 @@ async def _video(
     if edit_of(row.operation) not in (None, "title") and await _is_old(row, fetched.sha256, at):
         raise StoreError("the service still gives the video from before the edit")
     try:
-        seen = await inspect_closely_apart(fetched.path, at.settings.pictures, at.second)
+        seen = await inspect_apart(fetched.path, at.settings.pictures, at.inspector)
     except FileNotFoundError:
         # Someone who was thought to be gone has delivered it meanwhile, out of the same spool.
         raise StoreError("another process has taken the download away; it is made again") from None

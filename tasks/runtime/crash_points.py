@@ -20,11 +20,6 @@ def crashpoint(name: str, of: object = None) -> None:
         _hook(name, of)
 
 
-def is_armed() -> bool:
-    """Return whether anybody is told of the points of this process."""
-    return _hook is not None
-
-
 def arm(hook: Hook) -> None:
     """Have every point of this process told to `hook`, from any thread, from now on."""
     global _hook

@@ -261,8 +261,8 @@ class Settings(BaseModel):
     )
     second_process_timeout: Lease = _setting(
         "60s",
-        "how long that process may take for a video, plus a second for each MB, before the run "
-        "does it itself",
+        "how long that process may take for a video, plus a second for each MB; it then has one "
+        "more try, alone",
     )
     private_sheets: Truth = _setting(
         "no", "yes to let the board fetch sheets from this machine and private networks"

@@ -7,6 +7,6 @@ functions that need them, because commands that only read the ledger must not pa
 from callsheet.tasks.store.addresses import open_store
 from callsheet.tasks.store.checks import check_captions
 from callsheet.tasks.store.fetch import Fetcher
-from callsheet.tasks.store.second_process import SecondProcess
+from callsheet.tasks.store.inspector import Inspector
 from callsheet.tasks.store.store import File, FileKind, Store, StoredFile
-from callsheet.tasks.store.video_file import VideoFile, inspect_apart, inspect_video
+from callsheet.tasks.store.video_file import VideoFile, inspect_video

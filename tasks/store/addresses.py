@@ -19,7 +19,6 @@ from callsheet.tasks.store.inventories import (
     origin_of_bucket,
     signed_for,
 )
-from callsheet.tasks.store.second_process import SecondProcess
 from callsheet.tasks.store.store import Inventory, Signer, Store, name_below
 from callsheet.tasks.values.locations import Links, ObjectAddress, object_at
 
@@ -53,18 +52,15 @@ _REMEDY = f"give a folder, or {' or '.join(f'{scheme}://bucket/prefix' for schem
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
-def open_store(address: str, second: SecondProcess | None = None) -> Store:
-    """Return the store at `s3://bucket/prefix` or in a folder; makes no requests.
-
-    What is written to a folder may be written by the `second` process.
-    """
+def open_store(address: str) -> Store:
+    """Return the store at `s3://bucket/prefix` or in a folder; makes no requests."""
     scheme = _SCHEME.match(address)
     if not address.strip():
         raise ConfigurationError("the store has no address", remedy=_REMEDY)
     if scheme is None:
-        return _folder(Path(address), second)
+        return _folder(Path(address))
     if scheme[1].lower() == "file":
-        return _folder(_file_path(address), second)
+        return _folder(_file_path(address))
     kind = _kind(scheme[1].lower(), address)
     return kind.store(_bucket_in(address, scheme[1].lower()))
 
@@ -110,8 +106,8 @@ def _kind(scheme: str, address: str) -> StoreKind:
     raise ConfigurationError(message, remedy=_REMEDY)
 
 
-def _folder(path: Path, second: SecondProcess | None) -> Store:
-    return FolderStore(Path.cwd() / path.expanduser(), second)
+def _folder(path: Path) -> Store:
+    return FolderStore(Path.cwd() / path.expanduser())
 
 
 def _bucket_in(address: str, scheme: str) -> ObjectAddress:

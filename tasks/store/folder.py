@@ -10,10 +10,9 @@ import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
@@ -30,9 +29,6 @@ from callsheet.tasks.store.disk import (
 )
 from callsheet.tasks.store.store import File, StoredFile
 
-if TYPE_CHECKING:
-    from callsheet.tasks.store.second_process import SecondProcess
-
 Result = TypeVar("Result")
 
 #: Writing waits for the disk, not for the processor.
@@ -40,11 +36,10 @@ _THREADS = 16
 
 
 class FolderStore:
-    """Videos in a folder; what waits for the disk waits in threads, or in the `second` process."""
+    """Videos in a folder; what waits for the disk waits in threads."""
 
-    def __init__(self, root: Path, second: SecondProcess | None = None) -> None:
+    def __init__(self, root: Path) -> None:
         self._writer = FolderWriter(Path(os.path.abspath(root)))
-        self._second = second
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="callsheet-folder")
 
     @property
@@ -59,17 +54,7 @@ class FolderStore:
 
     async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
         """Store files whose names are free, or have these same bytes already."""
-
-        async def here() -> list[StoredFile]:
-            return await self._run(lambda: self._writer.put(files))
-
-        async def again() -> list[StoredFile]:
-            return await self._run(lambda: self._writer.put(files, again=True))
-
-        if self._second is None:
-            return await here()
-        root = str(self._writer.root)
-        return await self._second.do(put_files, root, files, here=here, again=again)
+        return await self._run(lambda: self._writer.put(files))
 
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
         """Store `source` whatever the name held before; no one ever reads half of it."""
@@ -108,16 +93,6 @@ class FolderStore:
         raise StoreUnusable(message, remedy="name another folder, or make this one writable")
 
 
-def put_files(root: str, files: Sequence[File]) -> list[StoredFile]:
-    """Do what `FolderWriter.put` does, with one that this process keeps for `root`."""
-    return _writer(root).put(files)
-
-
-@cache
-def _writer(root: str) -> FolderWriter:
-    return FolderWriter(Path(root))
-
-
 # Files in a folder: the order in which bytes, names and folders reach the disk.
 #
 # A kill at any moment leaves no name whose bytes are not whole. Blocks; knows no loop.
@@ -140,18 +115,13 @@ class FolderWriter:
         self._above = RLock()
         self._sync = SharedSync()
 
-    def put(self, files: Sequence[File], *, again: bool = False) -> list[StoredFile]:
-        """Store files whose names are free, or have these same bytes already.
-
-        Once `again`, temporary files that a process left that died in the middle are removed.
-        """
+    def put(self, files: Sequence[File]) -> list[StoredFile]:
+        """Store files whose names are free, or have these same bytes already."""
         paths = [self._path(file.name) for file in files]
         folders = {path.parent for path in paths}
         with disk_trouble(_DISK, self.root):
             for folder in folders:
                 self._prepare(folder)
-                if again:
-                    sweep(folder)
             stored = [self._put(path, file) for path, file in zip(paths, files, strict=True)]
             # Also for a file that was there: anyone who wrote it may have been killed before this.
             for folder in folders:

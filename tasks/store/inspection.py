@@ -32,7 +32,7 @@ from callsheet.tasks.store.pictures import (
     tile_of,
 )
 from callsheet.tasks.store.store import Store, name_beside
-from callsheet.tasks.store.video_file import VideoFile, decoding_threads, inspect_video
+from callsheet.tasks.store.video_file import VideoFile, inspect_video
 from callsheet.tasks.values.briefs import Check
 
 if TYPE_CHECKING:
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
     from PIL.Image import Image
-
-    from callsheet.tasks.store.second_process import SecondProcess
 
 #: What is made of a video's key frames: poster and strip, the poster alone, or nothing.
 Wanted = Literal["yes", "poster", "no"]
@@ -64,20 +62,6 @@ class Inspection:
     poster: Jpeg | None = None
     strip: Jpeg | None = None
     shown: int = 0
-
-
-async def inspect_closely_apart(
-    path: Path, pictures: Wanted, second: SecondProcess | None = None
-) -> Inspection:
-    """Do `inspect_closely` in the `second` process, or in threads that do nothing else."""
-
-    async def here() -> Inspection:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(decoding_threads(), inspect_closely, path, pictures)
-
-    return await (
-        here() if second is None else second.do(inspect_closely, path, pictures, here=here)
-    )
 
 
 def inspect_closely(path: Path, pictures: Wanted) -> Inspection:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import struct
 from collections.abc import Iterator
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from av.video.codeccontext import VideoCodecContext
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
-
-    from callsheet.tasks.store.second_process import SecondProcess
 
 _MICROSECONDS = 1_000_000
 #: The index of an MP4 says what is in it: to open one, libav need not read or decode anything more.
@@ -53,17 +50,6 @@ class Watcher(Protocol):
 
     def end(self) -> None:
         """See that all of it plays, while the container is still open."""
-
-
-async def inspect_apart(path: Path, second: SecondProcess | None = None) -> VideoFile:
-    """Do what `inspect_video` does in the `second` process, or in threads that do nothing else."""
-
-    async def here() -> VideoFile:
-        return await asyncio.get_running_loop().run_in_executor(
-            decoding_threads(), inspect_video, path
-        )
-
-    return await (here() if second is None else second.do(inspect_video, path, here=here))
 
 
 def inspect_video(path: Path, watcher: Watcher | None = None) -> VideoFile:

@@ -15,7 +15,7 @@ from tests.stores import moto_s3
 from tests.torture.campaign import Scenario
 from tests.torture.crashes import carry, plans_of
 from tests.torture.points import ELSEWHERE, unvisited, visited
-from tests.torture.scenario import FIRST, FOLDER, LIMITS, MOTO, RETRIED, SECOND
+from tests.torture.scenario import FIRST, FOLDER, LIMITS, MOTO, RETRIED
 from tests.torture.stand import Stand
 from tests.torture.trial import Kill, Trial, attempt
 
@@ -69,16 +69,6 @@ def test_every_point_in_the_source_is_visited(here: Stand, reference: Trial) -> 
     assert unvisited(seen) == ELSEWHERE.keys()
     assert not missing(ELSEWHERE.values())
     assert RECORDED - {point.partition(" (")[2].rstrip(")") for point in seen} == set()
-
-
-def test_a_kill_while_a_second_process_stores_a_video_costs_nothing_but_time(here: Stand) -> None:
-    there = replace(here, scenario=SECOND)
-    found = attempt(there)
-    stored = {point for point in visited(found) if point.startswith("store:")}
-    trials = [attempt(there, kill=Kill(0, point, 1)) for point in sorted(stored)[::4]]
-    assert {"store: the video is on the disk", "store: the names are on the disk"} <= stored
-    assert [trial.kills for trial in trials] == [1] * len(trials)
-    assert not found.findings + [finding for trial in trials for finding in trial.findings]
 
 
 @pytest.mark.parametrize(

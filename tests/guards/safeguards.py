@@ -36,7 +36,7 @@ ASTRAY = ("tests/pipeline/test_nights_astray.py",)
 CANCELLED_LATE = ("tests/pipeline/test_prefect_states.py",)
 BACKUP = ("tests/unit/ledger/test_backup.py",)
 NEWER = ("tests/unit/ledger/test_newer_schema.py",)
-SECOND = ("tests/unit/store/test_second_process.py",)
+INSPECTOR = ("tests/unit/store/test_inspector.py",)
 OTHER_MONEY = ("tests/board/test_other_money.py",)
 LEASES = ("tests/unit/ledger/test_leases.py",)
 BOARD_PLANS = ("tests/unit/ledger/test_board_plans.py",)
@@ -1139,25 +1139,18 @@ MUTATIONS = (
         BACKUP,
     ),
     Mutation(
-        "an answer of the second process is of nothing but what answers are made of",
-        "tasks/store/second_process.py",
-        'if ours or module == "builtins" or (module, name) in _PLAIN:',
-        "if True:",
-        SECOND,
+        "a video that ends its process twice is not inspected in the run's own",
+        "tasks/store/inspector.py",
+        "                raise VideoError(words) from None\n",
+        "                return None\n",
+        INSPECTOR,
     ),
     Mutation(
-        "what a module of ours imports is nothing to answer with",
-        "tasks/store/second_process.py",
-        "or (ours and found.__module__ == module)",
-        "or ours",
-        SECOND,
-    ),
-    Mutation(
-        "a function is nothing to answer with",
-        "tasks/store/second_process.py",
-        "if isinstance(found, type) and (",
-        "if not isinstance(found, type) or (",
-        SECOND,
+        "an answer that makes no sense ends the process that gave it",
+        "tasks/store/inspector.py",
+        "            self._end()\n            raise _Gone from None\n        finally:\n",
+        "            return None\n        finally:\n",
+        INSPECTOR,
     ),
     Mutation(
         "a sweep that is left to another one is no word of success",
@@ -1518,13 +1511,11 @@ MUTATIONS = (
         ("tests/unit/campaign/test_spent.py",),
     ),
     Mutation(
-        "a second process that hangs is ended",
-        "tasks/store/second_process.py",
-        "                if left <= 0:\n",
-        "                if left <= -30:\n",
-        (
-            "tests/unit/store/test_second_process.py::test_one_that_hangs_is_ended_and_its_work_is_done_here",
-        ),
+        "a process that hangs at a video is ended",
+        "tasks/store/inspector.py",
+        "            async with asyncio.timeout(seconds):\n",
+        "            async with asyncio.timeout(seconds + 30):\n",
+        INSPECTOR,
     ),
     Mutation(
         "a person is checked again in the transaction of each change they make on the board",

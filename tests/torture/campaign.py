@@ -59,8 +59,6 @@ class Scenario:
     store: Literal["folder", "rclone", "moto"] = "folder"
     ledger: Literal["sqlite", "postgres"] = "sqlite"
     prefect: bool = False
-    #: Videos are looked at and stored by a second process, which a kill of the first one ends.
-    second_process: bool = False
     #: Seconds between a visit and the kill: long enough that a request has arrived.
     linger: float = 0.0
     #: How the sandbox renders; `instant` videos are all as short as can be.

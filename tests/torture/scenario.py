@@ -130,13 +130,6 @@ RCLONE = Scenario(
 MOTO = Scenario(
     name="moto", sheets=((TOOL, SCRIPT),), store="moto", only=("bucket", "delivery", "spool")
 )
-#: A second process looks at videos and stores them, and is killed along with the run.
-SECOND = Scenario(
-    name="second",
-    sheets=((TOOL, SCRIPT, VTT),),
-    second_process=True,
-    only=("store", "delivery", "spool"),
-)
 POSTGRES = Scenario(
     name="postgres", sheets=((TOOL, CLIP),), ledger="postgres", only=("ledger", "service")
 )
@@ -156,7 +149,6 @@ _ALL = (
     LONG,
     RCLONE,
     MOTO,
-    SECOND,
     POSTGRES,
     PREFECT,
     *VERBS,

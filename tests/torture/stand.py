@@ -58,8 +58,6 @@ class Stand:
         if self.database is not None:
             ledger = self.database.new_database()
         environ["CALLSHEET_LEDGER"] = ledger
-        if self.scenario.second_process:
-            environ["CALLSHEET_SECOND_PROCESS"] = "yes"
         if self.bucket is not None:
             environ |= self.bucket.environment()
             environ["CALLSHEET_STORE"] = f"{self.bucket.address}/{name}"
