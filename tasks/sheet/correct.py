@@ -1,7 +1,7 @@
-"""Corrects single cells of a sheet and leaves every other byte of it, as the same kind of file.
+"""Corrects single cells of a sheet, in a copy that is delimited text.
 
-In delimited text, what a spreadsheet would run as a formula gets a quote mark in front. A workbook
-keeps its styles, charts and formulas: only the cell's own element is replaced.
+In a text every other line stays as it is; of a workbook the rows that it shows become a CSV. What a
+spreadsheet would run as a formula gets a quote mark in front.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any
-from xml.sax.saxutils import escape
 
 from callsheet.tasks.runtime.errors import BadInput, Problem
 from callsheet.tasks.runtime.spreadsheets import guarded, is_formula
@@ -23,6 +21,7 @@ from callsheet.tasks.sheet.grid import delimited_records
 from callsheet.tasks.sheet.header_lines import SEARCHED, Column, pick_header, read_header
 from callsheet.tasks.sheet.synonyms import Names
 from callsheet.tasks.sheet.table import Findings, Line, is_blank
+from callsheet.tasks.sheet.text import tidy
 
 #: A cell as a problem of a workbook names it: `aspect_ratio ('My sheet'!D14)`.
 _PLACE = re.compile(r"\((?:'(?P<quoted>.+)'|(?P<plain>\w+))!(?P<ref>[A-Z]{1,3}[0-9]+)\)$")
@@ -42,14 +41,23 @@ def is_correctable(problem: Problem) -> bool:
     return kind == "delimited" and problem.line is not None and bool(problem.column or header)
 
 
+def name_of_copy(name: str) -> str:
+    """Return what the corrected copy of a sheet is called."""
+    path = PurePath(name)
+    is_workbook = SUFFIXES.get(path.suffix.lower()) == "workbook"
+    return str(path.with_suffix(".csv")) if is_workbook else name
+
+
 def correct(
     content: bytes,
     corrections: Sequence[tuple[Problem, str]],
     mapped: Mapping[str, str] = MappingProxyType({}),
+    *,
+    left: Sequence[Problem] = (),
 ) -> bytes:
     """Return a sheet with new texts in the cells of problems; raise BadInput if one cannot be.
 
-    `mapped` is header -> column, as a person confirmed it.
+    `mapped` is header -> column, as a person confirmed it; `left` are the sheet's other problems.
     """
     for _, text in corrections:
         if len(text) > LONGEST or _ILLEGAL.search(text):
@@ -58,7 +66,7 @@ def correct(
                 remedy="shorten the text, or correct the file and upload it again",
             )
     if content.startswith(b"PK"):
-        return _correct_workbook(content, corrections)
+        return _correct_workbook(content, corrections, left)
     encoding = encoding_of(content)
     text = _correct_text(content.decode(encoding), corrections, Names(mapped))
     try:
@@ -127,70 +135,61 @@ def _elsewhere(problem: Problem) -> BadInput:
     )
 
 
-# Workbooks: the element of one cell is replaced in the XML of its worksheet.
+# Workbooks: the rows that one shows become a CSV, formulas as their results.
 
 
-def _correct_workbook(content: bytes, corrections: Sequence[tuple[Problem, str]]) -> bytes:
-    from openpyxl import load_workbook
+def _correct_workbook(
+    content: bytes, corrections: Sequence[tuple[Problem, str]], left: Sequence[Problem]
+) -> bytes:
+    from callsheet.tasks.sheet.workbook import visible_lines
 
-    book = load_workbook(io.BytesIO(content), read_only=True)
-    parts: dict[str, str] = {}
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for problem, new in corrections:
-            place = _PLACE.search(problem.cell or "")
-            title = place and (place["quoted"] or place["plain"])
-            if place is None or title not in book.sheetnames:
-                raise _elsewhere(problem)
-            sheet: Any = book[title]
-            part = sheet._worksheet_path
-            if part not in parts:
-                parts[part] = archive.read(part).decode("utf-8-sig")
-            parts[part] = _with_cell(parts[part], place["ref"], new, problem)
-        out = io.BytesIO()
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
-            for info in archive.infolist():
-                new_part = parts.get(info.filename)
-                target.writestr(info, archive.read(info) if new_part is None else new_part)
-    return out.getvalue()
+    texts = {_place(problem): new for problem, new in corrections}
+    titles = {title for title, _, _ in texts}
+    if len(titles) > 1:
+        raise _elsewhere(corrections[0][0])
+    lines = visible_lines(content, titles.pop())
+    _refuse_lost(lines, left)
+    width = max(len(line.cells) for line in lines)
+    width = max(width, *(position + 1 for _, _, position in texts))
+    corrected = {(line, position): new for (_, line, position), new in texts.items()}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    for line in lines:
+        cells = (*line.cells, *[""] * (width - len(line.cells)))
+        written = (corrected.get((line.number, n), text) for n, text in enumerate(cells))
+        writer.writerow(map(_safe, written))
+    return out.getvalue().encode("utf-8-sig")
 
 
-def _with_cell(xml: str, ref: str, text: str, problem: Problem) -> str:
-    found = _element("c", ref).search(xml)
+def _place(problem: Problem) -> tuple[str, int, int]:
+    """Return the worksheet of a problem's cell, its line from 1 and its position from 0."""
+    from openpyxl.utils.cell import coordinate_to_tuple
+
+    found = _PLACE.search(problem.cell or "")
     if found is None:
-        return _with_new_cell(xml, ref, text, problem)
-    if re.search(r"<(?:\w+:)?f\b", found["inner"] or ""):
-        raise BadInput(
-            f"{ref} holds a formula and cannot be corrected here",
-            remedy="correct it in your spreadsheet and upload the workbook again",
-        )
-    style = re.search(r'\ss="\d+"', found["attributes"])
-    new = _cell(found["prefix"], ref, text, style.group() if style else "")
-    return xml[: found.start()] + new + xml[found.end() :]
-
-
-def _with_new_cell(xml: str, ref: str, text: str, problem: Problem) -> str:
-    letters, number = re.fullmatch(r"([A-Z]+)([0-9]+)", ref).groups()  # type: ignore[union-attr]
-    row = _element("row", number).search(xml)
-    if row is None or row["inner"] is None:
         raise _elsewhere(problem)
-    at = row.end("inner")
-    for cell in re.finditer(rf'<(?:\w+:)?c\b[^>]*?\sr="([A-Z]+){number}"', row["inner"]):
-        if (len(cell[1]), cell[1]) > (len(letters), letters):
-            at = row.start("inner") + cell.start()
-            break
-    return xml[:at] + _cell(row["prefix"], ref, text, "") + xml[at:]
+    line, column = coordinate_to_tuple(found["ref"])
+    return found["quoted"] or found["plain"], line, column - 1
 
 
-def _element(name: str, r: str) -> re.Pattern[str]:
-    return re.compile(
-        rf'<(?P<prefix>(?:\w+:)?){name}\b(?=[^>]*\sr="{r}")(?P<attributes>[^>]*?)'
-        rf"(?:/>|>(?P<inner>.*?)</(?P=prefix){name}>)",
-        re.DOTALL,
-    )
+def _refuse_lost(lines: Sequence[Line], left: Iterable[Problem]) -> None:
+    """Refuse to leave a problem that no CSV shows: an unwanted date, merged columns."""
+    known = {line.number: line for line in lines}
+    for problem in left:
+        line = known.get(problem.line or 0)
+        if line is None or problem.cell is None:
+            continue
+        odd = {*line.faults, *line.dates}
+        is_odd = _PLACE.search(problem.cell) is not None and _place(problem)[2] in odd
+        if is_odd or problem.cell in map(str, line.spans.values()):
+            raise BadInput(
+                f"{problem.cell} {problem.message}; a CSV copy would not show it",
+                remedy="correct this cell as well, or correct the workbook and upload it again",
+            )
 
 
-def _cell(prefix: str, ref: str, text: str, style: str) -> str:
-    if not text:
-        return f'<{prefix}c r="{ref}"{style}/>'
-    words = f'<{prefix}t xml:space="preserve">{escape(text)}</{prefix}t>'
-    return f'<{prefix}c r="{ref}"{style} t="inlineStr"><{prefix}is>{words}</{prefix}is></{prefix}c>'
+def _safe(text: str) -> str:
+    """Return a cell that reads the same in a CSV, and that no spreadsheet runs."""
+    with suppress(ValueError):
+        text = tidy(text)
+    return guarded(text) if is_formula(text) else text

@@ -19,7 +19,7 @@ from callsheet.tasks.runtime.errors import SheetError
 from callsheet.tasks.sheet.grid import Grid
 from callsheet.tasks.sheet.header_lines import SEARCHED, HeaderLines, find_header
 from callsheet.tasks.sheet.synonyms import Names
-from callsheet.tasks.sheet.table import Findings, Line, Table
+from callsheet.tasks.sheet.table import Findings, Line, Table, is_blank
 from callsheet.tasks.sheet.text import MAX_UNZIP_RATIO, MAX_UNZIPPED_BYTES
 from callsheet.tasks.sheet.worksheet import Shape, filled_down, read_shape
 from callsheet.tasks.values.amounts import say_bytes
@@ -56,6 +56,14 @@ def read_workbook(
         )
         # Line by line: a sheet with too many is refused before all of them are built.
         return replace(grid.table(_guarded(lines, findings)), worksheet=title)
+
+
+def visible_lines(content: bytes, worksheet: str) -> list[Line]:
+    """Return the lines that a worksheet shows, of a workbook that was read without a problem."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _, _, lines = _open(content, Findings(""), worksheet)
+        return [line for line in lines if not (line.hidden or is_blank(line))]
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from callsheet.tasks.runtime.errors import LINES, MANY, BadInput, Problem, Spend
 from callsheet.tasks.runtime.redact import unsigned
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.sheet.column_names import parse_map
-from callsheet.tasks.sheet.correct import correct
+from callsheet.tasks.sheet.correct import correct, name_of_copy
 from callsheet.tasks.sheet.fetch import fetch
 from callsheet.tasks.sheet.first_row import first_row
 from callsheet.tasks.sheet.headers import (
@@ -397,6 +397,27 @@ async def correct_cells(
     Raises BadInput where a cell cannot be corrected, ProblemDetails (404) for no such sheet.
     """
     seen = await see_sheet(board, person, sheet_id, options)
+    texts = _with_alike(seen, texts, alike)
+    corrections: list[tuple[Problem, str]] = []
+    left: list[Problem] = []
+    for number, problem in enumerate(seen.problems):
+        before = problem.value or ""
+        if (text := texts.get(number, before)).split() != before.split():
+            corrections.append((problem, text))
+        else:
+            left.append(problem)
+    if not corrections:
+        raise BadInput("no cell was changed", remedy="type the new text of a cell first")
+    content = await asyncio.to_thread(read_kept, board.settings, seen.kept)
+    making = partial(correct, content, corrections, seen.mapped, left=left)
+    corrected = await asyncio.to_thread(making)
+    name = name_of_copy(seen.kept.name)
+    return await hand_in(board, person, name=name, content=corrected, options=options)
+
+
+def _with_alike(
+    seen: SheetView, texts: Mapping[int, str], alike: Mapping[int, str]
+) -> Mapping[int, str]:
     for kind in seen.kinds:
         first = kind.several[0][0]
         if kind.value is not None and alike.get(first, kind.value).split() != kind.value.split():
@@ -404,17 +425,7 @@ async def correct_cells(
             said = {n: texts.get(n, one.value or "") for n, one in kind.several}
             same = {n: alike[first] for n, text in said.items() if text == kind.value}
             texts = {**texts, **same}
-    corrections = [
-        (problem, texts[number])
-        for number, problem in enumerate(seen.problems)
-        if number in texts and texts[number].split() != (problem.value or "").split()
-    ]
-    if not corrections:
-        raise BadInput("no cell was changed", remedy="type the new text of a cell first")
-    content = await asyncio.to_thread(read_kept, board.settings, seen.kept)
-    corrected = await asyncio.to_thread(correct, content, corrections, seen.mapped)
-    name = seen.kept.name
-    return await hand_in(board, person, name=name, content=corrected, options=options)
+    return texts
 
 
 async def sheet_file(board: Board, sheet_id: str) -> tuple[str, bytes]:

@@ -1,16 +1,15 @@
-"""Single cells of a sheet are corrected, and every other byte stays."""
+"""Single cells of a sheet are corrected, and nothing else of it changes."""
 
 from __future__ import annotations
 
 import io
-import zipfile
+from datetime import date
 
 import openpyxl
 import pytest
-from openpyxl.styles import Font
 
 from callsheet.tasks.runtime.errors import BadInput, Problem
-from callsheet.tasks.sheet.correct import correct, is_correctable
+from callsheet.tasks.sheet.correct import correct, is_correctable, name_of_copy
 from callsheet.tasks.sheet.read import find_sheet_in
 from callsheet.tasks.sheet.table import SheetOptions
 
@@ -29,7 +28,6 @@ def workbook(title: str = "Sheet") -> bytes:
     sheet.title = title
     sheet.append(["id", "script", "aspect_ratio", "duratoin_seconds"])
     sheet.append(["a", "Hello & <you>", "9:17", 8])
-    sheet["C2"].font = Font(bold=True)
     other = book.create_sheet("Sums")
     other["A1"] = "=1+1"
     out = io.BytesIO()
@@ -38,7 +36,7 @@ def workbook(title: str = "Sheet") -> bytes:
 
 
 @pytest.mark.parametrize("title", ["Sheet", "Spring 2027, it's on"])
-def test_a_workbook_keeps_all_but_the_cell(title: str) -> None:
+def test_a_workbook_becomes_a_csv(title: str) -> None:
     before = workbook(title)
     header, ratio = problems_of(before, "s.xlsx")
     assert is_correctable(header)
@@ -46,34 +44,88 @@ def test_a_workbook_keeps_all_but_the_cell(title: str) -> None:
 
     after = correct(before, [(ratio, "9:16"), (header, "duration_seconds")])
 
-    assert not problems_of(after, "s.xlsx")
-    book = openpyxl.load_workbook(io.BytesIO(after))
-    assert book[title]["C2"].value == "9:16"
-    assert book[title]["C2"].font.bold
-    assert book[title]["B2"].value == "Hello & <you>"
-    assert book["Sums"]["A1"].value == "=1+1"
-    with zipfile.ZipFile(io.BytesIO(before)) as old, zipfile.ZipFile(io.BytesIO(after)) as new:
-        assert old.namelist() == new.namelist()
-        changed = [one for one in old.namelist() if old.read(one) != new.read(one)]
-    assert changed == ["xl/worksheets/sheet1.xml"]
+    assert name_of_copy("s.xlsx") == "s.csv"
+    assert not problems_of(after, "s.csv")
+    assert after.decode("utf-8-sig").splitlines() == [
+        "id,script,aspect_ratio,duration_seconds",
+        "a,Hello & <you>,9:16,8",
+    ]
+
+
+def odd_workbook() -> bytes:
+    """A workbook of all that a CSV has no way to say, with one mistake, in D5."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    rows = [
+        ["Spring 2027, by Ada"],
+        ["id", "title", "script", "aspect_ratio", "deliver_after", "x_sum", "tags"],
+        ["a", 7, ' Hello, "you"\nand you ', "9:16", date(2027, 3, 5), "'=1+1", "one"],
+        ["hidden", "H", "Hi", "9:17", None, None, None],
+        ["b", "=1+1", "é, ü; 日本", "9:17", None, "=2+2", "two"],
+        [None, None, None, None, None, None, None],
+        ["c", 0.1, "_x000D_\nLast", "16:9", None, "-5", None],
+    ]
+    for row in rows:
+        sheet.append(row)
+    sheet["B3"].number_format = "000"
+    sheet["B5"].value = "@two"
+    sheet["F5"].data_type = "s"
+    sheet.merge_cells("G3:G5")
+    sheet.row_dimensions[4].hidden = True
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def test_all_other_rows_of_a_workbook_have_the_same_digests_and_hidden_ones_are_left_out() -> None:
+    before = odd_workbook()
+    found = find_sheet_in(before, name="s.xlsx", options=SheetOptions())
+    ratio = next(one for one in found.problems if one.row == "b")
+
+    after = correct(before, [(ratio, "1:1")], left=[one for one in found.problems if one != ratio])
+
+    copy = find_sheet_in(after, name="s.csv", options=SheetOptions()).good()
+    fixed = openpyxl.load_workbook(io.BytesIO(before))
+    fixed.active["D5"].value = fixed.active["D4"].value = "1:1"
+    saved = io.BytesIO()
+    fixed.save(saved)
+    known = find_sheet_in(saved.getvalue(), name="s.xlsx", options=SheetOptions()).good()
+    visible = [one for one in known.briefs if one.row != "hidden"]
+    assert [(one.row, one.digest, one.wishes) for one in copy.briefs] == [
+        (one.row, one.digest, one.wishes) for one in visible
+    ]
+    assert [one.row for one in copy.briefs] == ["a", "b", "c"]
+    assert copy.campaign == known.campaign
 
 
 def test_an_empty_cell_of_a_workbook_is_filled() -> None:
-    before = workbook()
     empty = at("s.xlsx", "title (Sheet!E2)")
     between = at("s.xlsx", "script (Sheet!B2)")
 
-    after = correct(correct(before, [(between, "")]), [(empty, "T"), (between, " x <y>")])
+    after = correct(workbook(), [(empty, "T"), (between, "x <y>")])
 
-    sheet = openpyxl.load_workbook(io.BytesIO(after))["Sheet"]
-    assert [cell.value for cell in sheet[2]] == ["a", " x <y>", "9:17", 8, "T"]
+    assert after.decode("utf-8-sig").splitlines()[1] == "a,x <y>,9:17,8,T"
 
 
-def test_a_formula_is_left_to_the_spreadsheet() -> None:
-    formula = at("s.xlsx", "x (Sums!A1)")
+@pytest.mark.parametrize("odd", ["a date", "merged"])
+def test_a_problem_that_a_csv_hides_is_corrected_with_the_others(odd: str) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append(["title", "id", "script", "aspect_ratio"])
+    sheet.append(["A", date(2027, 3, 5) if odd == "a date" else "a", "Hi", "9:17"])
+    if odd == "merged":
+        sheet.merge_cells("B2:C2")
+    out = io.BytesIO()
+    book.save(out)
+    found = problems_of(out.getvalue(), "s.xlsx")
+    ratio = next(one for one in found if one.column == "aspect_ratio")
+    left = [one for one in found if one != ratio]
 
-    with pytest.raises(BadInput, match="holds a formula"):
-        correct(workbook(), [(formula, "2")])
+    with pytest.raises(BadInput, match="B2"):
+        correct(out.getvalue(), [(ratio, "9:16")], left=left)
+    if odd == "a date":
+        after = correct(out.getvalue(), [(ratio, "9:16"), (left[0], "march-5")])
+        assert not problems_of(after, "s.csv")
 
 
 CSV = 'id;script;aspect_ratio;title\r\na;"Hello;\r\nyou";9:17;"quoted"\r\nb;"Hi";9:16;\r\n'
