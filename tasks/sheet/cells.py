@@ -30,7 +30,7 @@ CAPTIONS: Mapping[str, tuple[CaptionFormat, ...]] = {
 }
 #: Marks of a column in which rows are ticked; next to them an empty cell means no.
 TICKS = ("x", "✓", "✔", "☑", "✅")
-TRUTH = dict.fromkeys(
+_TRUTH = dict.fromkeys(
     ("true", "yes", "y", "1", "on", "ja", "j", "wahr", "oui", "vrai", "sí", "si", "verdadero",
      "sim", "verdadeiro", "vero", *TICKS),
     True,
@@ -38,10 +38,9 @@ TRUTH = dict.fromkeys(
     ("false", "no", "n", "0", "off", "nein", "falsch", "non", "faux", "falso", "não", "nao", "☐"),
     False,
 )  # fmt: skip
-VIDEO_ID = r"vid_[A-Za-z0-9_-]{1,100}"
-WHOLE = r"([+-]?[0-9]{1,15})(?:\.0+)?"
+_VIDEO_ID = r"vid_[A-Za-z0-9_-]{1,100}"
 AMOUNT = r"(?![1-9][0-9]{0,2}\.[0-9]{3}$)[0-9]{1,12}(?:\.[0-9]{1,6}0*)?"
-SHAPES = {
+_SHAPES = {
     "portrait": "9:16", "vertical": "9:16", "upright": "9:16", "hochformat": "9:16",
     "hochkant": "9:16", "vertikal": "9:16",
     "verticale": "9:16", "retrato": "9:16",
@@ -53,12 +52,11 @@ SHAPES = {
 }  # fmt: skip
 #: Units of an amount of credits, before or after it.
 CURRENCIES = ("€", "$", "£", "¥", "eur", "usd", "gbp", "chf", "euros", "euro", "dollars", "dollar")
-UNITS = (*CURRENCIES, "credits", "credit", "kredite", "crédits", "crédit", "créditos")
+_UNITS = (*CURRENCIES, "credits", "credit", "kredite", "crédits", "crédit", "créditos")
 #: Between caption formats.
-JOINTS = r"(?:[\s,;|/&+]|(?<=\s)(?:and|und)(?=\s))"
-_WHOLE = re.compile(WHOLE)
+_WHOLE = re.compile(r"([+-]?[0-9]{1,15})(?:\.0+)?")
 _AMOUNT = re.compile(AMOUNT)
-_JOINTS = re.compile(f"{JOINTS}+")
+_JOINTS = re.compile(r"(?:[\s,;|/&+]|(?<=\s)(?:and|und)(?=\s))+")
 _TAGS = re.compile(r"[,;|\n]")
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
 _RATIO = re.compile(r"(\d{1,2}|\d{3,5})\s*(?:[:x×*/-]|by)\s*(\d{1,2}|\d{3,5})")
@@ -111,7 +109,7 @@ def name(value: Json) -> str:
 def video_id(value: Json) -> str:
     """Return the id of a video at the service."""
     said = bare(text(value))
-    if not re.fullmatch(VIDEO_ID, said):
+    if not re.fullmatch(_VIDEO_ID, said):
         raise ValueError("is not the id of a video at the service, such as vid_1a2b3c")
     return said
 
@@ -139,7 +137,7 @@ def ratio_of(allowed: tuple[str, ...]) -> Callable[[Json], str]:
                     "is a date that a spreadsheet made of it: make the cell text, and write one of "
                     f"{', '.join(allowed)}"
                 )
-            hint = did_you_mean(said, SHAPES) if said.isalpha() else ""
+            hint = did_you_mean(said, _SHAPES) if said.isalpha() else ""
             raise ValueError(f"is not one of {', '.join(allowed)}{hint}")
         return str(ratio)
 
@@ -154,9 +152,9 @@ def is_time_of_day(value: Json) -> bool:
 
 def _named_ratio(said: str) -> str | None:
     """Return the ratio of a shape with a name: `vertical`, also `vertical (9:16)`."""
-    if said in SHAPES:
-        return SHAPES[said]
-    for shape, ratio in SHAPES.items():
+    if said in _SHAPES:
+        return _SHAPES[said]
+    for shape, ratio in _SHAPES.items():
         before, found, after = said.partition(shape)
         if found and _written_ratio(f"{before}{after}".strip(" (),-")) == ratio:
             return ratio
@@ -286,7 +284,7 @@ def is_money(said: str) -> bool:
 
 
 def _without_unit(said: str) -> str:
-    for unit in UNITS:
+    for unit in _UNITS:
         if said.startswith(unit) or said.endswith(unit):
             return said.removeprefix(unit).removesuffix(unit).strip()
     return said
@@ -295,10 +293,10 @@ def _without_unit(said: str) -> str:
 def truth(value: Json) -> bool:
     """Return a truth value written as people and spreadsheets write it."""
     said = plain(text(value)).casefold()
-    if said not in TRUTH:
+    if said not in _TRUTH:
         hint = did_you_mean(said, ("yes", "no", "true", "false"))
         raise ValueError(f"is neither yes nor no; write yes or no{hint}")
-    return TRUTH[said]
+    return _TRUTH[said]
 
 
 def is_tick(value: Json) -> bool:
@@ -343,10 +341,12 @@ _GROUPED = re.compile(
     r"(?:(?P<point>[.,])(?P<rest>[0-9]{1,6}))?"
 )
 _PART = r"[0-9]{1,6}(?:[.,][0-9]{1,3})?"
-MINUTES = ("minutes", "minuten", "minutos", "minute", "minuto", "mins", "min", "m")
-SECONDS = ("seconds", "secondes", "sekunden", "segundos", "second", "seconde", "sekunde", "segundo",
-           "secs", "sec", "sek", "s")  # fmt: skip
-_MINUTES, _SECONDS = rf"(?:{'|'.join(MINUTES)})\.?", rf"(?:{'|'.join(SECONDS)})\.?"
+_MINUTE_WORDS = ("minutes", "minuten", "minutos", "minute", "minuto", "mins", "min", "m")
+_SECOND_WORDS = (
+    "seconds", "secondes", "sekunden", "segundos", "second", "seconde", "sekunde", "segundo",
+    "secs", "sec", "sek", "s",
+)  # fmt: skip
+_MINUTES, _SECONDS = rf"(?:{'|'.join(_MINUTE_WORDS)})\.?", rf"(?:{'|'.join(_SECOND_WORDS)})\.?"
 _SPELLED = re.compile(
     rf"(?:(?P<minutes>{_PART})\s*{_MINUTES}(?:\s*(?P<rest>{_PART})\s*(?:{_SECONDS})?)?"
     rf"|(?P<seconds>{_PART})\s*{_SECONDS})"

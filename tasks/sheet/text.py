@@ -15,8 +15,8 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uf
 #: Zero width spaces and byte order marks: at the ends of a cell they are never meant.
 _INVISIBLE_ENDS = "\u200b\u2060\ufeff"
 #: What word processors and spreadsheets put around a value.
-QUOTES = "\"'`´‘’‚‛“”„‟«»‹›"
-_AROUND = f"{QUOTES} \t\n\r\v\f\xa0\u1680\u2028\u2029\u202f"
+_QUOTES = "\"'`´‘’‚‛“”„‟«»‹›"
+_AROUND = f"{_QUOTES} \t\n\r\v\f\xa0\u1680\u2028\u2029\u202f"
 #: Say only how the sign before them is drawn.
 _VARIANTS = "\ufe0e\ufe0f"
 
@@ -66,7 +66,7 @@ def plain(text: str) -> str:
 def bare(text: str) -> str:
     """Return a name without quotes around it and without characters that no one sees."""
     seen = text if text.isascii() else visible(text)
-    if len(seen) > 2 and seen[0] in QUOTES and seen[-1] in QUOTES:
+    if len(seen) > 2 and seen[0] in _QUOTES and seen[-1] in _QUOTES:
         return seen[1:-1].strip()
     return seen.removeprefix("'") or text
 
@@ -93,22 +93,20 @@ def as_text(value: Json) -> str:
 # Names that are safe everywhere: of rows, of campaigns, and of every video.
 
 
-ROW = r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
-CAMPAIGN = r"[a-z0-9][a-z0-9._-]{0,79}"
-EXPONENT = r"[0-9]+([.,][0-9]+)?[eE][+-]?[0-9]+"
-LONG_NUMBER = r"[0-9]{16,}"
-_ROW, _CAMPAIGN = re.compile(ROW), re.compile(CAMPAIGN)
+_ROW = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_CAMPAIGN = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 #: Most ids: nothing that is said below can be wrong with them.
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_-]{0,79}")
-_EXPONENT, _LONG_NUMBER = re.compile(EXPONENT), re.compile(LONG_NUMBER)
-DEVICES = frozenset(
+_EXPONENT = re.compile(r"[0-9]+([.,][0-9]+)?[eE][+-]?[0-9]+")
+_LONG_NUMBER = re.compile(r"[0-9]{16,}")
+_DEVICES = frozenset(
     ("con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)))
 )
 
 
 def row_id_fault(text: str) -> str | None:
     """Return what is wrong with a row's id, or None."""
-    if _PLAIN.fullmatch(text) and text.lower() not in DEVICES:
+    if _PLAIN.fullmatch(text) and text.lower() not in _DEVICES:
         return None
     if _EXPONENT.fullmatch(text):
         return "is a number a spreadsheet has rewritten; give the id a letter in front (row-1)"
@@ -165,14 +163,14 @@ def _path_fault(text: str) -> str | None:
         return "holds two dots in a row, which is a way out of a folder"
     if text.endswith("."):
         return "ends in a dot, which some systems drop"
-    if text.split(".")[0].casefold() in DEVICES:
+    if text.split(".")[0].casefold() in _DEVICES:
         return "is the name of a device on Windows"
     return None
 
 
 def _proposal(text: str) -> str:
     slug = slugify(text)
-    if slug and slug.split(".")[0].casefold() in DEVICES:
+    if slug and slug.split(".")[0].casefold() in _DEVICES:
         slug = f"row-{slug}"
     return f'; try "{slug}"' if slug and row_id_fault(slug) is None else ""
 
@@ -183,8 +181,7 @@ def _proposal(text: str) -> str:
 
 
 #: A code by its form alone: it is sent as it was written, but for its dashes.
-CODE = r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*"
-_CODE = re.compile(CODE)
+_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 _NAMES = {
     "af": "Afrikaans",
@@ -330,8 +327,7 @@ def _folded(table: Mapping[str, str]) -> dict[str, str]:
 LANGUAGES = _by_name(_NAMES)
 #: The codes of languages that have a name here.
 LANGUAGE_CODES = frozenset(LANGUAGES.values())
-REGIONS = _by_name(_REGIONS)
-_LANGUAGES, _REGION_CODES = _folded(LANGUAGES), _folded(REGIONS)
+_LANGUAGES, _REGION_CODES = _folded(LANGUAGES), _folded(_by_name(_REGIONS))
 
 
 def language_code(said: str) -> str | None:

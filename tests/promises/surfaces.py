@@ -103,8 +103,7 @@ def exit_statuses() -> Table:
 def sheets() -> Table:
     """Return the columns of a sheet, and the other members of a YAML or JSON sheet."""
     schema = sheet_schema()
-    # Every cell may be empty; there is no need to repeat how.
-    reader = Reader({**schema, "$defs": {**schema["$defs"], "blank": {"type": "null"}}})
+    reader = Reader(schema)
     columns = schema["$defs"]["columns"]["properties"]
     shared = {name: form for name, form in schema["properties"].items() if name != "defaults"}
     found: Table = {}

@@ -1,7 +1,4 @@
-"""Values as people type them, by column: what each is read as, and what is refused.
-
-The reader is held to this table, and so is the JSON Schema, which must say the same.
-"""
+"""Values as people type them, by column: what each is read as, and what is refused."""
 
 from __future__ import annotations
 
