@@ -298,14 +298,10 @@ class Where(TypedDict, total=False):
 
 
 class Mistake(NamedTuple):
-    """A mistake in YAML or JSON, its line, and the text without it where that can be told.
-
-    Without words it is none: only one of two parsers stops there.
-    """
+    """A mistake in YAML or JSON, and its line."""
 
     line: int
     words: str
-    fixed: str | None = None
 
 
 class Findings:

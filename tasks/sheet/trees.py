@@ -23,56 +23,30 @@ class Object(dict[str, Any]):
         self.lines: dict[str, int] = {}
 
 
-#: How many mistakes of a document are looked for.
-MAX_MISTAKES = 20
-
-
 def read_json(text: str, findings: Findings) -> Json:
-    """Return a JSON document; with mistakes, what is clear of it, for what else is wrong."""
+    """Return a JSON document; give up at its first mistake."""
     try:
         return _parse(text, findings=findings)
     except json.JSONDecodeError as error:
-        document = _fix(text, error, findings, said="is not JSON")
-        if document is None:
-            findings.raise_if_any()
-        return document
+        mistake = find_mistake(text, error)
+        findings.give_up(f"is not JSON: {mistake.words}", line=mistake.line)
     except ValueError as error:
         findings.give_up(f"is not JSON: {error}")
 
 
 def read_json_lines(text: str, findings: Findings) -> list[Json]:
-    """Return the documents of JSON lines; what is clear of a faulty line is among them."""
+    """Return the documents of JSON lines; note the first mistake of each faulty line."""
     documents: list[Json] = []
     for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1):
         if line.strip():
             try:
                 documents.append(_parse(line, line=number, findings=findings))
             except json.JSONDecodeError as error:
-                said = "is not a line of JSON"
-                documents.append(_fix(line, error, findings, said=said, line=number))
+                words = find_mistake(line, error).words
+                findings.refuse(f"is not a line of JSON: {words}", line=number)
             except ValueError as error:
                 findings.refuse(f"is not a line of JSON: {error}", line=number)
     return documents
-
-
-def _fix(
-    text: str, error: json.JSONDecodeError, findings: Findings, *, said: str, line: int = 1
-) -> Json:
-    """Note the mistakes of a document; return it without them, or None."""
-
-    for _ in range(MAX_MISTAKES):
-        mistake = find_mistake(text, error)
-        findings.refuse(f"{said}: {mistake.words}", line=line + mistake.line - 1)
-        if mistake.fixed is None:
-            return None
-        text = mistake.fixed
-        try:
-            return _parse(text, line=line, findings=findings)
-        except json.JSONDecodeError as further:
-            error = further
-        except ValueError:
-            return None
-    return None
 
 
 def parse_json(text: str) -> Json:
@@ -136,9 +110,7 @@ def _object_lines(text: str, line: int) -> Iterator[tuple[int, list[int]]]:
             line += landmark[1].count("\n")
 
 
-# What is wrong in a text that is meant to be JSON, in words, and the text with it fixed.
-#
-# A fixed text is used for nothing but to find what else is wrong. Fixing moves no line.
+# What is wrong in a text that is meant to be JSON, in words.
 
 
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -169,10 +141,6 @@ class _Stop:
     def says(self, words: str, place: int | None = None) -> Mistake:
         return Mistake(self.text.count("\n", 0, self.at if place is None else place) + 1, words)
 
-    def fixed(self, words: str, start: int, end: int, new: str) -> Mistake:
-        text = self.text[:start] + new + self.text[end:]
-        return self.says(words, start)._replace(fixed=text)
-
     def in_a_text(self) -> Mistake | None:
         place, said = self.error.pos, self.error.msg
         if "control character" in said or "Unterminated" in said:
@@ -183,14 +151,14 @@ class _Stop:
             return self.says(words, place)
         if "escape" in said:
             words = "a backslash stands where JSON has no use for it: write it twice (\\\\)"
-            return self.fixed(words, place, place + 1, "\\\\")
+            return self.says(words, place)
         return None
 
     def comment(self) -> Mistake | None:
         if not (found := _COMMENT.match(self.text, self.at)):
             return None
         words = f'"{shorten(found[0])}" is a comment, and JSON has none: take it out'
-        return self.fixed(words, self.at, found.end(), re.sub(r"[^\n]", " ", found[0]))
+        return self.says(words)
 
     def comma(self) -> Mistake | None:
         place = self.at if self.here == "," else self.end_before - 1
@@ -203,7 +171,7 @@ class _Stop:
             words = "a comma has nothing before it: take it out"
         else:
             return None
-        return self.fixed(words, place, place + 1, " ")
+        return self.says(words, place)
 
     def end(self) -> Mistake | None:
         if not self.text.strip():
@@ -222,7 +190,7 @@ class _Stop:
         inner = (found[1] or found[2] or "").replace("\\'", "'").replace('"', '\\"')
         kind = "single" if self.here == "'" else "curly"
         words = f'"{shorten(inner)}" stands in {kind} quotes: JSON wants straight double ones (")'
-        return self.fixed(words, self.at, found.end(), f'"{inner}"')
+        return self.says(words)
 
     def zeros(self) -> Mistake | None:
         start = self.end_before - 1
@@ -231,23 +199,21 @@ class _Stop:
         number = _NUMBER.match(self.text, start)
         digits = number[0] if number else "0"
         words = f'the number {digits} begins with 0: put quotes around it ("{digits}")'
-        return self.fixed(words, start, start + len(digits), f'"{digits}"')
+        return self.says(words, start)
 
     def gap(self) -> Mistake | None:
         before = self.end_before
         if "':' delimiter" in self.error.msg:
-            return self.fixed("a colon (:) is missing after the name", before, before, ":")
+            return self.says("a colon (:) is missing after the name", before)
         if "',' delimiter" in self.error.msg and self.here in "]}":
             missing = "}" if self.here == "]" else "]"
-            words = f"{missing} is missing before the closing {self.here}"
-            return self.fixed(words, before, before, missing)
+            return self.says(f"{missing} is missing before the closing {self.here}", before)
         if "',' delimiter" in self.error.msg:
             if self.previous == '"' and self.here not in '"{[':
                 return self.says('a quote (") stands inside a text: write \\" for it')
-            return self.fixed("a comma is missing at the end", before, before, ",")
+            return self.says("a comma is missing at the end", before)
         if self.previous == ":" and self.here in ",]}":
-            words = 'a name has no value: write "" after its colon'
-            return self.fixed(words, before, before, '""')
+            return self.says('a name has no value: write "" after its colon', before)
         return None
 
     def bare_word(self) -> Mistake | None:
@@ -256,8 +222,8 @@ class _Stop:
         words = f'"{shorten(word[0])}" stands without quotes: put straight ones (") around it'
         if word[0] in ("True", "False", "None"):
             plain = {"True": "true", "False": "false", "None": "null"}[word[0]]
-            return self.fixed(f"{word[0]} is spelled {plain} in JSON", self.at, word.end(), plain)
-        return self.fixed(words, self.at, word.end(), json.dumps(word[0]))
+            return self.says(f"{word[0]} is spelled {plain} in JSON")
+        return self.says(words)
 
 
 def _last_open(text: str) -> tuple[str, int]:

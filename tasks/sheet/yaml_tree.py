@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet.table import Findings, Mistake
 from callsheet.tasks.sheet.text import MAX_DEPTH, MAX_YAML_BYTES
-from callsheet.tasks.sheet.trees import MAX_MISTAKES, Object, say_twice
+from callsheet.tasks.sheet.trees import Object, say_twice
 from callsheet.tasks.values.amounts import say_bytes
 from callsheet.tasks.values.briefs import Json
 
@@ -33,32 +33,11 @@ def read_yaml(text: str, findings: Findings) -> Json:
     try:
         return _document(text, findings)
     except YAMLError as error:
-        document = _fix(text, error, findings)
-        if document is None:
-            findings.raise_if_any()
-        return document
-
-
-def _fix(text: str, error: Any, findings: Findings) -> Json:
-    """Note the mistakes of a document; return it without them, or None."""
-    from ruamel.yaml.error import YAMLError
-
-    for _ in range(MAX_MISTAKES):
         mistake = find_mistake(text, error)
         if mistake is None:
             said = getattr(error, "problem", None) or "it cannot be parsed"
-            findings.refuse(f"is not YAML: {said}")
-            return None
-        if mistake.words:
-            findings.refuse(f"is not YAML: {mistake.words}", line=mistake.line)
-        if mistake.fixed is None or mistake.fixed == text:
-            return None
-        text = mistake.fixed
-        try:
-            return _parsed(text, findings)
-        except YAMLError as further:
-            error = further
-    return None
+            findings.give_up(f"is not YAML: {said}")
+        findings.give_up(f"is not YAML: {mistake.words}", line=mistake.line)
 
 
 def _document(text: str, findings: Findings) -> Json:
@@ -74,7 +53,7 @@ def _document(text: str, findings: Findings) -> Json:
     except YAMLError as refusal:
         try:
             return _parsed(text, findings, pure=True)
-        except (YAMLError, ValueError):
+        except ValueError:
             raise refusal from None
 
 
@@ -152,10 +131,9 @@ class _Builder:
         self._findings.give_up(message, line=event.start_mark.line + 1)
 
 
-# What is wrong in a text that is meant to be YAML, in words, and the text with it fixed.
+# What is wrong in a text that is meant to be YAML, in words.
 #
-# The parser's own words name its grammar, so the lines it points at are looked at instead. A fixed
-# text is used for nothing but to find what else is wrong. Fixing moves no line.
+# The parser's own words name its grammar, so the lines it points at are looked at instead.
 
 
 _ENTRY = re.compile(
@@ -166,7 +144,6 @@ _WHOLE_QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s*(?:#.*)?""")
 _START_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'""")
 _NO_BLANK = re.compile(r"(?P<start>[ ]*(?:-[ ]+)*[A-Za-z_][\w .]*:)(?P<value>[^\s/].*)")
 _NO_BLANK_AFTER_DASH = re.compile(r"(?P<start>[ ]*-)(?P<value>[A-Za-z_]\w*:(?:\s.*)?)")
-_FLOW_RATIO = re.compile(r"(?<=[\s{,])([0-9]+:[0-9]+)(?=\s*[,}])")
 _TAB = re.compile(r"[ ]*\t")
 
 
@@ -180,10 +157,9 @@ def find_mistake(text: str, error: Any) -> Mistake | None:
         return tabbed
     begun = problem.line if context is None else context.line
     for number in dict.fromkeys((problem.line, begun, _above(lines, problem.line))):
-        if 0 <= number < len(lines):
-            for words, line in _wrong(lines[number], str(error.problem)):
-                fixed = [*lines[:number], line or "", *lines[number + 1 :]]
-                return Mistake(number + 1, words, "\n".join(fixed) if line else None)
+        line = lines[number] if 0 <= number < len(lines) else ""
+        if words := next(_wrong(line, str(error.problem)), None):
+            return Mistake(number + 1, words)
     return _misplaced(lines, problem.line, context, str(error.context))
 
 
@@ -203,31 +179,26 @@ def _tabs(lines: list[str], number: int) -> Mistake | None:
     return Mistake(number + 1, f"the line begins with a tab{also}: indent with spaces")
 
 
-def _wrong(line: str, said: str) -> Iterator[tuple[str, str | None]]:
-    """Yield what is wrong with one line, and the line as it was meant where that is clear."""
-    ratio = _FLOW_RATIO.sub(r'"\1"', line)
-    if "':'" in said and ratio != line:
-        yield "", ratio
+def _wrong(line: str, said: str) -> Iterator[str]:
+    """Yield what is wrong with one line."""
     if entry := _ENTRY.fullmatch(line) or _FLOW.fullmatch(line):
-        start, value = entry["start"], entry["value"].strip()
-        for words, meant in _wrong_value(start.strip(" -"), value, said):
-            yield words, None if meant is None else f"{start}{meant}"
+        yield from _wrong_value(entry["start"].strip(" -"), entry["value"].strip(), said)
     for sign, pattern in (("dash", _NO_BLANK_AFTER_DASH), ("colon", _NO_BLANK)):
         if glued := pattern.fullmatch(line):
             meant = f"{glued['start']} {glued['value']}"
-            yield f'a blank is missing after the {sign}: write "{shorten(meant)}"', meant
+            yield f'a blank is missing after the {sign}: write "{shorten(meant)}"'
 
 
-def _wrong_value(name: str, value: str, said: str) -> Iterator[tuple[str, str | None]]:
-    """Yield what is wrong with a value, and how it was meant where that is clear."""
+def _wrong_value(name: str, value: str, said: str) -> Iterator[str]:
+    """Yield what is wrong with a value."""
     first = value[:1]
     closing = {"[": "]", "{": "}"}.get(first)
     if first and first in "\"'":
         yield from _wrong_quotes(name, value, said)
     elif first == "|" and value[1:].strip(" +-0123456789"):
-        yield "after | a text begins on the next line", None
+        yield "after | a text begins on the next line"
     elif closing and closing not in value:
-        yield f"the {first} that opens here is never closed: {closing} is missing", value + closing
+        yield f"the {first} that opens here is never closed: {closing} is missing"
     elif first and (
         first in "@`%&*!"
         or (first == ">" and value[1:].strip(" +-"))
@@ -235,25 +206,24 @@ def _wrong_value(name: str, value: str, said: str) -> Iterator[tuple[str, str | 
         or (closing and not value.endswith(closing))
     ):
         words = f"a text cannot begin with {first}: put quotes around it, like"
-        yield f"{words} {_example(name, value)}", _quoted(value)
+        yield f"{words} {_example(name, value)}"
     elif not closing and re.search(r":(?:\s|$)", re.split(r"\s#", value)[0]):
-        words = "a text with a colon in it needs quotes around it, like"
-        yield f"{words} {_example(name, value)}", _quoted(value)
+        yield f"a text with a colon in it needs quotes around it, like {_example(name, value)}"
 
 
-def _wrong_quotes(name: str, value: str, said: str) -> Iterator[tuple[str, str | None]]:
+def _wrong_quotes(name: str, value: str, said: str) -> Iterator[str]:
     first = value[0]
     inner = value[1:-1] if value.endswith(first) and len(value) > 1 else value
     if not _START_QUOTED.match(value):
-        yield f"a quote ({first}) is opened and never closed", f"{value}{first}"
+        yield f"a quote ({first}) is opened and never closed"
     elif not _WHOLE_QUOTED.fullmatch(value):
         words = (
             f"the text goes on after its second {first}: put other quotes around all of it, like"
         )
-        yield f"{words} {_example(name, inner)}", _quoted(inner)
+        yield f"{words} {_example(name, inner)}"
     elif "escape" in said:
         words = "a backslash between double quotes means something else: use single ones, like"
-        yield f"{words} {name} {_quoted(inner)}", _quoted(inner)
+        yield f"{words} {name} {_quoted(inner)}"
 
 
 def _quoted(value: str) -> str:

@@ -1,4 +1,4 @@
-"""Text that is not quite YAML or JSON: the line and the mistake in words, several at once."""
+"""Text that is not quite YAML or JSON: the line and its first mistake, in words."""
 
 from __future__ import annotations
 
@@ -76,37 +76,23 @@ def test_a_mistake_in_json_is_told_in_words(refuse, text, number, words):
     assert words in told[0]
 
 
-def test_several_mistakes_are_told_at_once_and_so_is_what_else_is_wrong(refuse):
+def test_the_first_mistake_is_named(refuse):
     text = (
         "rows:\n"
+        "  - {id: b, tool: t, aspect_ratio: 9:16, mode: loud}\n"
         "  - id: a\n"
         "    title: Tea: the video\n"
-        "    aspect_ratio: 4:5\n"
         "    script: @a.txt\n"
-        "  - {id: b, tool: t, aspect_ratio: 9:16, mode: loud}\n"
     )
-    assert [problem[:47] for problem in refuse(text, "c.yaml")] == [
-        "c.yaml:3 is not YAML: a text with a colon in it",
-        'c.yaml:4 row "a", column aspect_ratio: "4:5" is',
-        "c.yaml:5 is not YAML: a text cannot begin with ",
-        'c.yaml:5 row "a", column script: "@a.txt" names',
-        'c.yaml:6 row "b", column mode: "loud" is not on',
-    ]
-    text = '[{\'id\': "a", "tool": "t"},\n{"id": “b”, "tool": "t", "mode": loud,},\n]'
-    assert [problem[:45] for problem in refuse(text, "c.json")] == [
-        'c.json:1 is not JSON: "id" stands in single q',
-        'c.json:2 is not JSON: "b" stands in curly quo',
-        'c.json:2 is not JSON: "loud" stands without q',
-        "c.json:2 is not JSON: a comma stands before t",
-        "c.json:2 is not JSON: a comma stands before t",
-        'c.json:2 row "b", column mode (rows[1]): "lou',
-    ]
+    (told,) = refuse(text, "c.yaml")
+    assert told.startswith("c.yaml:4 is not YAML: a text with a colon in it")
+    (told,) = refuse('[{"id": "a"},\n{"id": “b”, "mode": loud,},\n]', "c.json")
+    assert told.startswith('c.json:2 is not JSON: "b" stands in curly quotes')
 
 
-def test_a_faulty_line_of_json_lines_does_not_hide_what_is_wrong_with_its_row(refuse):
+def test_of_json_lines_every_faulty_one_is_named(refuse):
     text = '{"id": "a", "tool": "t"}\n{"id": "a", "tool": "t",}\n{"id": "c", "mode": "loud"\n'
     assert [problem[:60] for problem in refuse(text, "c.jsonl")] == [
         "c.jsonl:2 is not a line of JSON: a comma stands before the c",
-        'c.jsonl:2 column id: "a" is the id of line 1 too: every row ',
         "c.jsonl:3 is not a line of JSON: the { that opens here is ne",
     ]
