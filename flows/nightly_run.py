@@ -428,8 +428,8 @@ async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
             yield
     finally:
         await _end(sweeping)
-        settings = sweeping.settings
-        await publish(sweeping.ledger, file=settings.metrics_file, push=settings.metrics_push)
+        if file := sweeping.settings.metrics_file:
+            await publish(sweeping.ledger, file)
 
 
 async def _renew(sweeping: Sweeping) -> None:

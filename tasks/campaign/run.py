@@ -386,12 +386,11 @@ async def open_run(options: RunOptions, settings: Settings, door: Door) -> Async
 
 
 async def _publish(at: Context) -> None:
-    """Hand the ledger's metrics on, where someone wants them at the end of a run."""
-    settings = at.settings
-    if settings.metrics_file or settings.metrics_push:
+    """Write the ledger's metrics to a file, where someone wants them at the end of a run."""
+    if file := at.settings.metrics_file:
         from callsheet.tasks.metrics import publish
 
-        await publish(at.ledger, file=settings.metrics_file, push=settings.metrics_push)
+        await publish(at.ledger, file)
 
 
 # What a run has spent when an error stops it: read from the ledger, never guessed from the error.

@@ -89,10 +89,10 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
     make_home(settings.home)
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
-        if settings.telemetry:
-            from callsheet.tasks.metrics.exporters import telling
+        if settings.traces:
+            from callsheet.tasks.metrics.exporters import sending_traces
 
-            await stack.enter_async_context(telling(ledger, settings.telemetry))
+            await stack.enter_async_context(sending_traces())
         await stack.enter_async_context(keeping_counts(ledger))
         service = await stack.enter_async_context(await open_service(settings, ledger, clock))
         following = following_pace(ledger, service, organisation_of(settings))

@@ -111,11 +111,6 @@ class Ledger:
             reading = self._readers.submit(self._read, query)
         return await asyncio.wrap_future(reading)
 
-    def read_now(self, query: Change[T]) -> T:
-        """Run `query` in this very thread, which is no event loop's."""
-        self._refuse_closed()
-        return self._read(query)
-
     def _refuse_closed(self) -> None:
         if self._closed:
             raise LedgerError(f"the ledger {self.address} is closed already")

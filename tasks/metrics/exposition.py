@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
@@ -50,8 +50,7 @@ class Exposition:
         self._gauging = Gauging()
         self._one = asyncio.Lock()
         self._text = b""
-        self._until = self._samples_until = float("-inf")
-        self._samples: Mapping[str, Sequence[tuple[Mapping[str, str], float]]] = {}
+        self._until = float("-inf")
 
     async def text(self) -> bytes:
         """Return them; raises LedgerError where the ledger cannot be read."""
@@ -60,20 +59,6 @@ class Exposition:
                 self._text = await self._ledger.read(self._read)
                 self._until = self._clock() + FRESH
             return self._text
-
-    def samples_now(self) -> Mapping[str, Sequence[tuple[Mapping[str, str], float]]]:
-        """Return every sample by its name, asked for from any thread; few times in a moment."""
-        if self._clock() >= self._samples_until:
-            found = self._ledger.read_now(self._collect).collect()
-            by_name: dict[str, list[tuple[Mapping[str, str], float]]] = {}
-            for sample in (sample for family in found for sample in family.samples):
-                by_name.setdefault(sample.name, []).append((sample.labels, sample.value))
-            self._samples, self._samples_until = by_name, self._clock() + FRESH
-        return self._samples
-
-    def forget(self) -> None:
-        """Answer the next time as it is then."""
-        self._until = self._samples_until = float("-inf")
 
     async def registry(self) -> CollectorRegistry:
         """Return them as prometheus_client takes them."""

@@ -307,11 +307,8 @@ class Settings(BaseModel):
     metrics_file: str | None = _setting(
         None, "file to write metrics to at the end of every run and nightly run, such as x.prom"
     )
-    metrics_push: Url | None = _setting(
-        None, "push gateway to send metrics to at the end of every run and nightly run"
-    )
-    #: What OpenTelemetry's own variables ask for: traces, metrics.
-    telemetry: frozenset[str] = frozenset()
+    #: Whether OpenTelemetry's own variables ask for traces.
+    traces: bool = False
     #: What `callsheet login` kept for the profile, and the login of these that is in force.
     kept_logins: Register | None = Field(None, repr=False)
     login: Login | None = None
@@ -393,4 +390,4 @@ KNOWN: dict[str, tuple[str | None, str]] = {
     if field.description
 }
 #: What may come from a file as well. The ledger's address has a password in it, as a rule.
-SECRETS = ("api_key", "webhook_secret", "ledger", "metrics_push")
+SECRETS = ("api_key", "webhook_secret", "ledger")

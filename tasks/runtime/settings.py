@@ -114,11 +114,10 @@ class _Sources:
         return ConfigurationError(f"{place}{words}", remedy="".join(remedy) or None)
 
     def _given(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        telemetry = _telemetry(self._environ)
         return {
             "home": self._home,
             "notes": self._notes,
-            "telemetry": telemetry,
+            "traces": _wants_traces(self._environ),
             **self._overrides,
         }
 
@@ -198,17 +197,13 @@ def settings_in_environment(environ: Mapping[str, str] | None = None) -> dict[st
     }
 
 
-def _telemetry(environ: Mapping[str, str]) -> frozenset[str]:
-    """Return what OpenTelemetry's variables ask for: an endpoint, or an exporter, is named."""
+def _wants_traces(environ: Mapping[str, str]) -> bool:
+    """Return whether OpenTelemetry's variables ask for traces: an exporter or an endpoint."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().casefold() == "true":
-        return frozenset()
-    return frozenset(kind for kind in ("traces", "metrics") if _is_wanted(environ, kind.upper()))
-
-
-def _is_wanted(environ: Mapping[str, str], kind: str) -> bool:
-    if said := environ.get(f"OTEL_{kind}_EXPORTER", "").strip():
+        return False
+    if said := environ.get("OTEL_TRACES_EXPORTER", "").strip():
         return "otlp" in said.split(",")
-    where = "OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT"
+    where = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
     return any(environ.get(name) for name in where)
 
 

@@ -42,7 +42,6 @@ MOST: dict[str, Any] = {
         "name": "callsheet",
         "keys": {
             "webhook_secret": "hooks",
-            "metrics_push": "push",
             "aws_credentials": "aws",
             "prefect_auth_string": "login",
             "prefect_api_key": "cloud",
@@ -258,7 +257,7 @@ def test_the_board_answers_prometheus_where_there_is_no_receiver() -> None:
     assert "annotations" not in str(of_kind(render(LEAST), "Deployment")["board"]["spec"])
 
 
-def test_the_network_policy_opens_push_and_otlp_only_where_they_are_used() -> None:
+def test_the_network_policy_opens_otlp_only_where_it_is_used() -> None:
     def out(values: dict[str, Any]) -> dict[int, list[Any]]:
         rules = of_kind(render(values), "NetworkPolicy")[""]["spec"]["egress"]
         return {
@@ -268,7 +267,7 @@ def test_the_network_policy_opens_push_and_otlp_only_where_they_are_used() -> No
     collector = {"podSelector": {"matchLabels": {"app": "collector"}}}
     narrow = {"otlp": {"port": 4319, "to": [collector]}}
     assert set(out(LEAST)) == {53, 443, 5432, 4200}
-    assert set(out(MOST)) == {53, 443, 5432, 4200, 9091, 4318}
+    assert set(out(MOST)) == {53, 443, 5432, 4200, 4318}
     assert out({**MOST, "networkPolicy": narrow})[4319] == [collector]
 
 

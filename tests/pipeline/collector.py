@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector, as far as it is sent traces and metrics by HTTP."""
+"""An OpenTelemetry collector, as far as it is sent traces by HTTP."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
-    ExportMetricsServiceRequest,
-)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
@@ -23,7 +20,6 @@ class Collected:
 
     url: str
     spans: list[Span] = field(default_factory=list)
-    metrics: dict[str, Any] = field(default_factory=dict)
     resources: list[dict[str, str]] = field(default_factory=list)
     raw: bytes = b""
 
@@ -37,10 +33,6 @@ class Collected:
             for one in ExportTraceServiceRequest.FromString(body).resource_spans:
                 self.resources.append(attributes(one.resource))
                 self.spans += [span for scope in one.scope_spans for span in scope.spans]
-        elif path == "/v1/metrics":
-            for one in ExportMetricsServiceRequest.FromString(body).resource_metrics:
-                found = (metric for scope in one.scope_metrics for metric in scope.metrics)
-                self.metrics |= {metric.name: metric for metric in found}
 
 
 def attributes(of: Any) -> dict[str, Any]:

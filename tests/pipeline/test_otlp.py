@@ -1,4 +1,4 @@
-"""Traces and metrics of a run, as a collector has them in the end."""
+"""Traces of a run, as a collector has them in the end."""
 
 from __future__ import annotations
 
@@ -46,25 +46,20 @@ def test_a_run_is_one_trace_with_a_span_a_step_and_some_for_rows(here: Here, nam
 
     assert collected.resources[0]["service.name"] == "callsheet"
     assert collected.resources[0]["team"] == "videos"
-    (point,) = [one for one in collected.metrics["callsheet_rows"].gauge.data_points
-                if attributes(one) == {"campaign": name, "state": "delivered"}]  # fmt: skip
-    assert point.as_double == 4
-    (count,) = collected.metrics["callsheet_delivery_seconds_count"].sum.data_points
-    assert count.as_double == 4
     secrets = (os.environ["CALLSHEET_API_KEY"], "signature=", "Bearer")
     assert not [word for word in secrets if word.encode() in collected.raw]
 
 
 @pytest.mark.parametrize(
-    ("variables", "traces", "metrics"),
+    ("variables", "traces"),
     [
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "{}", "OTEL_METRICS_EXPORTER": "none"}, True, False),
-        ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "{}/v1/metrics"}, False, True),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "{}", "OTEL_SDK_DISABLED": "true"}, False, False),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "{}/v1/traces"}, True),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "{}", "OTEL_TRACES_EXPORTER": "none"}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "{}", "OTEL_SDK_DISABLED": "true"}, False),
     ],
 )
 def test_what_is_sent_is_what_the_variables_ask_for(
-    here: Here, name: str, variables: dict[str, str], traces: bool, metrics: bool
+    here: Here, name: str, variables: dict[str, str], traces: bool
 ) -> None:
     (here.folder / f"{name}.csv").write_text(simple_sheet(1))
     with collector() as collected:
@@ -72,7 +67,7 @@ def test_what_is_sent_is_what_the_variables_ask_for(
             here.monkeypatch.setenv(variable, value.format(collected.url))
         here.call("run", f"{name}.csv", "--yes", "--without-prefect")
 
-    assert (bool(collected.spans), bool(collected.metrics)) == (traces, metrics)
+    assert bool(collected.spans) == traces
 
 
 def test_a_collector_that_is_away_fails_nothing(here: Here, name: str) -> None:

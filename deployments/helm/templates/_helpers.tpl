@@ -91,10 +91,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 - name: CALLSHEET_WEBHOOK_SECRET_FILE
   value: /run/secrets/callsheet/{{ . }}
 {{- end }}
-{{- with .Values.secrets.keys.metrics_push }}
-- name: CALLSHEET_METRICS_PUSH_FILE
-  value: /run/secrets/callsheet/{{ . }}
-{{- end }}
 {{- with .Values.secrets.keys.aws_credentials }}
 - name: AWS_SHARED_CREDENTIALS_FILE
   value: /run/secrets/callsheet/{{ . }}

@@ -14,7 +14,6 @@ from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.metrics import METRICS, Exposition, publish
 from callsheet.tasks.metrics.exposition import FRESH
 from tests.campaigns import Stage, brief
-from tests.unit.metrics.gateway import gateway
 
 ROOT = Path(__file__).parents[3]
 #: By name: lower case, ours, with a unit of Prometheus' or one of ours at the end.
@@ -84,29 +83,19 @@ async def test_who_asks_again_at_once_is_answered_as_before(tmp_path: Path) -> N
         assert await exposition.text() != before
 
 
-@pytest.mark.parametrize("user", ["", "ann:s%40cret@"])
-async def test_at_the_end_of_a_run_a_file_and_a_gateway_have_the_same(
-    tmp_path: Path, user: str
-) -> None:
+async def test_at_the_end_of_a_run_a_file_has_them(tmp_path: Path) -> None:
     file = tmp_path / "callsheet.prom"
     async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         await make_busy(ledger)
-        with gateway() as sent:
-            await publish(ledger, file=str(file), push=sent.url.replace("//", f"//{user}"))
+        await publish(ledger, str(file))
 
-    ((method, path, authorization, body),) = sent.requests
-    assert (method, path) == ("PUT", "/metrics/job/callsheet")
-    assert authorization == ("Basic YW5uOnNAY3JldA==" if user else None)
-    assert file.read_text().splitlines()[:2] == body.decode().splitlines()[:2]
     assert 'state="submitting"' in file.read_text()
 
 
-async def test_a_gateway_that_is_away_fails_nothing(
+async def test_a_file_that_cannot_be_written_fails_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
-        await publish(ledger, file=str(tmp_path / "no" / "x"), push=None)
-        await publish(ledger, file=None, push="http://ann:s3cret@127.0.0.1:9")
+        await publish(ledger, str(tmp_path / "no" / "x"))
 
-    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
-    assert "s3cret" not in caplog.text
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
