@@ -29,7 +29,7 @@ most important calls; [the board's page](board.md#from-a-sheet-to-a-run) explain
 the same as OpenAPI at `/api/v1/openapi.json`.
 
 A refusal is `application/problem+json`: `title`, `status`, `detail`, `remedy` (what to do) and `problems`. A query parameter or member that
-the call does not know is refused with 422. With an `Idempotency-Key`, a repeated call returns the first answer.
+the call does not know is refused with 422. Approving a plan again returns the same run.
 """
 ERRORS_HEAD = """\
 # Errors

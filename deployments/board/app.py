@@ -26,7 +26,7 @@ from callsheet.deployments.board.api import videos as video_calls
 from callsheet.deployments.board.board import Beside, Board
 from callsheet.deployments.board.guard import Guard
 from callsheet.deployments.board.health import Health
-from callsheet.deployments.board.limits import LOGINS, TOKENS, Repeats, Streams, Tries
+from callsheet.deployments.board.limits import LOGINS, TOKENS, Streams, Tries
 from callsheet.deployments.board.pages import (
     campaign,
     overview,
@@ -219,8 +219,6 @@ def make_app(board: Board) -> FastAPI:
     agents = Agents(board, app.state.videos, beside, app.state.streams)
     app.router.routes.append(Route("/mcp", agents))
     add_refusals(app)
-    # The last one added is the outermost.
-    app.add_middleware(Repeats, board=board)
     app.add_middleware(Guard, board=board, tries=Tries(board.clock, most=TOKENS), beside=beside)
     return app
 

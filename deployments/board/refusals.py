@@ -207,8 +207,8 @@ REFUSALS = {
 }
 DESCRIPTION = """\
 From a sheet to approved videos. Send `Authorization: Bearer TOKEN`; `callsheet board people` says
-who has one. A POST with an `Idempotency-Key` is done once, however often it is sent: a repeat gets
-the answer of the first. Amounts are credits, moments Unix seconds unless said otherwise.
+who has one. Every call that can spend names a plan or its run, and a plan that is approved again
+answers with the same run. Amounts are credits, moments Unix seconds unless said otherwise.
 """
 
 
@@ -246,24 +246,15 @@ def describe(app: FastAPI) -> dict[str, Any]:
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         made["security"] = [{"token": []}]
         for operations in made["paths"].values():
-            for method, operation in operations.items():
-                _complete(method, operation)
+            for operation in operations.values():
+                _complete(operation)
         app.openapi_schema = made
     return app.openapi_schema
 
 
-def _complete(method: str, operation: dict[str, Any]) -> None:
+def _complete(operation: dict[str, Any]) -> None:
     for status, words in REFUSALS.items():
         operation["responses"][str(status)] = {
             "description": words,
             "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
-    if method == "post":
-        operation.setdefault("parameters", []).append(
-            {
-                "name": "Idempotency-Key",
-                "in": "header",
-                "required": False,
-                "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-            }
-        )

@@ -187,11 +187,6 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def without_secrets(text: str) -> str:
-    """Return a text with a mark in the place of every secret of ours."""
-    return re.sub(rf"\b{PREFIX}[A-Za-z0-9_-]+", f"{PREFIX}***", text)
-
-
 def could_be(token: str) -> bool:
     """Whether a text has the form of one of our secrets."""
     return token.startswith(PREFIX) and len(token) <= LONGEST

@@ -166,20 +166,6 @@ acts = Table(
     Index(None, "campaign", "id"),
 )
 
-# What was answered to a call that may be sent again under the same Idempotency-Key.
-answers = Table(
-    "answers",
-    metadata,
-    # Of who asked, and the key.
-    Column("digest", String(64), primary_key=True),
-    # Of method, path and body.
-    Column("request", String(64), nullable=False),
-    Column("status", Integer),
-    Column("body", Text),
-    Column("at", Float, nullable=False),
-    Index(None, "at"),
-)
-
 
 # The ledger's tables of nights: which were swept, what lies in the inboxes, pauses, notices.
 #

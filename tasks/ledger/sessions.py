@@ -1,4 +1,4 @@
-"""Browser sessions, links for guests, and stored answers to repeated API calls.
+"""Browser sessions, and links for guests.
 
 A session is a person's or a link's, and worth what they are worth at the moment of a request.
 Moments are Unix seconds.
@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, update
 
 from callsheet.tasks.ledger.audit_log import note_act
-from callsheet.tasks.ledger.database import insert_unless_there
 from callsheet.tasks.ledger.people import (
     RIGHTS,
     Guest,
@@ -23,7 +22,7 @@ from callsheet.tasks.ledger.people import (
     use_login,
 )
 from callsheet.tasks.ledger.schema import campaigns
-from callsheet.tasks.ledger.schema_runs import answers, links, sessions
+from callsheet.tasks.ledger.schema_runs import links, sessions
 from callsheet.tasks.runtime.errors import BadInput
 
 
@@ -218,52 +217,3 @@ def _link(connection: Connection, which: Any, *, locked: bool = False) -> Link |
         query = query.with_for_update(key_share=True, of=links)
     found = connection.execute(query).mappings().first()
     return None if found is None else Link.from_record(found)
-
-
-# What was answered to a call that came with an Idempotency-Key, so that it may be sent again.
-#
-# The first to come claims the key; anyone who comes after it gets the same answer. Moments are Unix
-# seconds.
-
-
-#: How long an answer is kept, in seconds.
-KEPT = 2 * 86400.0
-#: After so many seconds without an answer anyone who claimed the key is taken for dead.
-ABANDONED = 120.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class KeptAnswer:
-    """What is known under a key: of which request (a digest), and its answer once there is one."""
-
-    request: str
-    status: int | None
-    body: str | None
-
-
-def claim_answer(
-    connection: Connection, digest: str, *, request: str, at: float
-) -> KeptAnswer | None:
-    """Claim a key for a request: None when it is ours to answer, else what is known under it."""
-    connection.execute(delete(answers).where(answers.c.at < at - KEPT))
-    if insert_unless_there(connection, answers, {"digest": digest, "request": request, "at": at}):
-        return None
-    this = answers.c.digest == digest
-    # What the dead one did is safe to do again: every act is guarded by the ledger itself.
-    left = this & answers.c.status.is_(None) & (answers.c.at < at - ABANDONED)
-    again = update(answers).where(left, answers.c.request == request).values(at=at)
-    if connection.execute(again).rowcount:
-        return None
-    known = select(answers.c.request, answers.c.status, answers.c.body).where(this)
-    return KeptAnswer(**connection.execute(known).mappings().one())
-
-
-def keep_answer(connection: Connection, digest: str, *, status: int, body: str) -> None:
-    """Keep what was answered to the request that claimed a key."""
-    this = answers.c.digest == digest
-    connection.execute(update(answers).where(this).values(status=status, body=body))
-
-
-def drop_answer(connection: Connection, digest: str) -> None:
-    """Give a key back: its request came to nothing, and may be tried again."""
-    connection.execute(delete(answers).where(answers.c.digest == digest))

@@ -1,4 +1,4 @@
-"""People, logins, sessions, links, answers and acts, on both databases; secrets are digests."""
+"""People, logins, sessions, links and acts, on both databases; secrets are digests."""
 
 from __future__ import annotations
 
@@ -29,15 +29,10 @@ from callsheet.tasks.ledger.people import (
 )
 from callsheet.tasks.ledger.schema_runs import people
 from callsheet.tasks.ledger.sessions import (
-    ABANDONED,
-    KEPT,
     all_links,
-    claim_answer,
     close_session,
-    drop_answer,
     enter,
     find_session,
-    keep_answer,
     link_of,
     make_link,
     note_visit,
@@ -195,41 +190,6 @@ async def test_a_link_that_is_ended_ends_whoever_is_in_by_it(spring: Ledger) -> 
     ended = await spring.read(partial(link_of, digest="link"))
     assert ended is not None
     assert not ended.holds(4.0)
-
-
-async def test_one_of_many_claims_a_key_and_the_others_get_its_answer(ledger: Ledger) -> None:
-    claim = partial(claim_answer, digest="key", request="this", at=1.0)
-
-    found = await asyncio.gather(*(ledger.write(claim) for _ in range(10)))
-
-    assert found.count(None) == 1
-    assert {one.status for one in found if one} == {None}
-    await ledger.write(partial(keep_answer, digest="key", status=201, body="made"))
-    known = await ledger.write(claim)
-    assert known is not None
-    assert (known.request, known.status, known.body) == ("this", 201, "made")
-
-
-async def test_a_key_whose_claimant_died_is_claimed_again_for_the_same_request(
-    ledger: Ledger,
-) -> None:
-    claim = partial(claim_answer, digest="key", at=1.0)
-    later = partial(claim_answer, digest="key", at=2.0 + ABANDONED)
-    assert await ledger.write(partial(claim, request="this")) is None
-
-    assert await ledger.write(partial(later, request="another")) is not None
-    assert await ledger.write(partial(later, request="this")) is None
-    assert await ledger.write(partial(later, request="this")) is not None
-
-
-async def test_a_key_is_free_again_when_given_back_or_old(ledger: Ledger) -> None:
-    claim = partial(claim_answer, digest="key", request="this")
-    await ledger.write(partial(claim, at=1.0))
-    await ledger.write(partial(drop_answer, digest="key"))
-    assert await ledger.write(partial(claim, at=2.0)) is None
-    await ledger.write(partial(keep_answer, digest="key", status=200, body=""))
-    assert await ledger.write(partial(claim, at=2.0)) is not None
-    assert await ledger.write(partial(claim, at=3.0 + KEPT)) is None
 
 
 async def test_acts_are_told_newest_first_and_without_secrets(ledger: Ledger) -> None:

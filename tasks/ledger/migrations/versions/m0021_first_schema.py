@@ -40,16 +40,6 @@ def upgrade() -> None:
     )
     op.create_index("ix_acts_campaign_id", "acts", ["campaign", "id"])
     op.create_table(
-        "answers",
-        sa.Column("digest", sa.String(length=64), nullable=False),
-        sa.Column("request", sa.String(length=64), nullable=False),
-        sa.Column("status", sa.Integer()),
-        sa.Column("body", sa.Text()),
-        sa.Column("at", sa.Float(), nullable=False),
-        sa.PrimaryKeyConstraint("digest", name="pk_answers"),
-    )
-    op.create_index("ix_answers_at", "answers", ["at"])
-    op.create_table(
         "campaigns",
         sa.Column("id", ID, nullable=False),
         sa.Column("name", sa.String(length=200), nullable=False),
