@@ -1,7 +1,7 @@
 """uvicorn in our own event loop, and `/metrics` at a separate address.
 
-uvicorn itself waits forever for the rest of a request's head; the protocol of each server here
-limits how long a connection may take.
+uvicorn waits forever for the head of a request, and counts connections that send none toward
+`limit_concurrency`. So these are closed here: otherwise they would shut a server for everyone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from callsheet.deployments.process import origin_of
 from callsheet.deployments.receiver.endpoint import listen
@@ -22,12 +21,17 @@ from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.metrics import CONTENT_TYPE, Exposition
 from callsheet.tasks.runtime.errors import CallsheetError
 
+#: Seconds for the head of a request to arrive.
+HEAD_TIMEOUT = 10.0
+#: Connections without a request at most, and how often they are looked at, in seconds.
+MOST_SILENT, LOOK_INTERVAL = 256, 0.5
 
-def config_for(application: Any, protocol: type[TimedProtocol], **more: Any) -> uvicorn.Config:
+
+def config_for(application: Any, **more: Any) -> uvicorn.Config:
     """Return the configuration of a server that says nothing by itself; `more` is uvicorn's."""
     return uvicorn.Config(
         application,
-        http=protocol,
+        http="h11",
         ws="none",
         lifespan="off",
         log_config=None,
@@ -41,36 +45,12 @@ def config_for(application: Any, protocol: type[TimedProtocol], **more: Any) -> 
     )
 
 
-class TimedProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1, with a limit to how long a connection may take for what comes next."""
-
-    _deadline: asyncio.TimerHandle | None = None
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether there is a limit at the moment."""
-        return self._deadline is not None
-
-    def limit(self, seconds: float | None) -> None:
-        """Give it so many seconds from now, instead of what it had; None takes the limit away."""
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = None if seconds is None else self.loop.call_later(seconds, self.give_up)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.limit(None)
-        super().connection_lost(exc)
-
-    def give_up(self) -> None:
-        """Close the connection, whatever was to be said on it."""
-        self.transport.abort()
-
-
 @asynccontextmanager
 async def answering(config: uvicorn.Config, listening: socket.socket) -> AsyncIterator[None]:
     """Answer on a socket until left; raises what kept it from beginning."""
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[listening]))
+    closing = asyncio.create_task(_close_silent(server))
     try:
         task.add_done_callback(lambda _: server.ready.set())
         await server.ready.wait()
@@ -80,6 +60,30 @@ async def answering(config: uvicorn.Config, listening: socket.socket) -> AsyncIt
     finally:
         server.should_exit = True
         await asyncio.gather(task, return_exceptions=True)
+        closing.cancel()
+        await asyncio.gather(closing, return_exceptions=True)
+
+
+async def _close_silent(server: uvicorn.Server) -> None:
+    """Close connections that send no request for too long, and the oldest where they are many."""
+    since: dict[tuple[Any, Any], float] = {}
+    while True:
+        now = asyncio.get_running_loop().time()
+        connections: set[Any] = server.server_state.connections
+        # A connection that has had a request meanwhile has another cycle.
+        silent = [
+            (one, one.cycle)
+            for one in connections
+            if one.cycle is None or one.cycle.response_complete
+        ]
+        since = {key: since.get(key, now) for key in silent}
+        newest_first = sorted(since, key=since.__getitem__, reverse=True)
+        for number, key in enumerate(newest_first):
+            # One that came since the last look may have sent its head already.
+            waits = now - since[key]
+            if waits > HEAD_TIMEOUT or (number >= MOST_SILENT and waits > 0):
+                key[0].transport.abort()
+        await asyncio.sleep(LOOK_INTERVAL)
 
 
 class _Server(uvicorn.Server):
@@ -104,8 +108,6 @@ class _Server(uvicorn.Server):
 Message = MutableMapping[str, Any]
 #: Connections at once: anyone who scrapes has one.
 MOST = 16
-#: Seconds that a connection may take in all.
-LONGEST = 15.0
 
 
 @asynccontextmanager
@@ -117,19 +119,11 @@ async def telling_metrics(ledger: Ledger, address: str) -> AsyncIterator[str]:
     listening = await listen(address, ledger="", setting="CALLSHEET_METRICS")
     try:
         app = _Metrics(Exposition(ledger))
-        config = config_for(app, _Short, limit_concurrency=MOST, timeout_graceful_shutdown=1)
+        config = config_for(app, limit_concurrency=MOST, timeout_graceful_shutdown=1)
         async with answering(config, listening):
             yield f"{origin_of(listening)}/metrics"
     finally:
         listening.close()
-
-
-class _Short(TimedProtocol):
-    """One request a connection, and not for long."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.limit(LONGEST)
 
 
 class _Metrics:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -42,20 +41,15 @@ from callsheet.deployments.board.run_monitor import monitoring
 from callsheet.deployments.board.services.videos import Videos
 from callsheet.deployments.mcp.http import Agents
 from callsheet.deployments.process import inherited, listen_on, origin_of
-from callsheet.deployments.web_server import TimedProtocol, answering, config_for
+from callsheet.deployments.web_server import answering, config_for
 from callsheet.tasks.metrics import Exposition
 from callsheet.tasks.runtime.errors import ConfigurationError
 
 #: Seconds that answers under way have at the end; a stream of events is cut off then.
 GRACE = 2
-#: Seconds for the head of a request to arrive.
-HEAD_TIMEOUT = 10.0
-#: Bytes of a head at most, and connections with a request at once: one person has a few.
+#: Bytes of a head at most, and connections at once: one person has a few.
 LONGEST_HEAD = 32 * 1024
-MOST_CONNECTIONS = 512
-#: Connections without a request: in all, and from one address. The oldest are closed first, so that
-#: nobody can shut the board by opening connections and saying nothing.
-MOST_IDLE, IDLE_EACH = 256, 128
+MOST_CONNECTIONS = 768
 
 
 @asynccontextmanager
@@ -70,13 +64,10 @@ async def serving(
     with _listen(host, port) if fd is None else inherited(fd) as listening:
         board = make(origin_of(listening))
         app = make_app(board)
-        # Behind a proxy all connections come from its address.
-        idle = _Idle(each=MOST_IDLE if board.behind_proxy else IDLE_EACH)
         config = config_for(
             app,
-            type("_OfThisBoard", (_Protocol,), {"idle": idle}),
             h11_max_incomplete_event_size=LONGEST_HEAD,
-            limit_concurrency=MOST_CONNECTIONS + MOST_IDLE,
+            limit_concurrency=MOST_CONNECTIONS,
             timeout_graceful_shutdown=GRACE,
         )
         try:
@@ -84,65 +75,6 @@ async def serving(
                 yield board
         finally:
             await app.state.beside.aclose()
-
-
-class _Protocol(TimedProtocol):
-    """A limit for the head of every request; what is answered takes the time it takes."""
-
-    idle: _Idle
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.limit(HEAD_TIMEOUT)
-        self.idle.enter(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.idle.leave(self)
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        waits = self.cycle is None or self.cycle.response_complete
-        if not waits:
-            self.limit(None)
-            self.idle.leave(self)
-        elif not self.is_timed:
-            self.limit(HEAD_TIMEOUT)
-
-    def on_response_complete(self) -> None:
-        self.idle.enter(self)
-        super().on_response_complete()
-        if not self.cycle.response_complete:
-            # The next request had arrived already.
-            self.idle.leave(self)
-
-
-class _Idle:
-    """The connections of one board that have no request under way, the oldest first."""
-
-    def __init__(self, each: int) -> None:
-        self._each = each
-        self._waiting: dict[_Protocol, str] = {}
-
-    def enter(self, one: _Protocol) -> None:
-        """Note a connection; close the oldest of its address, or of all, where there are many."""
-        if one.transport.is_closing():
-            return
-        peer = one.client[0] if one.client else ""
-        self._waiting[one] = peer
-        theirs = [other for other, whose in self._waiting.items() if whose == peer]
-        if len(theirs) > self._each:
-            self._close(theirs[0])
-        if len(self._waiting) > MOST_IDLE:
-            self._close(next(iter(self._waiting)))
-
-    def leave(self, one: _Protocol) -> None:
-        """Forget a connection: it has a request, or is closed."""
-        self._waiting.pop(one, None)
-
-    def _close(self, one: _Protocol) -> None:
-        self.leave(one)
-        one.give_up()
 
 
 def _listen(host: str, port: int) -> socket.socket:

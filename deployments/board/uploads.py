@@ -1,4 +1,4 @@
-"""Uploads of sheets: forms, published addresses, and the quota of each person.
+"""Uploads of sheets: forms, published addresses, and how long they are kept.
 
 Nothing is believed of what the request says of itself: bytes are counted as they come.
 """
@@ -19,9 +19,8 @@ from starlette.types import Message
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.tasks.campaign.uploads import bytes_of, forget
-from callsheet.tasks.ledger.people import Person
-from callsheet.tasks.ledger.plans import KeptSheet, drop_sheets, sheets_by
+from callsheet.tasks.campaign.uploads import forget
+from callsheet.tasks.ledger.plans import KeptSheet, drop_sheets
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.sheet.fetch import fetch
 from callsheet.tasks.sheet.formats import SUFFIXES
@@ -173,32 +172,14 @@ async def fetch_again(board: Board, kept: KeptSheet) -> Fetched | None:
     return None if same else fetched
 
 
-# How much a person may upload in a day, and how long an upload without a plan is stored.
-
-
-DAY = 86400.0
-#: Sheets and bytes of one person in 24 hours.
-SHEETS, BYTES = 300, 500_000_000
 #: Seconds that a sheet without a plan is stored.
-LIFETIME = 30 * DAY
+LIFETIME = 30 * 86400.0
 
 
-async def make_room(board: Board, person: Person, size: int) -> None:
-    """Remove uploads that are past their lifetime; raise ProblemDetails (429) above the quota.
+async def drop_old_uploads(board: Board) -> None:
+    """Remove uploads that are past their lifetime.
 
     The caller holds `board.uploads` until the new sheet is in the ledger.
     """
-    now = board.clock()
-    old = await board.write(partial(drop_sheets, before=now - LIFETIME))
+    old = await board.write(partial(drop_sheets, before=board.clock() - LIFETIME))
     await asyncio.to_thread(forget, board.settings, old)
-    mine = await board.read(partial(sheets_by, person=person.name, since=now - DAY))
-    used = await asyncio.to_thread(bytes_of, board.settings, mine)
-    if len(mine) < SHEETS and used + size <= BYTES:
-        return
-    raise ProblemDetails(
-        429,
-        f"you have uploaded {len(mine)} sheets with {say_bytes(used)} in 24 hours; a person may "
-        f"upload {SHEETS} with {say_bytes(BYTES)}. This sheet was not stored",
-        title="Too many uploads",
-        remedy="use a sheet that you have uploaded already, or try again tomorrow",
-    )

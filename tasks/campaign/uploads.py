@@ -75,12 +75,6 @@ def size_of(settings: Settings, kept: KeptSheet) -> int:
     return 0
 
 
-def bytes_of(settings: Settings, sheets: Iterable[KeptSheet]) -> int:
-    """Return how many bytes the files of uploaded sheets have together."""
-    files = {_file(settings, one.name, one.digest) for one in sheets}
-    return sum(file.stat().st_size for file in files if file.exists())
-
-
 def forget(settings: Settings, sheets: Iterable[KeptSheet]) -> None:
     """Remove the files of uploaded sheets."""
     for one in sheets:

@@ -88,12 +88,6 @@ def find_sheet(connection: Connection, sheet_id: str) -> KeptSheet | None:
     return None if found is None else KeptSheet(**found._asdict())
 
 
-def sheets_by(connection: Connection, person: str, *, since: float) -> list[KeptSheet]:
-    """Return the sheets that a person has uploaded since a moment."""
-    query = select(sheets).where(sheets.c.added_by == person, sheets.c.added_at >= since)
-    return [KeptSheet(**found._asdict()) for found in connection.execute(query)]
-
-
 def drop_sheets(connection: Connection, *, before: float) -> list[KeptSheet]:
     """Remove sheets that were uploaded before a moment and have no plan.
 

@@ -274,7 +274,6 @@ HOOKS = {
     "a body without end": _shown(
         _BODIES + "ten_megabytes_are_cut_off[without a length]",
         _BODIES + "ten_megabytes_are_refused_before_they_are_read",
-        _BODIES + "a_body_of_single_bytes_is_given_up_for_the_sake_of_the_others",
         _LIMITS + "hundreds_of_slow_connections_keep_no_delivery_waiting[in the body]",
         _LIMITS + "what_does_not_come_within_its_time_is_not_waited_for",
     ),

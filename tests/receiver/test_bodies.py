@@ -11,7 +11,6 @@ from contextlib import contextmanager
 import pytest
 
 from callsheet.deployments.receiver.acceptance import LARGEST
-from callsheet.deployments.receiver.server import FRAMING
 from tests.receiver.hearing import Hearing, body_about
 from tests.receiver.wire import Answer, fresh, head, post, read, send
 
@@ -83,13 +82,6 @@ def pushing(address: tuple[str, int], *pieces: bytes) -> Iterator[tuple[Answer, 
         answer = read(connection)
         thread.join()
         yield answer, pushed
-
-
-def test_a_body_of_single_bytes_is_given_up_for_the_sake_of_the_others(hears: Hearing) -> None:
-    body = padded(FRAMING)
-
-    assert send(hears.address, head(body, length=False), chunked(body, 1)).status == 0
-    assert post(hears.address, body).status == 200
 
 
 def test_a_body_that_is_cut_off_is_not_heard(hears: Hearing) -> None:

@@ -16,7 +16,12 @@ from typing import Any
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails, listed
-from callsheet.deployments.board.uploads import InboxFile, fetch_address, list_inbox, make_room
+from callsheet.deployments.board.uploads import (
+    InboxFile,
+    drop_old_uploads,
+    fetch_address,
+    list_inbox,
+)
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.stored_plans import plan_unpriced
 from callsheet.tasks.campaign.uploads import fit_name, keep_bytes, read_kept
@@ -225,13 +230,13 @@ async def hand_in(
 
     `options` say how it is read, as for all that looks at a sheet.
 
-    Raises ProblemDetails: 413 for one that is too large, 429 above the person's quota.
+    Raises ProblemDetails (413) for one that is too large.
     """
     if len(content) > MAX_BYTES:
         raise ProblemDetails(413, f"a sheet may have {say_bytes(MAX_BYTES)}: split it")
     name = fit_name(name)
     async with board.uploads:
-        await make_room(board, person, len(content))
+        await drop_old_uploads(board)
         kept = await _keep(board, person, name, content, place)
     words = f"{name}, {say_bytes(len(content))}"
     note = partial(note_act, act="sheet", by=person.name, at=kept.added_at, words=words)
