@@ -282,7 +282,7 @@ def nights(parser: ArgumentParser) -> None:
     install.add_argument(
         "--without-prefect",
         action="store_true",
-        help="print lines for cron, systemd and Windows instead",
+        help="print lines for cron instead",
     )
     _take_inboxes(_night_verb(verbs, "test", "send a sample digest to an inbox's addresses"))
     _take_inboxes(_night_verb(verbs, "digest", "send the digest that is due; safe to run twice"))

@@ -1,7 +1,7 @@
-"""`callsheet nights install`: starts nightly runs by Prefect or by the machine's own scheduler.
+"""`callsheet nights install`: starts nightly runs by Prefect or by cron.
 
-Options are first stored in `nights.toml`, which all schedules come from. The Prefect file or the
-systemd units are written next to the ledger.
+Options are first stored in `nights.toml`, which all schedules come from. The Prefect file is
+written next to the ledger.
 """
 
 from __future__ import annotations
@@ -31,9 +31,6 @@ from callsheet.deployments.nights.schedules import (
     crontab_lines,
     deploy,
     deployment_file,
-    systemd_line,
-    systemd_units,
-    windows_line,
 )
 from callsheet.deployments.prefect_address import REMEDY, PrefectAddress, ServerAnswer
 from callsheet.deployments.servers import prefect_of
@@ -71,7 +68,7 @@ class Start:
 
 
 async def install(args: Namespace) -> int:
-    """Schedule nightly runs with the Prefect server, or print lines for other schedulers."""
+    """Schedule nightly runs with the Prefect server, or print lines for cron."""
     settings, folder = settings_of(args), Path.cwd()
     if args.without_prefect or prefect_of(settings.home) is None:
         _check_ledger()
@@ -102,7 +99,7 @@ def _check(server: PrefectAddress) -> None:
     if health is ServerAnswer.AWAY:
         raise BadInput(
             f"the Prefect server at {server.url} does not answer; nothing was installed",
-            remedy="start it, or, for cron, systemd or Windows, " + again_with("--without-prefect"),
+            remedy="start it, or, for cron, " + again_with("--without-prefect"),
         )
 
 
@@ -115,9 +112,8 @@ def _check_ledger() -> None:
     if not address or not _is_secret(LEDGER, address):
         return
     raise BadInput(
-        f"the ledger's address in {LEDGER} has a password, which a line for cron, systemd or "
-        "Windows cannot show, and without it the nightly run would begin a new ledger; nothing "
-        "was installed",
+        f"the ledger's address in {LEDGER} has a password, which a line for cron cannot show, and "
+        "without it the nightly run would begin a new ledger; nothing was installed",
         remedy=f"write the address to a file and set {LEDGER}_FILE to its path, then run the "
         "command again",
     )
@@ -165,7 +161,7 @@ def _named(inbox: Inbox) -> Inbox:
 
 
 def slug(name: str) -> str:
-    """Return a name that is valid for deployments, units and files."""
+    """Return a name that is valid for deployments and files."""
     return re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "inbox"
 
 
@@ -260,37 +256,25 @@ def _lines(
     folder: Path,
     file: Path | None,
 ) -> Mapping[str, Any]:
-    """Write the systemd units and print the lines to paste."""
+    """Print the lines to paste."""
     said = {"--nights": file, "--profile": args.profile}
     more = [word for name, value in said.items() if value for word in (name, str(value))]
     found = settings_in_environment()
     shown = {name: value for name, value in found.items() if not _is_secret(name, value)}
     secret = sorted(found.keys() - shown.keys())
-    units = settings.home / "systemd"
-    units.mkdir(exist_ok=True)
     console, told = console_for(args), []
     for start in starts:
         job = Job(
-            name=f"callsheet-{start.name}",
             words=(*_program(), *start.words, *more),
             folder=folder,
             log=settings.home / f"callsheet-{start.name}.log",
             settings=shown,
             cron=start.cron,
             timezone=_zone(start.inbox),
-            about=start.about,
         )
-        for name, text in systemd_units(job).items():
-            (units / name).write_text(text, "utf-8")
-        ways = {
-            "name": start.name,
-            "cron": crontab_lines(job),
-            "systemd": systemd_line(job, units),
-            "windows": windows_line(job),
-        }
-        ways["variables"] = lacking = _variables(start.inbox)
-        told.append(ways)
-        _show_ways(console, start, ways)
+        cron, lacking = crontab_lines(job), _variables(start.inbox)
+        told.append({"name": start.name, "cron": cron, "variables": lacking})
+        _show_lines(console, start, cron)
         if lacking:
             words = (
                 f"  they do not have {', '.join(lacking)}, which the addresses of nights.toml name:"
@@ -298,8 +282,8 @@ def _lines(
             console.print(plain(words))
             console.print(plain("  set it above the line, or write the address as file:PATH"))
     ledger = shown_address(ledger_url(settings.ledger))
-    console.print(plain(f"Use one of them. It starts in {folder} with the ledger {ledger}"))
-    console.print(plain("and needs the same settings as a run: a login or a profile."))
+    console.print(plain(f"They start in {folder} with the ledger {ledger}"))
+    console.print(plain("and need the same settings as a run: a login or a profile."))
     if secret:
         console.print(plain(f"These lines do not contain {', '.join(secret)} of this shell."))
         console.print(plain("Log in with `callsheet login`, or give a profile: --profile NAME."))
@@ -314,22 +298,13 @@ def _variables(inbox: Inbox) -> list[str]:
     return sorted({one.removeprefix("env:") for one in addresses if one.startswith("env:")})
 
 
-def _show_ways(console: Console, start: Start, ways: Mapping[str, Any]) -> None:
-    """Show the schedulers of this machine; `--json` has all of them."""
+def _show_lines(console: Console, start: Start, cron: Sequence[str]) -> None:
     console.print(plain(f"{start.name}: {_when(start)}"))
-    heads = {
-        "cron": "cron (`crontab -e`; a cron without CRON_TZ uses the machine's time zone)",
-        "systemd": "or a systemd timer of your own user",
-    }
-    if os.name == "nt":
-        heads = {"windows": "a Windows task (by the machine's zone)"}
-    for name, head in heads.items():
-        lines = ways[name] if isinstance(ways[name], list) else [ways[name]]
-        console.print(plain(f"  {head}:"))
-        for line in lines:
-            # At a narrow terminal a line stays whole, or what is copied from it never starts.
-            words = f"    {line or 'none: this scheduler has no such schedule'}"
-            console.print(plain(words), soft_wrap=True)
+    head = "cron (`crontab -e`; a cron without CRON_TZ uses the machine's time zone)"
+    console.print(plain(f"  {head}:"))
+    for line in cron:
+        # At a narrow terminal a line stays whole, or what is copied from it never starts.
+        console.print(plain(f"    {line}"), soft_wrap=True)
 
 
 def _program() -> tuple[str, ...]:

@@ -69,14 +69,6 @@ def test_the_lines_to_paste_go_to_the_folder(nights: Here) -> None:
     assert "CALLSHEET_API_KEY" not in cron
     assert "CALLSHEET_API_KEY" in done.json["secrets"]
     assert "do not contain CALLSHEET_API_KEY" in done.err
-    assert "schtasks" in line["windows"]
-    units = nights.folder / ".callsheet" / "systemd"
-    assert sorted(path.name for path in units.iterdir()) == [
-        "callsheet-nightly-spring.service",
-        "callsheet-nightly-spring.timer",
-    ]
-    timer = (units / "callsheet-nightly-spring.timer").read_text()
-    assert "OnCalendar=*-*-* 02:00:00 Pacific/Auckland\n" in timer
 
 
 def test_a_digest_of_its_own_hour_is_started_too(nights: Here) -> None:

@@ -6,10 +6,8 @@ the ledger may be in a folder above.
 
 from __future__ import annotations
 
-import configparser
 import os
 import pty
-import shlex
 import subprocess
 import time
 from collections.abc import Mapping
@@ -68,11 +66,11 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def scheduler(office: Desk, **more: str) -> dict[str, str]:
-    """Return the environment of a scheduler's commands; only the tests' own packages are extra."""
+def cron(office: Desk) -> dict[str, str]:
+    """Return the environment of cron's commands; only the tests' own packages are extra."""
     given = {"HOME": office.environ["HOME"], "PATH": "/usr/bin:/bin", "SHELL": "/bin/sh"}
     nobody = {name: office.environment()[name] for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME")}
-    return {**given, **nobody, "PYTHONPATH": IMPORTS, **more}
+    return {**given, **nobody, "PYTHONPATH": IMPORTS}
 
 
 def run(line: str, environ: Mapping[str, str], *, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -81,10 +79,10 @@ def run(line: str, environ: Mapping[str, str], *, cwd: Path) -> subprocess.Compl
     )
 
 
-def put_sheet(office: Desk, name: str, stem: str) -> None:
+def put_sheet(office: Desk, name: str) -> None:
     """Put a sheet there, as if it had lain there for a while."""
-    file = office.folder / "sheets" / f"{name}-{stem}.csv"
-    file.write_text(simple_sheet(1).replace("Kettle", f"Kettle of {stem}"))
+    file = office.folder / "sheets" / f"{name}.csv"
+    file.write_text(simple_sheet(1))
     os.utime(file, (time.time() - 1000,) * 2)
 
 
@@ -93,54 +91,17 @@ def test_each_line_starts_what_it_says_in_an_empty_environment(office: Desk, nam
 
     home = office.folder.parent.parent / ".callsheet"
     lines = [line.strip() for line in shown]
-    put_sheet(office, name, "cron")
+    put_sheet(office, name)
     for line in (line for line in lines if " * * * cd " in line):
         # What cron makes of it: five fields, then a command, its percent signs escaped.
         command = line.split(maxsplit=5)[5].replace("\\%", "%")
-        assert run(command, scheduler(office), cwd=home).stderr == ""
+        assert run(command, cron(office), cwd=home).stderr == ""
     assert "1 sheet, charged 15 credits" in (home / f"callsheet-nightly-{name}.log").read_text()
     assert (home / f"callsheet-digest-{name}.log").exists()
     assert len(list((office.folder / "the store").rglob("*.mp4"))) == 1
 
-    put_sheet(office, name, "systemd")
-    night, digest = (line for line in lines if "systemctl" in line)
-    with_systemd = scheduler(office, PATH=f"{systemd(office.folder)}:/usr/bin:/bin")
-    for line in (night, digest):
-        assert run(line, with_systemd, cwd=home).returncode == 0, line
-    said = (office.folder / "bin" / "said").read_text()
-    assert f"systemctl --user enable --now callsheet-nightly-{name}.timer" in said
-    done = started_by_systemd(office, f"callsheet-nightly-{name}.service")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert len(list((office.folder / "the store").rglob("*.mp4"))) == 2
     # The one ledger is that of the folder above.
     assert not (office.folder / ".callsheet").exists()
-
-
-def systemd(folder: Path) -> Path:
-    """Return a folder with programs in place of systemd's, which note what they are told."""
-    programs = folder / "bin"
-    programs.mkdir()
-    for name in ("systemctl", "loginctl"):
-        program = programs / name
-        program.write_text(f'#!/bin/sh\necho "{name} $*" >> "{programs}/said"\n')
-        program.chmod(0o755)
-    return programs
-
-
-def started_by_systemd(office: Desk, name: str) -> subprocess.CompletedProcess[str]:
-    """Run the command of an installed unit as systemd does."""
-    unit = configparser.ConfigParser(interpolation=None, strict=False)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]
-    file = Path(office.environ["HOME"], ".config", "systemd", "user", name)
-    unit.read_string(file.read_text())
-    service = unit["Service"]
-    words = shlex.split(service["ExecStart"].replace("%%", "%").replace("$$", "$"))
-    settings = [line for line in file.read_text().splitlines() if line.startswith("Environment=")]
-    given = [shlex.split(line.partition("=")[2].replace("%%", "%"))[0] for line in settings]
-    return subprocess.run(
-        words, cwd=service["WorkingDirectory"].replace("%%", "%"), capture_output=True, text=True,
-        env=scheduler(office, **dict(one.split("=", 1) for one in given)), timeout=120,
-    )  # fmt: skip
 
 
 def test_a_ledger_with_a_password_is_not_left_out_of_the_lines(office: Desk) -> None:
