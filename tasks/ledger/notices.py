@@ -15,8 +15,6 @@ from sqlalchemy import Connection, func, or_, select, update
 
 from callsheet.tasks.ledger.database import insert_unless_there
 from callsheet.tasks.ledger.figures import total
-from callsheet.tasks.ledger.leases import find, night_lease
-from callsheet.tasks.ledger.nightly_runs import pause_of
 from callsheet.tasks.ledger.schema import campaigns, rows, takes
 from callsheet.tasks.ledger.schema_runs import links, nights, notices, plans
 from callsheet.tasks.ledger.values import NOT_BEGUN
@@ -138,42 +136,6 @@ def reports_of(connection: Connection, inbox: str, *, until: str | None = None) 
         query = query.where(nights.c.date <= until)
     found = connection.scalars(query.order_by(nights.c.date.desc()).limit(NIGHTS))
     return [report for report in found if report is not None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LastSweep:
-    """When an inbox was swept last: moments in Unix seconds, None where it never was."""
-
-    begun_at: float | None = None
-    #: When its last sweep began, or ended: a night of many sweeps is one, and begun once.
-    swept_at: float | None = None
-    #: When the lease of its inbox lapses, or lapsed; None where it was never acquired.
-    leased_until: float | None = None
-    ended_at: float | None = None
-    paused: bool = False
-
-
-def last_sweep(connection: Connection, inbox: str, *, at: float) -> LastSweep:
-    """Return when an inbox was swept last, and whether it is paused at a moment."""
-    query = (
-        select(nights.c.begun_at, nights.c.ended_at)
-        # One of the future is of a clock that was set back since.
-        .where(nights.c.inbox == inbox, nights.c.begun_at <= at)
-        .order_by(nights.c.begun_at.desc())
-        .limit(1)
-    )
-    found = connection.execute(query).first()
-    paused = pause_of(connection, inbox, at=at) is not None
-    lease = find(connection, night_lease(inbox))
-    if found is None:
-        return LastSweep(paused=paused)
-    return LastSweep(
-        begun_at=found.begun_at,
-        swept_at=max(found.begun_at, found.ended_at or 0.0, lease.since if lease else 0.0),
-        leased_until=lease.until if lease else None,
-        ended_at=found.ended_at,
-        paused=paused,
-    )
 
 
 def last_video_at(connection: Connection) -> float | None:

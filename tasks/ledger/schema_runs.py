@@ -256,7 +256,7 @@ notices = Table(
     Column("id", Id, primary_key=True),
     Column("key", String(200), nullable=False, unique=True),
     Column("inbox", String(200), nullable=False),
-    # digest, trouble, silence
+    # digest, trouble, quiet
     Column("kind", String(20), nullable=False),
     # The address that it is for: which of them, not what it is.
     Column("address", String(32), nullable=False),

@@ -272,8 +272,8 @@ def _way_on(
 # The content of a notice before it is rendered.
 
 
-#: Kinds of notices: a digest, a failed nightly run, a nightly run that did not start.
-NoticeKind = Literal["digest", "trouble", "silence"]
+#: Kinds of notices: a digest, a failed nightly run.
+NoticeKind = Literal["digest", "trouble"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Sends the digest of a nightly run, and alarms when one failed or did not start.
+"""Sends the digest of a nightly run, and an alarm when one failed.
 
 A digest covers all nights since the previous one, usually one. A night without news is recorded.
 """
@@ -15,14 +15,12 @@ from pathlib import PurePath
 
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.notices import (
-    LastSweep,
     Notice,
     last_notice,
-    last_sweep,
     last_video_at,
     reports_of,
 )
-from callsheet.tasks.nights.calendar import last_due, read_zone
+from callsheet.tasks.nights.calendar import read_zone
 from callsheet.tasks.nights.inboxes import LONGEST, Inbox
 from callsheet.tasks.nights.reports import NightReport, SheetReport, earlier_report
 from callsheet.tasks.notices.action_items import About, Letter, about, is_worth, nights_told, steps
@@ -62,13 +60,12 @@ async def digest(
     clock: UnixClock,
     sleep: Sleep = asyncio.sleep,
 ) -> list[Sending]:
-    """Send the due digests and alarms of every inbox. Safe to call twice; raise nothing."""
+    """Send the due digests of every inbox. Safe to call twice; raise nothing."""
     sent: list[Sending] = []
     for listed in inboxes:
         inbox = with_stored(listed, settings.home)
-        silence = tell_silence(ledger, inbox, clock=clock, sleep=sleep)
         due = _digest(ledger, settings, inbox, clock=clock, sleep=sleep)
-        sent += [*await unfailing(inbox, silence), *await unfailing(inbox, due)]
+        sent += await unfailing(inbox, due)
     return sent
 
 
@@ -229,24 +226,17 @@ async def _alarmed_before(
     ledger: Ledger, inbox: Inbox, night: NightReport, told: Notice | None
 ) -> bool:
     """Return whether an alarm was the last notice before a night."""
-    for kind in ("silence", "trouble"):
-        alarm = await ledger.read(partial(last_notice, inbox=inbox.name, kind=kind))
-        after = told.made_at if told is not None else 0.0
-        if alarm is not None and after < alarm.made_at < night.ended_at:
-            return True
-    return False
+    alarm = await ledger.read(partial(last_notice, inbox=inbox.name, kind="trouble"))
+    after = told.made_at if told is not None else 0.0
+    return alarm is not None and after < alarm.made_at < night.ended_at
 
 
-# Alarms: a nightly run failed, or did not start.
+# Alarms: a nightly run failed.
 #
 # A lasting problem is sent less and less often. The subject says for how many nights it has lasted
 # and for how long there was no new video.
 
 
-#: Seconds that a nightly run may start late, and may go without renewing its lease.
-GRACE = 1800.0
-#: Maximum number of nights to count.
-MOST = 60
 _DAY = 86400.0
 
 
@@ -304,80 +294,6 @@ async def _failing(
         for one in ended
     )
     return {} if well else known
-
-
-async def tell_silence(
-    ledger: Ledger, inbox: Inbox, *, clock: UnixClock, sleep: Sleep = asyncio.sleep
-) -> list[Sending]:
-    """Send an alarm if nightly runs of an inbox are missing or one does not end.
-
-    An inbox without a first run has until its next scheduled one.
-    """
-    now = clock()
-    if inbox.cron is None or not inbox.notify:
-        return []
-    expected = last_due(now, cron=inbox.cron, timezone=inbox.timezone)
-    sweep = await ledger.read(partial(last_sweep, inbox=inbox.name, at=now))
-    if expected is None or sweep.paused:
-        return []
-    begun = sweep.swept_at or await _known_since(ledger, inbox, now)
-    missed = _missed(inbox, expected, begun, now)
-    if not missed and not _hangs(sweep, now):
-        return []
-    before = await ledger.read(partial(last_notice, inbox=inbox.name, kind="silence"))
-    told = int(json.loads(before.about)["missed"]) if before and before.made_at > begun else 0
-    if told and steps(missed) <= steps(told):
-        return []
-    subject, lines = _silent(inbox, sweep, missed)
-    subject += await _no_video(ledger, now)
-    about = json.dumps({"missed": missed})
-    letter = alarm_letter(subject, lines, inbox=inbox.name, link=inbox.board)
-    window = f"{begun:.0f} {missed}"
-    await write_down(ledger, inbox, letter, kind="silence", window=window, about=about, now=now)
-    return await send_waiting(ledger, inbox, clock=clock, sleep=sleep)
-
-
-def _silent(inbox: Inbox, sweep: LastSweep, missed: int) -> tuple[str, tuple[str, ...]]:
-    """Return the subject and sentences of an alarm."""
-    come = f"{inbox.name}: {count(missed, 'nightly run')} did not start"
-    help_words = "Check that the schedule exists and the machine is up: `callsheet nights list`."
-    if sweep.begun_at is None:
-        return come, ("It was never scanned.", help_words)
-    last = datetime.fromtimestamp(sweep.begun_at, UTC).astimezone(read_zone(inbox.timezone))
-    at = f"{last:%A} {last.day} {last:%B} at {last:%H:%M}"
-    if missed:
-        return come, (f"The last one started on {at}, and none since then.", help_words)
-    return f"{inbox.name}: the nightly run of {last:%B} {last.day} did not finish", (
-        f"It started on {at} and shows no activity.",
-        "The next nightly run continues what it started.",
-    )
-
-
-async def _known_since(ledger: Ledger, inbox: Inbox, now: float) -> float:
-    """Return when an inbox without a nightly run was first seen."""
-    seen = await ledger.read(partial(last_notice, inbox=inbox.name, kind="quiet"))
-    if seen is not None:
-        return seen.made_at
-    await note_quiet(ledger, inbox, "quiet", window="first seen", about="{}", now=now)
-    return now
-
-
-def _missed(inbox: Inbox, expected: float, begun: float, now: float) -> int:
-    """Return how many nightly runs were due since the last one started."""
-    missed = 0
-    due: float | None = expected
-    while due is not None and due > begun and missed < MOST:
-        missed += due + GRACE < now
-        due = last_due(due - 1, cron=inbox.cron or "", timezone=inbox.timezone)
-    return missed
-
-
-def _hangs(sweep: LastSweep, now: float) -> bool:
-    return (
-        sweep.begun_at is not None
-        and sweep.ended_at is None
-        and now > (sweep.leased_until or sweep.begun_at) + GRACE
-    )
 
 
 async def _no_video(ledger: Ledger, now: float) -> str:

@@ -54,7 +54,7 @@ def digest_letter(contents: Contents, *, sample: bool = False) -> Letter:
 def alarm_letter(
     subject: str, lines: tuple[str, ...], *, inbox: str, link: str | None = None
 ) -> Letter:
-    """Return a short alarm: a nightly run failed or did not start."""
+    """Return a short alarm: a nightly run failed."""
     words = {"subject": subject, "lines": lines, "inbox": inbox, "link": link}
     html = _filled("alarm.html", words, pictured=False)
     text = "\n\n".join((subject, *lines, *((link,) if link else ()), f"-- \nCallsheet, {inbox}"))

@@ -9,10 +9,12 @@ from tests.board.looking import barriers, picture
 from tests.browser import find_browser
 from tests.unit.notices.test_letters import FULL
 
-ALARM = ("The last one started on Friday.", "`callsheet nights list` says what is.")
+ALARM = ("The ledger is locked by another program.", "`callsheet nights list` says what is.")
 LETTERS = {
     "digest": digest_letter(FULL),
-    "alarm": alarm_letter("spring: 3 nights did not come", ALARM, inbox="spring", link="https://b"),
+    "alarm": alarm_letter(
+        "spring: the nightly run failed", ALARM, inbox="spring", link="https://b"
+    ),
 }
 
 
