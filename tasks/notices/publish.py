@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import io
 import json
 import logging
 import secrets
@@ -42,7 +41,6 @@ from callsheet.tasks.notices.action_items import (
     campaign_page,
     row_page,
 )
-from callsheet.tasks.notices.contents import WIDE
 from callsheet.tasks.notices.emails import digest_letter
 from callsheet.tasks.notices.send import Address, read_address, send
 from callsheet.tasks.runtime.crash_points import crashpoint
@@ -199,12 +197,8 @@ def _letter_in(text: str) -> Letter:
 # A sample digest, to test addresses and layout.
 
 
-#: Videos of the sample: title and two colors each.
-_VIDEOS = (
-    ("First light", (253, 224, 171), (233, 120, 92)),
-    ("Rain on the roof", (176, 205, 226), (62, 88, 134)),
-    ("The long table", (214, 226, 184), (74, 122, 92)),
-)
+#: Titles of the sample's videos.
+_VIDEOS = ("First light", "Rain on the roof", "The long table")
 
 
 async def send_sample(inbox: Inbox, *, clock: UnixClock) -> list[Sending]:
@@ -284,19 +278,6 @@ def _videos(board: str | None) -> tuple[NewVideo, ...]:
             take=1,
             title=title,
             link=row_page(board, "spring", title),
-            part=f"video{at}",
-            jpeg=_drawn(above, below),
         )
-        for at, (title, above, below) in enumerate(_VIDEOS)
+        for title in _VIDEOS
     )
-
-
-def _drawn(above: tuple[int, int, int], below: tuple[int, int, int]) -> bytes:
-    """Return a picture with a gradient between two colors."""
-    from PIL import Image
-
-    drawn = Image.new("RGB", (1, 2))
-    drawn.putdata([above, below])
-    out = io.BytesIO()
-    drawn.resize(WIDE, Image.Resampling.BICUBIC).save(out, "JPEG", quality=80)
-    return out.getvalue()
