@@ -78,15 +78,12 @@ def _is_polled(row: CampaignRow) -> bool:
     return row.state == "rendering" and not unwanted(row)
 
 
-# When to poll renders: what hints, render times and scouts mean for the rows of a run.
+# When to poll renders: what hints and render times mean for the rows of a run.
 #
 # Owns what is remembered of all rows together; what a single poll leads to is in `decide`. Nothing
 # here is durable, and a hint is never believed: it only brings the next poll forward.
 
 
-#: Renders of a kind that are polled often until the first of them is finished: so many, and one
-#: more for each so many others, since the shortest of many is shorter than that of two.
-SCOUTS, MORE = 2, 50
 #: Videos that were named and are not known yet: a webhook may be faster than a create's answer.
 NAMED = 10_000
 
@@ -96,7 +93,6 @@ class PollPlan:
 
     def __init__(self) -> None:
         self._render_times = RenderTimes()
-        self._scouts: dict[RenderKind, set[int]] = defaultdict(set)
         #: The renders of a kind that are under way, by the number of the row, in order.
         self._there: dict[RenderKind, dict[int, None]] = defaultdict(dict)
         self._named: dict[str, None] = {}
@@ -125,14 +121,10 @@ class PollPlan:
         """Return the memory with what renders of the row's kind are expected to take."""
         kind = kind_of(row)
         shortest, longest = self._render_times.shortest(kind), self._render_times.longest(kind)
-        scouts, there = self._scouts[kind], self._there[kind]
-        there[row.id] = None
-        if shortest is None and len(scouts) < SCOUTS + len(there) // MORE:
-            scouts.add(row.id)
-        scout = row.id in scouts
-        if (shortest, longest, scout) == (memory.shortest, memory.longest, memory.scout):
+        self._there[kind][row.id] = None
+        if (shortest, longest) == (memory.shortest, memory.longest):
             return memory
-        return replace(memory, shortest=shortest, longest=longest, scout=scout)
+        return replace(memory, shortest=shortest, longest=longest)
 
     def others(self, row: CampaignRow) -> list[int]:
         """Return the numbers of the rows with renders of a row's kind under way, in order."""
@@ -162,11 +154,8 @@ class PollPlan:
         return missed if hinted else sooner
 
     def leave(self, row: CampaignRow) -> None:
-        """Forget a row that is not rendering any more: another scout takes its place."""
-        kind = kind_of(row)
-        if kind in self._there:
-            self._scouts[kind].discard(row.id)
-            self._there[kind].pop(row.id, None)
+        """Forget a row that is not rendering any more."""
+        self._there[kind_of(row)].pop(row.id, None)
 
 
 def _video(row: CampaignRow) -> str:

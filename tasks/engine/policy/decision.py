@@ -92,13 +92,11 @@ class Memory:
     poll_after: float | None = None
     #: The service has called it a render under way: an edit is known to have begun.
     seen_running: bool = False
-    #: What the shortest and the longest render of its kind took, in seconds, and whether this one
-    #: is to find out.
+    #: What the shortest and the longest render of its kind took, in seconds.
     shortest: float | None = None
     longest: float | None = None
     #: It was polled although no hint came in the time that others took: that one was lost, or late.
     overlong: bool = False
-    scout: bool = False
     #: Polls since a webhook named its video, from 1; 0 when none did.
     hint: int = 0
     charged: Decimal | None = None

@@ -45,8 +45,7 @@ def wait_to_poll(
     if rules.hinted:
         wait = hinted_interval(elapsed, memory.longest, asked=memory.overlong)
     else:
-        step = interval_step(memory.polls, row.id, scout=memory.scout)
-        wait = poll_interval(elapsed, memory.shortest, told=told, step=step)
+        wait = poll_interval(elapsed, memory.shortest, told=told)
     return max(POLL_MIN, min(wait, rules.deadline - elapsed))
 
 
@@ -165,8 +164,9 @@ POLL_MIN, POLL_MAX, POLL_DEFAULT = 1.0, 300.0, 10.0
 LAG = 0.08
 #: The first poll comes so much before the shortest render of the kind so far.
 EARLY = 0.95
-#: Between two polls of a render of a kind that nothing is known of, at least.
-UNKNOWN_MIN = 3.0
+#: Between two polls of a render of a kind that nothing is known of: at least so long, and so much
+#: of its age.
+UNKNOWN_MIN, UNKNOWN_LAG = 3.0, 0.25
 #: Between two polls of a render whose end a webhook tells of.
 SAFETY_NET = 300.0
 #: A hint is taken for lost once a render has taken so much longer than any of its kind.
@@ -177,8 +177,6 @@ AFTER_HINT = 6
 VIDEO_EVERY = 5
 #: A word for the end is believed after so many polls in a row without a video.
 ENDS = 2
-#: Multiples of it are spread evenly over the unit interval, however many are taken.
-_GOLDEN = 0.6180339887498949
 
 
 def told_interval(told: float | None, *, least: float = POLL_MIN) -> float:
@@ -192,18 +190,15 @@ def first_interval(told: float | None, shortest: float | None) -> float:
     return wait if shortest is None else min(POLL_MAX, max(wait if told else 0.0, EARLY * shortest))
 
 
-def poll_interval(
-    elapsed: float, shortest: float | None, *, told: float | None = None, step: float = LAG
-) -> float:
+def poll_interval(elapsed: float, shortest: float | None, *, told: float | None = None) -> float:
     """Return how long to wait after a poll of a render that has been under way for `elapsed`.
 
-    `shortest` is the shortest render of its kind so far. While there is none, the next poll comes
-    when the render is longer by the part `step` of itself: small for a few scouts, large for the
-    others, whose turn comes with the first that is found finished.
+    `shortest` is the shortest render of its kind so far. While there is none, renders are polled
+    the more seldom the older they are.
     """
     if shortest is None:
         least = UNKNOWN_MIN if told is None else told_interval(told)
-        return min(POLL_MAX, max(least, step * elapsed))
+        return min(POLL_MAX, max(least, UNKNOWN_LAG * elapsed))
     early = EARLY * shortest - elapsed
     return min(POLL_MAX, max(POLL_MIN, early, LAG * elapsed))
 
@@ -217,19 +212,6 @@ def hinted_interval(elapsed: float, longest: float | None, *, asked: bool = Fals
     if longest is None or asked:
         return SAFETY_NET
     return min(SAFETY_NET, max(POLL_MIN, LOST * longest - elapsed))
-
-
-def interval_step(polls: int, number: int, *, scout: bool) -> float:
-    """Return the `step` after so many polls of a render of an unknown kind, `number` being its own.
-
-    A scout is polled often, another one at four times its age each time. Polls of different
-    renders come at different moments: of many that began together one is polled every while, so
-    that the first that is finished is found soon.
-    """
-    share = number * _GOLDEN % 1.0
-    if scout:
-        return LAG * (0.5 + 0.5 * share)
-    return 3.0 * share if polls <= 1 else 3.0
 
 
 def video_is_asked_for(status: str | None, polls: int, *, overdue: bool = False) -> bool:

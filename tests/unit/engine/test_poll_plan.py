@@ -22,7 +22,7 @@ from callsheet.tasks.engine.policy.renders import (
     poll_interval,
     wait_to_poll,
 )
-from callsheet.tasks.engine.polls import SCOUTS, PollPlan
+from callsheet.tasks.engine.polls import PollPlan
 from callsheet.tasks.ledger.values import CampaignRow
 from tests.unit.engine.test_decide import T0, a_row
 
@@ -102,14 +102,13 @@ def three_minutes(count: int) -> list[float]:
 
 @pytest.mark.parametrize("told", [None, 10.0, 60.0])
 @pytest.mark.parametrize("at_once", [8, 64, 200])
-def test_renders_of_three_minutes_cost_six_polls_though_nothing_was_known_of_them(
+def test_renders_of_a_kind_nobody_knows_cost_fifteen_polls_and_are_noticed_within_a_quarter(
     at_once: int, told: float | None
 ) -> None:
     costs = simulate(three_minutes(200), at_once=at_once, told=told)
-    assert mean(cost.polls for cost in costs) <= 6
-    late = sorted(cost.late / cost.length for cost in costs)
+    assert mean(cost.polls for cost in costs) <= 15
     # Some are finished before the first is noticed, from which the others learn.
-    assert late[int(0.95 * len(late))] <= 0.125
+    assert max(cost.late / cost.length for cost in costs) <= 0.25
 
 
 @pytest.mark.parametrize("at_once", [1, 8, 200])
@@ -124,8 +123,8 @@ def test_renders_of_a_known_kind_cost_six_polls_at_most_and_are_noticed_within_a
 @pytest.mark.parametrize("length", [20.0, 180.0, 1200.0])
 def test_a_single_render_of_a_kind_nobody_knows_is_noticed_soon(length: float) -> None:
     (cost,) = simulate([length], at_once=1)
-    assert cost.late <= max(3.0, 0.15 * length)
-    assert cost.polls <= 70
+    assert cost.late <= max(3.0, 0.25 * length)
+    assert cost.polls <= 25
 
 
 def test_with_a_webhook_polls_are_a_safety_net() -> None:
@@ -182,14 +181,6 @@ def test_names_of_videos_are_not_kept_for_ever() -> None:
     polls = PollPlan()
     polls.name([f"vid_{n}" for n in range(30_000)])
     assert len(polls._named) == 10_000
-
-
-def test_few_are_scouts_and_another_takes_the_place_of_one_that_is_done() -> None:
-    polls = PollPlan()
-    rows = [replace(a_row("rendering"), id=n) for n in range(5)]
-    assert [polls.expect(row, Memory()).scout for row in rows] == [True] * SCOUTS + [False] * 3
-    polls.leave(rows[0])
-    assert polls.expect(rows[4], Memory()).scout
 
 
 def test_one_render_that_was_found_late_teaches_nothing() -> None:
