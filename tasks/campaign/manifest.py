@@ -213,7 +213,7 @@ async def keep_manifest(at: Context, campaign: Campaign) -> Manifest | str | Non
     reported = Reported.read(known.reported if known else None)
     try:
         there = await at.store.head(name)
-        ours = reported.files[0] if reported is not None and reported.tells_all else None
+        ours = reported.files[0] if reported is not None else None
         if there is None or there.sha256 == ours:
             # None, or the one that this very ledger wrote at the end of its last run.
             return None

@@ -28,7 +28,7 @@ from callsheet.tasks.ledger.deliveries import (
     note_copies,
     wanted_copies,
 )
-from callsheet.tasks.ledger.sync import note_changes
+from callsheet.tasks.ledger.sync import forget_report
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.store import File, FileKind, Store, open_store
 from callsheet.tasks.store.addresses import Places
@@ -100,7 +100,7 @@ def _note(
 ) -> None:
     note_copies(connection, campaign.id, copies, at=at)
     # The status sheet in the store says what became of copies.
-    note_changes(connection, campaign.id, None)
+    forget_report(connection, campaign.id)
 
 
 def _name(one: WantedCopy, campaign: str) -> str:

@@ -1,20 +1,16 @@
-"""Manifest and status sheet in the store, written after a run; unchanged lines are taken over.
+"""Manifest and status sheet in the store, written from all rows after a run.
 
 The manifest is exact and for machines; the status sheet is for people, safe to open in a
-spreadsheet. Where few rows have changed since the last report its lines are taken over, of which
-the store proves that they are what was written; the files are the same as if made again.
+spreadsheet.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import io
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
@@ -34,7 +30,7 @@ from callsheet.tasks.ledger.campaigns import (
 )
 from callsheet.tasks.ledger.earlier_takes import earlier_of
 from callsheet.tasks.ledger.figures import numbers_of, pages_of
-from callsheet.tasks.ledger.sync import SENDING, Reported, note_report, rows_changed_since
+from callsheet.tasks.ledger.sync import Reported, note_report
 from callsheet.tasks.ledger.values import CampaignRow, cells_of, rows_of
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.runtime.spreadsheets import csv_writer, write_csv
@@ -77,14 +73,11 @@ async def write_report(at: Context, campaign: Campaign) -> None:
     if await report_stands(at, known):
         return
     with TemporaryDirectory(prefix="callsheet-report-") as folder:
-        # Links are made for all rows: those of lines that have not changed would end.
-        before = None if at.settings.links else await _last_report(at, known, _names())
         files = [Path(folder) / name for name in _names()]
-        write = partial(_write_files, at=at, campaign=campaign, files=files, before=before)
-        made_of, mark = await at.ledger.read(write)
+        write = partial(_write_files, at=at, campaign=campaign, files=files)
+        made_of = await at.ledger.read(write)
         manifest, status = [await _replace(at, campaign, file) for file in files]
-    reported = Reported(made_of=made_of, files=(manifest, status), mark=mark)
-    await _note(at, known, reported)
+    await _note(at, known, Reported(made_of=made_of, files=(manifest, status)))
 
 
 async def write_manifest(at: Context, campaign: Campaign) -> None:
@@ -93,20 +86,15 @@ async def write_manifest(at: Context, campaign: Campaign) -> None:
     It says enough to rebuild a lost ledger from (`recovery`), so it is written before the first
     paid request of a run as well as at the end.
     """
-    name = _names()[0]
     known = await at.ledger.read(partial(find_campaign, name=campaign.name))
     assert known is not None
+    # Until the report at the end the next run reads this manifest again: a ledger that is restored
+    # from a backup of now does not know what was sent a moment later.
+    await _note(at, known, None)
     with TemporaryDirectory(prefix="callsheet-report-") as folder:
-        before = await _last_report(at, known, [name])
-        file = Path(folder) / name
-        write = partial(_write_files, at=at, campaign=campaign, files=[file], before=before)
-        await at.ledger.read(write)
-        written = await _replace(at, campaign, file)
-    if before is not None:
-        # The report at the end goes on from here; until then the status sheet is behind.
-        files = (written, before.reported.files[1])
-        reported = replace(before.reported, made_of=SENDING, files=files)
-        await _note(at, known, reported)
+        file = Path(folder) / _names()[0]
+        await at.ledger.read(partial(_write_files, at=at, campaign=campaign, files=[file]))
+        await _replace(at, campaign, file)
 
 
 def _names() -> tuple[str, str]:
@@ -115,40 +103,8 @@ def _names() -> tuple[str, str]:
     return manifest.NAME, STATUS
 
 
-@dataclass(frozen=True, slots=True)
-class _LastReport:
-    """The files of a report as they are in the store, proved to be what was written."""
-
-    reported: Reported
-    files: Sequence[bytes]
-
-
-async def _last_report(
-    at: Context, campaign: Campaign, names: Collection[str]
-) -> _LastReport | None:
-    """Fetch the files of the last report, if few rows have changed since."""
-    reported = Reported.read(campaign.reported)
-    since = partial(rows_changed_since, campaign_id=campaign.id, reported=reported)
-    if reported is None or await at.ledger.read(since) is None:
-        return None
-    files = []
-    for name, sha256 in zip(names, reported.files, strict=False):
-        try:
-            content = await at.store.read(f"{campaign.name}/{name}")
-        except (StoreError, StoreUnusable):
-            return None
-        if content is None or await asyncio.to_thread(_digest, content) != sha256:
-            return None
-        files.append(content)
-    return _LastReport(reported, files)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-async def _note(at: Context, known: Campaign, reported: Reported) -> None:
-    """Remember a report, unless something else was noted since the campaign was read."""
+async def _note(at: Context, known: Campaign, reported: Reported | None) -> None:
+    """Remember a report (None: none), unless something was noted since the campaign was read."""
     note = partial(note_report, campaign_id=known.id, reported=reported, instead_of=known.reported)
     await at.ledger.write(note)
 
@@ -181,77 +137,15 @@ def _made_of(connection: Connection, at: Context, name: str) -> str:
 
 
 def _write_files(
-    connection: Connection,
-    at: Context,
-    campaign: Campaign,
-    files: Sequence[Path],
-    before: _LastReport | None,
-) -> tuple[str, int]:
+    connection: Connection, at: Context, campaign: Campaign, files: Sequence[Path]
+) -> str:
     """Write the manifest, and the status sheet where a second file is given.
 
-    Returns a digest of what they were made of, and the last event that they know of.
+    A page of rows is in memory at a time. Returns a digest of what the files were made of.
     """
-    made_of, mark = _made_of(connection, at, campaign.name), last_event(connection, campaign.id)
+    made_of = _made_of(connection, at, campaign.name)
     head, foot = _frame(connection, at, campaign)
-    if before is None or not _amend(connection, campaign, head, foot, files, before):
-        link = linking(at.store.address, at.settings.links) if at.settings.links else None
-        _rewrite(connection, campaign, head, foot, files, link)
-    return made_of, mark
-
-
-def _amend(
-    connection: Connection,
-    campaign: Campaign,
-    head: str,
-    foot: str,
-    files: Sequence[Path],
-    before: _LastReport,
-) -> bool:
-    """Write the files by amending the last ones; return False where they have to be made again."""
-    numbers = rows_changed_since(connection, campaign.id, before.reported)
-    if numbers is None:
-        return False
-    count = tally_of(connection, campaign).total
-    lines = {line[0].row: line for line in report_lines(connection, campaign.id, sorted(numbers))}
-    sending = len(files) == 1
-    texts = {row: _manifest_text(*line, sending=sending).encode() for row, line in lines.items()}
-    with ExitStack() as stack:
-        old = [io.BytesIO(content) for content in before.files]
-        out = [stack.enter_context(file.open("wb")) for file in files]
-        end = foot.encode().removeprefix(b"\n")
-        places = amend_manifest(old[0], out[0], head.encode(), end, texts, count)
-        if places is None or len(files) == 1:
-            return places is not None
-        headers, records = _status_texts({place: lines[row] for place, row in places.items()})
-        header = headers.pop() if headers else None
-        return not headers and amend_status(old[1], out[1], header, records, count)
-
-
-def _status_texts(lines: Mapping[int, Line]) -> tuple[set[bytes], dict[int, bytes]]:
-    """Return the headers that lines of a status sheet have, and the lines themselves."""
-    headers: set[bytes] = set()
-    records: dict[int, bytes] = {}
-    for place, line in lines.items():
-        status = status_line(*line)
-        out = io.StringIO(newline="")
-        add = csv_writer(out, list(status))
-        header = out.getvalue()
-        add(status)
-        # Of a column whose name has a quote mark of its own the header does not tell it.
-        headers.add(b"" if any(name.startswith("'") for name in status) else header.encode())
-        records[place] = out.getvalue().removeprefix(header).encode()
-    return headers, records
-
-
-def _rewrite(
-    connection: Connection,
-    campaign: Campaign,
-    head: str,
-    foot: str,
-    files: Sequence[Path],
-    link: Link | None,
-) -> None:
-    """Write the files from all rows. A page of rows is in memory at a time."""
+    link = linking(at.store.address, at.settings.links) if at.settings.links else None
     columns: dict[str, None] = {}
     with ExitStack() as stack:
         texts = [stack.enter_context(_open_text(file)) for file in files]
@@ -268,6 +162,7 @@ def _rewrite(
         texts[0].write(before + foot if before == head else foot)
     if len(files) > 1:
         _widen(connection, campaign, files[1], list(columns), link)
+    return made_of
 
 
 def _widen(
@@ -337,74 +232,3 @@ def report_lines(
         for row in rows:
             told = {"earlier": earlier[row.row]} if row.row in earlier else {}
             yield row, show(row) | told, cells.get(row.id, ())
-
-
-# Amends the files of a report: lines of rows that have not changed are taken over as they are.
-#
-# Knows what the files look like, and neither the store nor the ledger. Where anything is not as it
-# should be the answer is no, and both files are made again.
-
-
-#: What stands in a manifest before its first row and after its last one.
-_FIRST, _LAST = b'  "rows": [\n', b"  ]\n"
-#: Where a row's own members begin: its name may hold no quote mark without a backslash before it.
-_MORE = b', "'
-_END = b"\r\n"
-
-
-def amend_manifest(
-    old: IO[bytes], out: IO[bytes], head: bytes, foot: bytes, lines: Mapping[str, bytes], rows: int
-) -> dict[int, str] | None:
-    """Copy a manifest of so many `rows` with new `lines`, by row; return their places,
-    None where that is not so.
-
-    `head` and `foot` are what stands before and after the rows.
-    """
-    if not any(line == _FIRST for line in iter(old.readline, b"")):
-        return None
-    wanted = {line[: line.find(_MORE)]: row for row, line in lines.items()}
-    places: dict[int, str] = {}
-    out.write(head)
-    place = 0
-    for place, line in enumerate(old):
-        if line == _LAST:
-            out.write(foot)
-            break
-        row = wanted.get(line[: line.find(_MORE)])
-        if row is None:
-            out.write(line)
-            continue
-        places[place] = row
-        out.write(lines[row] + (b",\n" if line.endswith(b",\n") else b"\n"))
-    return places if (place, len(places)) == (rows, len(lines)) else None
-
-
-def amend_status(
-    old: IO[bytes], out: IO[bytes], header: bytes | None, lines: Mapping[int, bytes], rows: int
-) -> bool:
-    """Copy a status sheet of so many `rows` with new `lines`, by their places; return whether so.
-
-    `header` is what theirs would be (None: there are none): it has to be that of the sheet.
-    """
-    records = _records(old)
-    there = next(records, b"")
-    if header not in (None, there):
-        return False
-    out.write(there)
-    count = 0
-    for place, record in enumerate(records):
-        out.write(lines.get(place, record))
-        count += 1
-    return count == rows
-
-
-def _records(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a CSV, of which some may have line ends in their cells."""
-    record = b""
-    for line in file:
-        record = record + line if record else line
-        if record.endswith(_END) and not record.count(b'"') % 2:
-            yield record
-            record = b""
-    if record:
-        yield record

@@ -1,6 +1,6 @@
 """Writes a sheet into the ledger: every row gets exactly one state.
 
-Knows which rows changed since the last report.
+Knows whether rows changed since the last report.
 
 Syncing the same sheet twice changes nothing.
 """
@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Insert, Update, bindparam, insert, select, update
 
-from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.diff import Diff, RowDiff, diff_rows, diff_sheet
 from callsheet.tasks.ledger.figures import Outline, pages_of
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.renames import may_be_renamed, rename_row
-from callsheet.tasks.ledger.schema import campaigns, events, rows
-from callsheet.tasks.ledger.values import NOT_BEGUN, TRANSITIONS, CampaignRow, State
+from callsheet.tasks.ledger.schema import campaigns, rows
+from callsheet.tasks.ledger.values import TRANSITIONS, CampaignRow, State
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.values.amounts import to_micro
 from callsheet.tasks.values.briefs import Brief, canonical_json
@@ -44,6 +43,8 @@ _SET_REASON = _ROW.values(reason=bindparam("new_reason"))
 _SET_BRIEF = _ROW.values({name: bindparam(f"new_{name}") for name in _BRIEF} | {"quoted_at": None})
 #: Changes that are written at a time, so that they need not all be in memory.
 STRIDE = 2000
+#: Rows that are compared by themselves, at most; beyond it all rows are.
+FEW = 2000
 
 
 class Unsynced(NamedTuple):
@@ -88,7 +89,7 @@ def sync_sheet(
             continue
         if one.outline is not None and one.brief and one.outline.row != one.brief.row:
             rename_row(connection, campaign_id, one.outline, one.brief.row, at=at)
-            changes.any = changes.reorder = True
+            changes.any = True
         if one.outline is None:
             assert one.brief is not None, "a row is in the sheet, in the ledger, or in both"
             new = _new_row(campaign_id, one.brief, position, one.diff, at)
@@ -99,7 +100,7 @@ def sync_sheet(
     changes.write()
     if changes.any:
         # What the report in the store was made of is not so any more.
-        note_changes(connection, campaign_id, None if changes.reorder else changes.rows)
+        forget_report(connection, campaign_id)
 
 
 class _Changes:
@@ -107,20 +108,12 @@ class _Changes:
 
     def __init__(self, connection: Connection) -> None:
         self.any = False
-        #: Whether there are new rows, or rows in another place.
-        self.reorder = False
-        #: The rows that are not new, by their numbers.
-        self.rows: set[int] = set()
         self._connection = connection
         self._waiting: dict[Insert | Update, list[dict[str, Any]]] = {}
 
     def add(self, statement: Insert | Update, values: dict[str, Any]) -> None:
         """Have a statement executed with these values."""
         self.any = True
-        if statement is _INSERT:
-            self.reorder = True
-        else:
-            self.rows.add(values["the_row"])
         several = self._waiting.setdefault(statement, [])
         several.append(values)
         if len(several) == STRIDE:
@@ -145,7 +138,6 @@ def _take_in(
     """Bring one row that the ledger knows to what the sheet says."""
     row, brief, diff = one.row, one.brief, one.diff
     if brief is not None:
-        changes.reorder = changes.reorder or outline.position != position
         if outline.wishes != brief.wishes:
             changes.add(set_wishes, _new_values(outline, _wishes(brief, position)))
         elif (outline.position, outline.line) != (position, brief.line):
@@ -264,105 +256,45 @@ def _rest(connection: Connection, row: CampaignRow, diff: Diff, at: float) -> No
         row = replace(row, state=new)
 
 
-# What is known of a campaign's report in the store, and which rows have changed since.
+# What is known of a campaign's report in the store: the column `reported`.
 #
-# Owns the column `reported`. Whatever changes a row on its way leaves an event; what a sheet
-# changes besides that is noted here by `sync_sheet`, by the numbers of the rows.
-
-
-#: Rows that are remembered to have changed, at most; beyond it a report is made again.
-FEW = 2000
-#: Events of before the mark that count as later ones, where several may write at once: numbers are
-#: given before they are committed, and another process may have been about to.
-OVERLAP = 200
-#: Instead of a digest, once a report is known to be behind; and where its manifest was written
-#: before rows were sent: a ledger that was restored does not know which of them were.
-_BEHIND, SENDING = "-", "~"
+# Whatever changes a row on its way leaves an event; what a sheet changes besides that makes
+# `sync_sheet` forget the report.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reported:
-    """A report: a digest of what it was made of, and those of its files, manifest first.
-
-    `mark` is the last event that it knows of (None: it was not kept), `changed` the rows that a
-    sheet has changed since.
-    """
+    """A report: a digest of what it was made of, and those of its files, manifest first."""
 
     made_of: str
     files: tuple[str, str]
-    mark: int | None = None
-    changed: frozenset[int] = frozenset()
 
     @classmethod
     def read(cls, text: str | None) -> Reported | None:
-        """Read what `as_text` wrote, or an earlier release; None for what is none."""
+        """Read what `as_text` wrote; None for what is none."""
         words = (text or "").split()
-        if len(words) < 3:
+        if len(words) != 3:
             return None
-        made_of, manifest, status, *more = words
-        mark = int(more[0]) if more else None
-        changed = frozenset(map(int, more[1].split(","))) if len(more) > 1 else frozenset[int]()
-        return cls(made_of=made_of, files=(manifest, status), mark=mark, changed=changed)
+        made_of, manifest, status = words
+        return cls(made_of=made_of, files=(manifest, status))
 
     def as_text(self) -> str:
         """Return it as words between blanks."""
-        words = [self.made_of, *self.files]
-        words += [] if self.mark is None else [str(self.mark)]
-        words += [",".join(map(str, sorted(self.changed)))] if self.changed else []
-        return " ".join(words)
-
-    @property
-    def tells_all(self) -> bool:
-        """Whether its manifest was written at the end: the ledger has all takes that it has."""
-        return self.made_of != SENDING
-
-    def behind(self) -> Reported:
-        """Return it as one that is not what would be written now."""
-        return self if self.made_of == SENDING else replace(self, made_of=_BEHIND)
+        return " ".join((self.made_of, *self.files))
 
 
 def note_report(
-    connection: Connection, campaign_id: int, reported: Reported, *, instead_of: str | None
+    connection: Connection, campaign_id: int, reported: Reported | None, *, instead_of: str | None
 ) -> None:
     """Remember a campaign's report, unless what is noted is not what it was: `instead_of`."""
     connection.execute(
         update(campaigns)
         .where(campaigns.c.id == campaign_id, campaigns.c.reported.is_not_distinct_from(instead_of))
-        .values(reported=reported.as_text())
+        .values(reported=reported.as_text() if reported else None)
     )
 
 
-def note_changes(connection: Connection, campaign_id: int, numbers: Collection[int] | None) -> None:
-    """Remember that a sheet has changed rows, by their numbers; None: more than that is new."""
+def forget_report(connection: Connection, campaign_id: int) -> None:
+    """Have the next report written, though no event tells of what has changed."""
     this = campaigns.c.id == campaign_id
-    reported = Reported.read(connection.scalar(select(campaigns.c.reported).where(this)))
-    behind = None
-    if reported is not None and reported.mark is not None and numbers is not None:
-        changed = reported.changed | frozenset(numbers)
-        behind = replace(reported.behind(), changed=changed) if len(changed) <= FEW else None
-    text = behind.as_text() if behind else None
-    connection.execute(update(campaigns).where(this).values(reported=text))
-
-
-def rows_changed_since(
-    connection: Connection, campaign_id: int, reported: Reported | None
-) -> frozenset[int] | None:
-    """Return the numbers of all rows that may have changed since a report; None: too many."""
-    if reported is None or reported.mark is None:
-        return None
-    overlap = 0 if dialect_of(connection).one_writer else OVERLAP
-    told = select(events.c.row_id).where(
-        events.c.campaign_id == campaign_id,
-        events.c.id > reported.mark - overlap,
-        events.c.row_id.is_not(None),
-    )
-    # A newer quote leaves no event where the row stays what it is.
-    waiting = select(rows.c.id).where(
-        rows.c.campaign_id == campaign_id, rows.c.state.in_(sorted(NOT_BEGUN))
-    )
-    found = set(reported.changed)
-    for query in (told.distinct(), waiting):
-        found.update(connection.scalars(query.limit(FEW + 1)))
-        if len(found) > FEW:
-            return None
-    return frozenset(found)
+    connection.execute(update(campaigns).where(this).values(reported=None))
