@@ -15,10 +15,10 @@ JSON document on stdout; JSON lines for `rows`), `--profile NAME` and `-v`.
 [The first page](index.md#exit-statuses) has the exit statuses, [sheets.md](sheets.md#choose-rows)
 what `--select` takes.
 
-Your shell can complete commands, options, sheets, and the names of campaigns and rows. Add
+Your shell can complete commands, options, choices and files. Add
 `eval "$(callsheet completion bash)"` to `~/.bashrc` (zsh: `eval "$(callsheet completion zsh)"` to
 `~/.zshrc`), or in fish write the output of `callsheet completion fish` to
-`~/.config/fish/completions/callsheet.fish`. Names come from a ledger that is a SQLite file.
+`~/.config/fish/completions/callsheet.fish`.
 
 """
 #: What every command takes.
