@@ -88,7 +88,6 @@ class WebhookInventory:
     useless:   to be deleted at the service: its secret is lost, or it was replaced.
     moved:     as useless, but its address is not ours any more: it is left as it was changed.
     gone:      nonces of webhooks that the service does not have (any more).
-    pending:   a webhook that another place is about to create.
     """
 
     here: list[OwnWebhook] = field(default_factory=list)
@@ -96,7 +95,6 @@ class WebhookInventory:
     useless: list[OwnWebhook] = field(default_factory=list)
     moved: list[OwnWebhook] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
-    pending: Subscription | None = None
 
 
 async def take_inventory(at: Subscriber) -> WebhookInventory:
@@ -144,9 +142,7 @@ def compare(
         if entry.nonce in matched or entry.retired_at or entry.organisation != at.organisation:
             continue
         fresh = entry.webhook_id is None and entry.made_at > at.clock() - CREATE_TIMEOUT
-        if fresh and not _is_here(at, entry, kept):
-            found.pending = entry
-        else:
+        if not fresh or _is_here(at, entry, kept):
             found.gone.add(entry.nonce)
     found.gone.update(
         secret.nonce
@@ -271,7 +267,7 @@ async def folder_lock(at: Subscriber, *, timeout: float) -> AsyncIterator[bool]:
 
 
 async def create(at: Subscriber, *, beside: bool = False) -> OwnWebhook | None:
-    """Create a webhook; None when another place was quicker, unless it is to be `beside` others.
+    """Create the ledger's webhook; None when it has one, unless it is to be `beside` that.
 
     The create is sent once. Raises ServiceError: when its outcome is not known, the next inventory
     finds what it left, which is deleted, because no one has its secret.
@@ -351,9 +347,9 @@ async def _record(at: Subscriber, own: OwnWebhook) -> None:
 
 
 def _plan(connection: Connection, planned: Subscription, *, beside: bool) -> bool:
-    """Commit the plan; return False, and plan nothing, while another place has a webhook."""
+    """Commit the plan; return False, and plan nothing, while the ledger has a webhook."""
     known = all_subscriptions(connection, planned.organisation)
-    if not beside and any(one.retired_at is None and one.place != planned.place for one in known):
+    if not beside and any(one.retired_at is None for one in known):
         return False
     plan_subscription(connection, planned)
     return True

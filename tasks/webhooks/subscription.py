@@ -91,9 +91,9 @@ async def _ensure(at: Subscriber, timeout: float) -> SubscriptionStatus:
     await repair(at, found)
     if found.here or found.elsewhere:
         return await _first_heard(at, found, timeout)
-    new = None if found.pending else await create(at)
+    new = await create(at)
     if new is None:
-        trouble = "another place is about to make a webhook; ask again in a minute"
+        trouble = "another host is about to make the ledger's webhook; ask again in a minute"
         return SubscriptionStatus(trouble=trouble)
     trouble_of_new = await ping(at, new.webhook, new.entry.nonce, timeout=timeout)
     return replace(_status(new, trouble_of_new), made=True)
@@ -134,8 +134,10 @@ async def _enable(at: Subscriber, webhook: Webhook) -> bool:
 async def _rotate(at: Subscriber, timeout: float) -> SubscriptionStatus:
     found = await take_inventory(at)
     await repair(at, found)
-    if found.pending or (found.elsewhere and not found.here):
-        place = found.pending.place if found.pending else found.elsewhere[0].entry.place
+    if not found.here:
+        if not found.elsewhere:
+            return await _ensure(at, timeout)
+        place = found.elsewhere[0].entry.place
         trouble = f"the webhook's secret is kept at {place}: replace it there"
         return SubscriptionStatus(trouble=trouble)
     new = await create(at, beside=True)
@@ -146,8 +148,6 @@ async def _rotate(at: Subscriber, timeout: float) -> SubscriptionStatus:
         for old in found.here:
             await (retire(at, old.entry.nonce) if old.has_moved else delete(at, old))
         return replace(_status(new, None), made=True, missed=missed)
-    if not found.here:
-        return replace(_status(new, unheard), made=True)
     await delete(at, new)
     return _status(found.here[0], f"the new webhook is given up and the old one kept: {unheard}")
 

@@ -486,6 +486,15 @@ async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here: Place):
     assert [entry.nonce for entry in await here.entries()] == [first.nonce]
 
 
+async def test_a_rotation_makes_one_where_there_is_none(here: Place):
+    async with here.receiver():
+        status = await rotate_subscription(here.at)
+
+    assert status.made
+    assert status.heard
+    assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
+
+
 async def test_webhooks_of_others_are_left_alone(here: Place):
     service = here.at.service
     by_hand = await subscribe(service, here.at.prefix + "made-by-hand")

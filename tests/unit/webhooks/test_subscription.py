@@ -141,7 +141,7 @@ async def test_what_is_to_become_of_a_webhook(at: Subscriber) -> None:
     assert fate(listed, [], secret(at)) == ["here"]
     assert fate(listed, [], {}) == ["useless"]
     assert fate([], [unnamed], secret(at)) == ["gone"]
-    assert fate([], [elsewhere], {}) == ["pending"]
+    assert fate([], [elsewhere], {}) == []
     assert fate([], [replace(elsewhere, made_at=NOW - CREATE_TIMEOUT - 1)], {}) == ["gone"]
     assert fate([], [replace(elsewhere, webhook_id="wh_1")], {}) == ["gone"]
     assert fate([], [retired, replace(unnamed, organisation="other")], {}) == []
