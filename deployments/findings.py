@@ -17,16 +17,9 @@ from typing import Literal
 from callsheet.deployments.campaign_status import resume_command, say_left
 from callsheet.tasks.engine.owner import is_dead
 from callsheet.tasks.ledger.campaigns import all_campaigns
-from callsheet.tasks.ledger.database import SchemaVersion, ledger_file, ledger_url, works_until
+from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.ledger.maintenance import LedgerCheck, check_ledger, size_of_ledger
-from callsheet.tasks.ledger.migrate import (
-    MAKE_ONE,
-    check_file_system,
-    check_writable,
-    contracts,
-    opened,
-    schema_of,
-)
+from callsheet.tasks.ledger.migrate import MAKE_ONE, check_file_system, check_writable, opened
 from callsheet.tasks.ledger.runs import left_under_way
 from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.nights.inboxes import Inbox, listed_inboxes
@@ -245,11 +238,6 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
     """Look through the ledger; one of another schema is left as it is."""
     try:
         check_file_system(address)
-        version = schema_of(address)
-        if version.is_older:
-            yield _older(version)
-            return
-        version.check()
         check_writable(address)
         size = size_of_ledger(address)
         found = check_ledger(address, thorough=size <= LARGE)
@@ -263,9 +251,6 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
         yield note("ledger", str(error), MAKE_ONE) if none_yet else wrong_by("ledger", error)
         return
     yield from _soundness(found)
-    if version.is_newer:
-        words = f"it has schema {version.number}, {works_until(version)}"
-        yield note("ledger", words, "install the Callsheet that made it here as well")
     if size > huge:
         words = f"it is {say_bytes(size)}: backups and checks take their time"
         yield note("ledger", words, "`callsheet ledger vacuum --forget-events 400d`")
@@ -277,13 +262,6 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
         yield note("runs", words, f"{resume_command(one)}; nothing is paid twice")
 
 
-def _older(version: SchemaVersion) -> PlaceFinding:
-    words = f"it has schema {version.number}, older than this Callsheet's ({REVISION})"
-    if contracts(version):
-        return note("ledger", words, "stop all runs, then `callsheet ledger upgrade`")
-    return note("ledger", words, "`callsheet ledger upgrade`; runs go on meanwhile")
-
-
 def _soundness(found: LedgerCheck) -> Iterator[PlaceFinding]:
     for problem in found.problems[:LISTED]:
         yield wrong("ledger", problem.words, _DAMAGE if problem.is_damage else RUNBOOK)
@@ -291,7 +269,7 @@ def _soundness(found: LedgerCheck) -> Iterator[PlaceFinding]:
         yield wrong("ledger", f"and {count(more, 'problem')} more", "`callsheet ledger check`")
     if not found.problems:
         looked = "it adds up" if found.thorough else "`callsheet ledger check` looks through it"
-        words = f"it is {found.address}: {say_bytes(found.size)}, schema {found.schema.number}"
+        words = f"it is {found.address}: {say_bytes(found.size)}, schema {REVISION}"
         yield ok("ledger", f"{words}; {looked}")
 
 
@@ -313,9 +291,7 @@ async def lost(settings: Settings) -> AsyncIterator[PlaceFinding]:
 
 def _knows_campaigns(address: str) -> bool:
     try:
-        if schema_of(address).is_older:
-            return True
-        with opened(address, writes=False, upgrades=False) as engine, engine.connect() as reading:
+        with opened(address, writes=False) as engine, engine.connect() as reading:
             return bool(all_campaigns(reading))
     except CallsheetError as error:
         # What else keeps it from being read has been said.

@@ -17,7 +17,6 @@ import gc
 import importlib
 import json
 import os
-import secrets
 import shutil
 import signal
 import socket
@@ -120,15 +119,6 @@ IMPORTED = {
         "alembic.command",
         "psycopg",
     ),
-    "release": (
-        "callsheet.deployments.cli",
-        "callsheet.deployments.commands.ledger",
-        "sqlalchemy.dialects.sqlite",
-        "sqlalchemy.dialects.postgresql",
-        "alembic.command",
-        "alembic.config",
-        "psycopg",
-    ),
     "sandbox": ("callsheet.deployments.sandbox.__main__", "callsheet.deployments.sandbox.serve"),
 }
 
@@ -212,13 +202,10 @@ class Process:
 
 
 class Launcher:
-    """The process that forks, and the way to it; several threads may use it.
+    """The process that forks, and the way to it; several threads may use it."""
 
-    `root` is where it imports the program from, and this module.
-    """
-
-    def __init__(self, program: str, root: Path = ROOT) -> None:
-        self._orders = _way_to(program, root)
+    def __init__(self, program: str) -> None:
+        self._orders = _way_to(program)
         self._one_at_a_time = threading.Lock()
 
     def start(
@@ -281,10 +268,9 @@ def folder() -> Path:
     return Path(made)
 
 
-def _way_to(program: str, root: Path) -> socket.socket:
+def _way_to(program: str) -> socket.socket:
     """Return a connection to the launcher of a program, which is there from now on."""
-    # What is imported from another place is nobody else's.
-    place = folder() / (program if root == ROOT else f"{program}-{secrets.token_hex(4)}")
+    place = folder() / program
     with _alone_at(place):
         with suppress(OSError):
             return _connected(place)
@@ -295,11 +281,11 @@ def _way_to(program: str, root: Path) -> socket.socket:
             ours = _connected(place)
             started = subprocess.Popen(
                 [sys.executable, "-m", "tests.launcher", program, str(listening.fileno())],
-                cwd=root,
+                cwd=ROOT,
                 # Threads of a library do not survive a fork.
                 env={
                     **os.environ,
-                    "PYTHONPATH": imports_of(root),
+                    "PYTHONPATH": IMPORTS,
                     "OPENBLAS_NUM_THREADS": "1",
                     # What it forks is recorded, each for its test.
                     RECORDS: "",

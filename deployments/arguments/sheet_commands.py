@@ -503,11 +503,6 @@ def ledger(parser: ArgumentParser) -> None:
     )
     upgrade = add_verb(verbs, "upgrade", "upgrade the ledger to the schema of this version")
     upgrade.add_argument("--make", action="store_true", help="create the ledger if there is none")
-    upgrade.add_argument(
-        "--anyway",
-        action="store_true",
-        help="upgrade even while a run of the previous version is active",
-    )
     vacuum = add_verb(verbs, "vacuum", "delete data that is no longer needed and shrink the ledger")
     vacuum.add_argument(
         "--forget-events", metavar="D", help="also delete history older than D, such as 400d, "

@@ -14,13 +14,13 @@ from pathlib import Path
 from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.terminal import console_for, plain, print_json, user_name
 from callsheet.tasks.ledger.backup import back_up, restore
-from callsheet.tasks.ledger.database import works_until
 from callsheet.tasks.ledger.maintenance import (
     check_ledger,
     make_ledger,
     upgrade_ledger,
     vacuum_ledger,
 )
+from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import redact, say
@@ -69,8 +69,7 @@ def _check(args: Namespace, settings: Settings) -> int:
         "problems": [one.words for one in found.problems],
         "bytes": found.size,
         "lines": found.lines,
-        "schema": found.schema.number,
-        "newer": found.schema.is_newer,
+        "schema": REVISION,
         "backup_at": found.backup_at,
     }
     backup = "no backup was ever made of it"
@@ -78,11 +77,7 @@ def _check(args: Namespace, settings: Settings) -> int:
         days = (time.time() - found.backup_at) / 86_400
         backup = f"the last backup is {days:.1f} days old"
     sound = "sound" if not found.problems else "not sound"
-    words = f"{sound}: {found.lines:,} lines, {say_bytes(found.size)}, schema {found.schema.number}"
-    if found.schema.is_newer:
-        words += f", {works_until(found.schema)}"
-    elif found.schema.is_older:
-        words += ", older than this Callsheet's: `callsheet ledger upgrade` keeps a copy of it"
+    words = f"{sound}: {found.lines:,} lines, {say_bytes(found.size)}, schema {REVISION}"
     for one in found.problems:
         say(one.words)
     _tell(args, f"{words}; {backup}", document)
@@ -91,19 +86,15 @@ def _check(args: Namespace, settings: Settings) -> int:
 
 def _upgrade(args: Namespace, settings: Settings) -> int:
     made = args.make and make_ledger(settings.ledger)
-    old, new, kept = upgrade_ledger(
-        settings.ledger, by=user_name(), at=time.time(), anyway=args.anyway
-    )
-    words = f"the ledger has schema {new.number} already"
+    old, kept = upgrade_ledger(settings.ledger, by=user_name(), at=time.time())
+    words = f"the ledger has schema {REVISION} already"
     if made:
-        words = f"the ledger was made, with schema {new.number}"
-    if new.is_newer:
-        words = f"the ledger has schema {new.number}, {works_until(new)}"
-    elif old != new:
-        words = f"the ledger has schema {new.number}, it had {old.number}"
+        words = f"the ledger was made, with schema {REVISION}"
+    elif old != REVISION:
+        words = f"the ledger has schema {REVISION}, it had {old}"
         words += f"; what it was is in {kept}" if kept else ""
     before = None if kept is None else str(kept)
-    _tell(args, words, {"old": old.number, "new": new.number, "before": before})
+    _tell(args, words, {"old": old, "new": REVISION, "before": before})
     return 0
 
 

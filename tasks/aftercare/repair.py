@@ -187,7 +187,7 @@ async def _record(one: AuditedFile, file: Delivered, words: str, at: Context) ->
     )
 
 
-# Makes missing pictures of videos, and fills in video data that older ledgers do not have. Reads
+# Makes missing pictures of videos, and fills in video data that the ledger lacks. Reads
 # the video from the store; does not call the service.
 
 

@@ -177,10 +177,8 @@ def _used_elsewhere(settings: Settings, sheet: Sheet) -> LastRun | None:
     if settings.ledger_is_named or sheet.origin is None:
         return None
     last = last_run(settings.notes, sheet.origin.place)
-    if last is None or _shown(last.ledger) == _shown(settings.ledger):
+    if last is None or last.ledger == _shown(settings.ledger):
         return None
-    # Earlier releases noted a password that was among the parameters of the address.
-    last = replace(last, ledger=_shown(last.ledger))
     file = ledger_file(ledger_url(last.ledger))
     return last if file is None or file.exists() else None
 

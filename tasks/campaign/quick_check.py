@@ -1,7 +1,7 @@
 """A quick check of ledgers in files: which campaign a sheet is, and where a campaign is.
 
 Reads files alone, with nothing of what opens a ledger: `check` makes no requests and must not pay
-for it, and the ledgers that notes name are not ours to upgrade.
+for it.
 """
 
 from __future__ import annotations

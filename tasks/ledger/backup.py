@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, inspect, select, text, update
+from sqlalchemy import Connection, Engine, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from callsheet.tasks.ledger.audit_log import note_act
@@ -35,16 +35,20 @@ from callsheet.tasks.ledger.copies import (
     unsound,
 )
 from callsheet.tasks.ledger.database import (
-    SchemaVersion,
     ledger_file,
     ledger_url,
     make_engine,
     shown_address,
     trouble,
-    version_of,
 )
-from callsheet.tasks.ledger.migrate import MAKE_ONE, is_read_only, opened, schema_of, upgrade
-from callsheet.tasks.ledger.schema import REVISION, campaigns, leases
+from callsheet.tasks.ledger.migrate import (
+    MAKE_ONE,
+    ensure_schema,
+    is_read_only,
+    opened,
+    upgrade,
+)
+from callsheet.tasks.ledger.schema import campaigns, leases
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import (
     BadInput,
@@ -84,8 +88,7 @@ class Restored:
 def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
     """Copy the ledger at `address` into a new file, or into a folder under a name of its moment.
 
-    An SQLite ledger of an older schema is copied as it is, so that its program can use the copy. A
-    ledger that is read-only is copied, too.
+    A ledger that is read-only is copied, too.
 
     Nothing appears there before it is whole, proved and on the disk. Raises BadInput where a file
     already exists, LedgerError where there is no ledger, or it cannot be read or written.
@@ -102,7 +105,7 @@ def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
         if file is not None and file.exists() and is_read_only(file):
             lines, noted = _copy_at_rest(file, path), False
         else:
-            with opened(address, upgrades=False) as source:
+            with opened(address) as source:
                 lines = _copy_into(path, source)
                 noted = _note_backup(source, lines, by=by, at=at)
         return Backup(path=path, size=path.stat().st_size, lines=lines, noted=noted)
@@ -112,8 +115,7 @@ def _note_backup(source: Engine, lines: int, *, by: str, at: float) -> bool:
     """Note a backup in its ledger. Return False where that fails: the backup is complete."""
     try:
         with source.begin() as connection:
-            if inspect(connection).has_table("acts"):
-                note_act(connection, act="backup", by=by, at=at, words=f"{lines} lines")
+            note_act(connection, act="backup", by=by, at=at, words=f"{lines} lines")
     except (DBAPIError, LedgerError):
         return False
     return True
@@ -207,17 +209,17 @@ def _put(copy: Path, file: Path, before: Path, *, instead: bool) -> Path | None:
     return before
 
 
-def copy_aside(address: str, *, at: float) -> tuple[SchemaVersion, Path | None]:
-    """Copy an SQLite ledger of an older schema next to itself, as it is; return its schema, too."""
-    old, file = schema_of(address), ledger_file(ledger_url(address))
-    if file is None or not old.is_older:
-        return old, None
-    kept = file.with_name(f"{file.name}.schema-{old.number}-{_moment(at)}")
+def copy_aside(address: str, schema: str, *, at: float) -> Path | None:
+    """Copy an SQLite ledger of an older schema next to itself, as it is; None on PostgreSQL."""
+    file = ledger_file(ledger_url(address))
+    if file is None:
+        return None
+    kept = file.with_name(f"{file.name}.schema-{schema}-{_moment(at)}")
     remove_left(file.parent, at=at)
     with temporary(kept) as copy:
         _copy_file(file, copy)
         give_name(copy, kept)
-    return old, kept
+    return kept
 
 
 def _copy_into(path: Path, source: Engine) -> int:
@@ -227,29 +229,15 @@ def _copy_into(path: Path, source: Engine) -> int:
         if file is not None:
             _copy_file(file, copy)
         else:
-            with source.connect() as looking:
-                _check_current(looking)
             with source.connect() as reading:
                 one_moment = {"isolation_level": "REPEATABLE READ"}
                 _copy_server(reading.execution_options(**one_moment), copy)
         return _named(copy, path)
 
 
-def _check_current(connection: Connection) -> None:
-    """Raise LedgerError for an older ledger on PostgreSQL: its tables are copied by name."""
-    found = version_of(connection)
-    if found is not None and found.is_older:
-        raise LedgerError(
-            f"this ledger has schema {found.number}, and this Callsheet copies only schema "
-            f"{REVISION} from PostgreSQL; nothing was written",
-            remedy="make the backup with the version before, or with pg_dump; then "
-            "`callsheet ledger upgrade`",
-        )
-
-
 def _named(copy: Path, path: Path) -> int:
     """Give a copy its name once it is proved; return how many lines it has."""
-    lines = _prove(copy, upgrades=False)
+    lines = _prove(copy)
     crashpoint("ledger: before a backup has its name")
     give_name(copy, path)
     return lines
@@ -270,10 +258,9 @@ def _copy_file(file: Path, copy: Path) -> None:
 
 def _copy_server(reading: Connection, copy: Path) -> None:
     """Copy a ledger on PostgreSQL as a connection sees it."""
-    _check_known(reading, "would leave out what is new in it")
+    upgrade(f"sqlite:///{copy}", create=True)
     target = make_engine(ledger_url(f"sqlite:///{copy}"), writes=True)
     try:
-        upgrade(reader=target, writer=target, create=True)
         with target.begin() as writing:
             copy_tables(reading, writing)
     except DBAPIError as error:
@@ -282,10 +269,10 @@ def _copy_server(reading: Connection, copy: Path) -> None:
         target.dispose()
 
 
-def _prove(copy: Path, *, upgrades: bool = True) -> int:
+def _prove(copy: Path) -> int:
     """Bring a copy to one file on the disk; return its lines, or raise LedgerError."""
     address = f"sqlite:///{copy}"
-    with opened(address, upgrades=upgrades) as engine, engine.connect() as reading:
+    with opened(address) as engine, engine.connect() as reading:
         if found := [one for one in unsound(reading) if one.is_damage]:
             raise LedgerDamaged(f"the copy is damaged: {found[0].words}; nothing was written")
         lines = count_lines(reading)
@@ -316,6 +303,8 @@ def _taken_for_copy(backup: Path, folder: Path) -> Iterator[Path]:
 def _copy_backup(backup: Path, copy: Path) -> None:
     try:
         shutil.copyfile(backup, copy)
+        # It may be of an older release.
+        upgrade(f"sqlite:///{copy}")
         _prove(copy)
     except LedgerFull:
         raise
@@ -378,10 +367,9 @@ def _restore_server(
     shown = shown_address(engine.url)
     before = None
     try:
-        upgrade(reader=engine, writer=engine, create=True)
+        ensure_schema(reader=engine, writer=engine, create=True)
         with engine.connect() as connection:
             _check_free(connection, shown, instead=instead)
-            _check_known(connection, "would leave in it what the backup does not have")
         crashpoint("ledger: before what is there is locked")
         with engine.begin() as writing, opened(f"sqlite:///{copy}") as source:
             _lock(writing)
@@ -394,7 +382,6 @@ def _restore_server(
                     _named(kept, before)
             empty_tables(writing)
             with source.connect() as reading:
-                _check_known(reading, "would leave out what is new in it")
                 lines = copy_tables(reading, writing)
             _note(writing, by=by, at=at, backup=backup)
             crashpoint("ledger: before what is restored is committed")
@@ -403,17 +390,6 @@ def _restore_server(
         raise trouble(error, shown) from error
     finally:
         engine.dispose()
-
-
-def _check_known(connection: Connection, what: str) -> None:
-    """Raise LedgerNewer where a ledger may have tables or columns that are not copied by name."""
-    found = version_of(connection)
-    if found is not None and found.is_newer:
-        raise LedgerNewer(
-            f"the ledger has schema {found.number}, of which this Callsheet ({REVISION}) does not "
-            f"know all: it {what}; nothing was written",
-            remedy="do it on a machine that has the newer Callsheet",
-        )
 
 
 def _lock(connection: Connection) -> None:

@@ -13,7 +13,6 @@ import sqlite3
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +28,6 @@ from sqlalchemy import (
     inspect,
     select,
     table,
-    text,
-    update,
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -205,84 +202,58 @@ def _use_wal(cursor: Any, *, until: float) -> None:
             time.sleep(0.02)
 
 
-# Which schema a ledger has, and the oldest whose programs work on it.
-#
-# A migration says the latter (`works_with`), and anyone who migrates writes it next to the number,
-# with the schema that it was said of: a number that came there by other means has no such word, and
-# is for its own program alone.
+# Which schema a ledger has: a program works with its own alone.
 
 
-_VERSION = table(VERSION_TABLE, column("version_num"), column("works_with"), column("said_by"))
+_VERSION = table(VERSION_TABLE, column("version_num"))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SchemaVersion:
-    """The schema of a ledger, and the oldest whose programs work on it."""
-
-    number: str
-    works_with: str
-
-    @property
-    def is_newer(self) -> bool:
-        """Whether a later program has made it."""
-        return order_of(self.number) > order_of(REVISION)
-
-    @property
-    def is_older(self) -> bool:
-        """Whether it is for this program to upgrade."""
-        return order_of(self.number) < order_of(REVISION)
-
-    def check(self) -> None:
-        """Raise LedgerNewer where this program is too old for it, LedgerError where too new."""
-        if order_of(self.number) < order_of(FIRST):
-            raise LedgerError(
-                f"this ledger has schema {self.number}, of a Callsheet before its first release; "
-                "nothing was spent",
-                remedy="finish its campaigns with the version that made it, and keep the file; "
-                "name another ledger with CALLSHEET_LEDGER for what comes next",
-            )
-        if self.is_newer and order_of(self.works_with) > order_of(REVISION):
-            raise LedgerNewer(
-                f"this ledger has schema {self.number}, which is newer than this Callsheet knows "
-                f"({REVISION}); nothing was spent",
-                remedy="upgrade Callsheet, or point CALLSHEET_LEDGER at another ledger",
-            )
-
-
-def works_until(version: SchemaVersion) -> str:
-    """Say of a newer schema that programs like this one go on with it."""
-    return f"newer than this Callsheet's ({REVISION}), which works with it until the next upgrade"
-
-
-def order_of(number: str) -> int:
-    """Return what schemas are compared by; what is no number of ours is newer than all of them."""
-    return int(number) if number.isdecimal() else sys.maxsize
-
-
-def version_of(connection: Connection) -> SchemaVersion | None:
+def version_of(connection: Connection) -> str | None:
     """Return the schema of a ledger of any age, or None for a database without one."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
-    # Every column: which there are depends on its age.
-    found = connection.execute(text(f"SELECT * FROM {VERSION_TABLE}")).mappings().first()
-    if found is None:
-        return None
-    number = str(found["version_num"])
-    told = found.get("works_with") if found.get("said_by") == number else None
-    return SchemaVersion(number=number, works_with=told or number)
+    found: str | None = connection.scalar(select(_VERSION.c.version_num))
+    return found
 
 
-def note_version(connection: Connection, works_with: str) -> None:
-    """Write next to a ledger's number, just brought to REVISION, with which schema it works."""
-    connection.execute(update(_VERSION).values(works_with=works_with, said_by=REVISION))
+def check_upgradable(schema: str) -> None:
+    """Raise LedgerNewer for a later program's schema, LedgerError for one before the first."""
+    if _order_of(schema) < _order_of(FIRST):
+        raise LedgerError(
+            f"this ledger has schema {schema}, of a Callsheet before its first release; "
+            "nothing was spent",
+            remedy="finish its campaigns with the version that made it, and run each sheet once "
+            "more; then name a new ledger with CALLSHEET_LEDGER, which finds what was paid for",
+        )
+    if _order_of(schema) > _order_of(REVISION):
+        raise LedgerNewer(
+            f"this ledger has schema {schema}, which is newer than this Callsheet knows "
+            f"({REVISION}); nothing was spent",
+            remedy="upgrade Callsheet, or point CALLSHEET_LEDGER at another ledger",
+        )
 
 
-def check_still_works(connection: Connection) -> None:
-    """Raise LedgerNewer where someone has brought the ledger past this program since it opened."""
-    query = select(_VERSION).where(_VERSION.c.version_num != REVISION)
-    if (found := connection.execute(query).first()) is not None:
-        number, told, said_by = found
-        SchemaVersion(number=number, works_with=told if said_by == number else number).check()
+def check_schema(schema: str) -> None:
+    """Raise LedgerError for another schema than this program's; it says what to do."""
+    check_upgradable(schema)
+    if schema != REVISION:
+        raise LedgerError(
+            f"this ledger has schema {schema}, older than this Callsheet's ({REVISION}); nothing "
+            "was spent",
+            remedy="stop what uses it on every machine, then `callsheet ledger upgrade`",
+        )
+
+
+def check_not_upgraded(connection: Connection) -> None:
+    """Raise LedgerNewer where someone has upgraded the ledger since this program opened it."""
+    other = select(_VERSION.c.version_num).where(_VERSION.c.version_num != REVISION)
+    if (found := connection.scalar(other)) is not None:
+        check_schema(found)
+
+
+def _order_of(schema: str) -> int:
+    """Return what schemas are compared by; what is no number of ours is newer than all of them."""
+    return int(schema) if schema.isdecimal() else sys.maxsize
 
 
 # Database errors as sentences that say what to do.

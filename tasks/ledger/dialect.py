@@ -20,8 +20,6 @@ from callsheet.tasks.ledger.database import ledger_file
 _ADVISORY_LOCK = 0x63616C6C
 #: Another such number: who holds it may approve rows (PostgreSQL).
 _APPROVAL_LOCK = _ADVISORY_LOCK + 1
-#: How long an upgrade waits for a table (PostgreSQL): later queries wait behind it.
-_TABLE_WAIT = "500ms"
 
 
 class Dialect(Protocol):
@@ -33,7 +31,7 @@ class Dialect(Protocol):
     notifies: bool
 
     def hold_schema(self, connection: Connection) -> None:
-        """Have the schema to this transaction alone, or fail instead of making others wait."""
+        """Have the schema to this transaction alone."""
 
     def hold_table(self, connection: Connection, name: str) -> None:
         """Let no one else write to a table until this transaction has ended."""
@@ -105,7 +103,6 @@ class _Postgresql:
 
     def hold_schema(self, connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _ADVISORY_LOCK})
-        connection.execute(text(f"SET LOCAL lock_timeout = '{_TABLE_WAIT}'"))
 
     def hold_table(self, connection: Connection, name: str) -> None:
         connection.execute(text(f"LOCK TABLE {name} IN SHARE ROW EXCLUSIVE MODE"))

@@ -20,7 +20,6 @@ from sqlalchemy import (
     func,
     or_,
     select,
-    union,
     update,
 )
 
@@ -219,26 +218,12 @@ _UNDER_WAY = (
 
 def _unfinished(inbox: str) -> Select[Any]:
     """Return a query of the campaigns that sheets of an inbox have or had, and are not finished."""
-    present = select(inbox_sheets.c.name.label("sheet"), inbox_sheets.c.campaign).where(
-        inbox_sheets.c.inbox == inbox, inbox_sheets.c.campaign.is_not(None)
-    )
-    every = select(inbox_campaigns.c.sheet, inbox_campaigns.c.campaign).where(
-        inbox_campaigns.c.inbox == inbox
-    )
-    # An earlier release that works on the same ledger writes the first alone.
-    had = union(present, every).subquery()
-    noted = and_(
-        inbox_campaigns.c.inbox == inbox,
-        inbox_campaigns.c.sheet == had.c.sheet,
-        inbox_campaigns.c.campaign == had.c.campaign,
-    )
-    query = (
-        select(had.c.sheet, had.c.campaign, *_BEFORE)
-        .join(campaigns, campaigns.c.name == had.c.campaign)
-        .outerjoin(inbox_campaigns, noted)
+    of_sheet = (inbox_campaigns.c.sheet, inbox_campaigns.c.campaign)
+    query = select(*of_sheet, *_BEFORE).join(
+        campaigns, campaigns.c.name == inbox_campaigns.c.campaign
     )
     wanted = or_(_UNDER_WAY, inbox_campaigns.c.charged_before.is_not(None))
-    return query.where(wanted).order_by(had.c.sheet, had.c.campaign)
+    return query.where(inbox_campaigns.c.inbox == inbox, wanted).order_by(*of_sheet)
 
 
 def _of_campaign(inbox: str, campaign: str) -> tuple[ColumnElement[bool], ...]:

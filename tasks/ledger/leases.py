@@ -29,7 +29,7 @@ from sqlalchemy import (
     update,
 )
 
-from callsheet.tasks.ledger.database import check_still_works, insert_unless_there
+from callsheet.tasks.ledger.database import check_not_upgraded, insert_unless_there
 from callsheet.tasks.ledger.dialect import DatabaseMoment
 from callsheet.tasks.ledger.schema import leases
 
@@ -106,7 +106,7 @@ def acquire(
             release(connection, name, owner=other.owner)
         found = _take(connection, name, owner, seconds) or find(connection, name)
     # Afterwards: an upgrade keeps everybody from the lease until it is done.
-    check_still_works(connection)
+    check_not_upgraded(connection)
     assert found is not None, "its line was inserted unless it was there"
     return found
 
@@ -121,7 +121,7 @@ def renew(
     this = _owned(name, owner, token)
     until = DatabaseMoment() + seconds
     renewed = connection.execute(update(leases).where(*this).values(until=until)).rowcount
-    check_still_works(connection)
+    check_not_upgraded(connection)
     return renewed == 1
 
 

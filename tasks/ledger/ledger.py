@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import queue
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -26,7 +23,6 @@ from sqlalchemy.exc import DBAPIError
 from callsheet.tasks.ledger.database import (
     LOCK_WAIT,
     READERS,
-    SchemaVersion,
     ledger_file,
     ledger_url,
     make_engine,
@@ -35,15 +31,11 @@ from callsheet.tasks.ledger.database import (
     trouble,
 )
 from callsheet.tasks.ledger.dialect import dialect_of
-from callsheet.tasks.ledger.migrate import MAKE_ONE, contracts, upgrade
-from callsheet.tasks.ledger.schema import REVISION
+from callsheet.tasks.ledger.migrate import MAKE_ONE, ensure_schema
 from callsheet.tasks.ledger.statements import Overtaken, execute
 from callsheet.tasks.runtime.crash_points import crashpoint
-from callsheet.tasks.runtime.errors import BadInput, LedgerError
-from callsheet.tasks.runtime.process import UnixClock
+from callsheet.tasks.runtime.errors import LedgerError
 from callsheet.tasks.runtime.telemetry import Measures
-
-log = logging.getLogger("callsheet.ledger")
 
 T = TypeVar("T")
 Change = Callable[[Connection], T]
@@ -225,11 +217,10 @@ def _answer(group: list[_Pending], results: list[Any]) -> None:
 
 
 async def open_ledger(address: str, *, create: bool = True, lock_wait: float = LOCK_WAIT) -> Ledger:
-    """Open the ledger at a SQLAlchemy URL, making or upgrading it where needed.
+    """Open the ledger at a SQLAlchemy URL, making it where needed.
 
-    Before an SQLite ledger is upgraded its file is copied, which is said in a warning of the log.
-    Raises LedgerError, in a sentence for people, when it is missing (and not `create`), locked,
-    newer than this program, damaged or out of reach.
+    Raises LedgerError, in a sentence for people, when it is missing (and not `create`), locked, of
+    another schema, damaged or out of reach.
     """
     url = ledger_url(address)
     shown = shown_address(url)
@@ -244,8 +235,7 @@ async def open_ledger(address: str, *, create: bool = True, lock_wait: float = L
         writer = make_engine(url, writes=True, lock_wait=lock_wait)
         reader = make_engine(url, writes=False, lock_wait=lock_wait)
         try:
-            with keeping_older(address) as keep:
-                upgrade(reader=reader, writer=writer, create=create, keep=keep)
+            ensure_schema(reader=reader, writer=writer, create=create)
         except (DBAPIError, LedgerError) as error:
             writer.dispose()
             reader.dispose()
@@ -253,45 +243,3 @@ async def open_ledger(address: str, *, create: bool = True, lock_wait: float = L
         return Ledger(writer=writer, reader=reader, address=shown)
 
     return await asyncio.to_thread(connect)
-
-
-@contextlib.contextmanager
-def keeping_older(
-    address: str, *, clock: UnixClock = time.time
-) -> Iterator[Callable[[SchemaVersion], None]]:
-    """Yield what keeps a copy of an older ledger before it is upgraded, and say so afterwards.
-
-    It raises LedgerError for a ledger on PostgreSQL, where no copy is kept, if older programs could
-    not use the upgraded one: a person upgrades that.
-    """
-    # Only a ledger that is older needs it.
-    kept: list[tuple[SchemaVersion, Path | None]] = []
-
-    def keep(found: SchemaVersion) -> None:
-        from callsheet.tasks.ledger.backup import copy_aside
-
-        if ledger_file(ledger_url(address)) is None and contracts(found):
-            raise LedgerError(
-                f"this ledger has schema {found.number}, and once it has schema {REVISION} older "
-                "versions of Callsheet cannot use it; nothing was changed, nothing was spent",
-                remedy="back it up with the version before, then `callsheet ledger upgrade`",
-            )
-        try:
-            kept.append(copy_aside(address, at=clock()))
-        except BadInput:
-            # Another process keeps it at this very moment.
-            kept.append((found, None))
-
-    try:
-        yield keep
-    except BaseException:
-        from callsheet.tasks.ledger.migrate import schema_of
-
-        for _, path in kept:
-            # It is what the ledger still is.
-            if path is not None and schema_of(address).is_older:
-                path.unlink(missing_ok=True)
-        raise
-    for old, path in kept:
-        where = f"; the old file is kept as {path}" if path is not None else ""
-        log.warning("the ledger was upgraded from schema %s to %s%s", old.number, REVISION, where)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, delete, func, inspect, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, Engine, delete, func, select
 
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.backup import copy_aside
@@ -14,17 +13,14 @@ from callsheet.tasks.ledger.campaigns import campaign_at_work
 from callsheet.tasks.ledger.copies import Unsound, count_lines, unsound
 from callsheet.tasks.ledger.database import (
     LOCK_WAIT,
-    SchemaVersion,
+    check_upgradable,
     ledger_file,
     ledger_url,
-    make_engine,
     make_file,
     shown_address,
-    trouble,
-    version_of,
 )
 from callsheet.tasks.ledger.dialect import dialect_of
-from callsheet.tasks.ledger.migrate import opened, schema_of, upgrade
+from callsheet.tasks.ledger.migrate import MAKE_ONE, opened, schema_of, upgrade
 from callsheet.tasks.ledger.plans import drop_old_plans
 from callsheet.tasks.ledger.schema import REVISION, events, rows
 from callsheet.tasks.ledger.schema_runs import acts, logins, sessions
@@ -35,7 +31,7 @@ from callsheet.tasks.runtime.errors import LedgerError
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerCheck:
-    """What was found of a ledger: problems, bytes, lines, schema, and its last backup (Unix).
+    """What was found of a ledger: problems, bytes, lines, and its last backup (Unix).
 
     `thorough` says whether problems were looked for.
     """
@@ -45,21 +41,17 @@ class LedgerCheck:
     problems: tuple[Unsound, ...]
     size: int
     lines: int
-    schema: SchemaVersion
     backup_at: float | None
 
 
 def check_ledger(address: str, *, thorough: bool = True) -> LedgerCheck:
-    """Look at a ledger of any schema, `thorough`: through all of it; change nothing.
+    """Look at a ledger, `thorough`: through all of it; change nothing.
 
     Runs that are at work on it go on meanwhile.
 
     Raises LedgerError where there is none or it cannot be read.
     """
-    with (
-        opened(address, writes=False, upgrades=False) as engine,
-        engine.connect() as connection,
-    ):
+    with opened(address, writes=False) as engine, engine.connect() as connection:
         problems = tuple(unsound(connection)) if thorough else ()
         last = select(func.max(acts.c.at)).where(acts.c.act == "backup")
         return LedgerCheck(
@@ -68,59 +60,52 @@ def check_ledger(address: str, *, thorough: bool = True) -> LedgerCheck:
             problems=problems,
             size=size_of(engine),
             lines=count_lines(connection),
-            schema=_version(connection),
-            backup_at=connection.scalar(last) if inspect(connection).has_table("acts") else None,
+            backup_at=connection.scalar(last),
         )
 
 
 def size_of_ledger(address: str) -> int:
     """Return how many bytes a ledger takes. Raises LedgerError where there is none."""
-    with opened(address, writes=False, upgrades=False) as engine:
+    with opened(address, writes=False) as engine:
         return size_of(engine)
 
 
 def make_ledger(address: str) -> bool:
     """Make a ledger where there is none, and return whether; one that is there stays as it is."""
-    url = ledger_url(address)
-    file = ledger_file(url)
-    if file is not None and file.exists():
+    if schema_of(address) is not None:
         return False
-    if file is not None:
+    if (file := ledger_file(ledger_url(address))) is not None:
         make_file(file)
-    engine = make_engine(url, writes=True)
-    try:
-        with engine.connect() as connection:
-            there = version_of(connection) is not None
-        if not there:
-            upgrade(reader=engine, writer=engine, create=True)
-        return not there
-    except DBAPIError as error:
-        raise trouble(error, shown_address(url)) from error
-    finally:
-        engine.dispose()
+    upgrade(address, create=True)
+    return True
 
 
-def upgrade_ledger(
-    address: str, *, by: str, at: float, anyway: bool = False
-) -> tuple[SchemaVersion, SchemaVersion, Path | None]:
-    """Bring a ledger to this program's schema; return the old one, the one it has, and a backup.
+def upgrade_ledger(address: str, *, by: str, at: float) -> tuple[str, Path | None]:
+    """Bring a ledger to this program's schema; return the schema that it had, and a copy of it.
 
     An SQLite ledger is copied aside first; one on PostgreSQL is for its own tools to keep. Where
-    there was something to do, who did it is among the acts; a newer one stays as it is. Raises
-    LedgerError, unless `anyway`, while a run is at work that may not be able to go on.
+    there was something to do, who did it is among the acts. Raises LedgerError for a ledger that
+    cannot be upgraded, and while a run is at work.
     """
-    old, kept = copy_aside(address, at=at)
+    old = schema_of(address)
+    if old is None:
+        shown = shown_address(ledger_url(address))
+        raise LedgerError(f"there is no ledger at {shown} yet", remedy=MAKE_ONE)
+    check_upgradable(old)
+    if old == REVISION:
+        return old, None
+    kept = copy_aside(address, old, at=at)
     try:
-        with opened(address, anyway=anyway) as engine, engine.begin() as connection:
-            if old.is_older:
-                words = f"schema {old.number} became {REVISION}"
-                note_act(connection, act="upgrade", by=by, at=at, words=words)
-            return old, _version(connection), kept
+        upgrade(address)
     except LedgerError:
-        if kept is not None and schema_of(address).is_older:
+        if kept is not None and schema_of(address) == old:
             # It is what the ledger still is.
             kept.unlink()
         raise
+    with opened(address) as engine, engine.begin() as connection:
+        words = f"schema {old} became {REVISION}"
+        note_act(connection, act="upgrade", by=by, at=at, words=words)
+    return old, kept
 
 
 def vacuum_ledger(
@@ -141,12 +126,6 @@ def vacuum_ledger(
             gone = forget(connection, at=at, events_before=until)
         give_back(engine)
         return gone, before, size_of(engine)
-
-
-def _version(connection: Connection) -> SchemaVersion:
-    found = version_of(connection)
-    assert found is not None, "an opened ledger has one"
-    return found
 
 
 def _check_idle(engine: Engine) -> None:

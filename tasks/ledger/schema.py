@@ -23,11 +23,11 @@ from sqlalchemy import (
     literal_column,
 )
 
-#: The newest migration. An older ledger is upgraded; a newer one is worked with where it says that
-#: this can be done (`database`), else refused.
-REVISION = "0023"
+#: The newest migration: `callsheet ledger upgrade` brings an older ledger to it; a newer one is
+#: refused.
+REVISION = "0024"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
-FIRST = "0021"
+FIRST = "0024"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"

@@ -272,7 +272,7 @@ class NightReport:
 
     @classmethod
     def read(cls, text: str) -> NightReport:
-        """Read the text of `as_text`, also that of an earlier release."""
+        """Read the text of `as_text`."""
         return _form().validate_json(text)
 
 

@@ -60,7 +60,7 @@ class About:
 def nights_told(text: str) -> Mapping[str, float] | None:
     """Return the ends of the nights that a notice covered (`About.told`), or None.
 
-    Notices of earlier releases have none.
+    The notice of the first sight of an inbox has none.
     """
     told: Mapping[str, float] | None = json.loads(text).get("told")
     return told

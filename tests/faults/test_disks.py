@@ -11,11 +11,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import create_engine
 
-from callsheet.tasks.ledger.schema import FIRST
 from tests.faults.mounts import bound, read_only, small_disk
 from tests.faults.production import A_WHILE, Production
 from tests.programs import Finished
@@ -209,22 +205,22 @@ def test_a_ledger_that_another_program_locks_for_a_while_is_waited_for(
     production.ends_well()
 
 
-def test_a_ledger_of_an_older_release_is_brought_up_to_date(production: Production) -> None:
-    production.asks_for(1)
-    production.ledger.parent.mkdir()
-    make_ledger(production.ledger, FIRST)
-
-    assert production.run().status == 0
-    production.ends_well()
-
-
-def test_a_ledger_of_a_newer_release_is_refused(production: Production) -> None:
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("9999", "which is newer than this Callsheet knows"),
+        ("0023", "of a Callsheet before its first release"),
+    ],
+)
+def test_a_ledger_of_another_release_is_refused(
+    production: Production, schema: str, words: str
+) -> None:
     production.asks_for(1)
     production.run()
     with sqlite3.connect(production.ledger) as ledger:
         (now,) = ledger.execute("SELECT version_num FROM callsheet_version").fetchone()
-        ledger.execute("UPDATE callsheet_version SET version_num = '9999'")
-    is_told(production.run(), "which is newer than this Callsheet knows")
+        ledger.execute("UPDATE callsheet_version SET version_num = ?", (schema,))
+    is_told(production.run(), words)
     with sqlite3.connect(production.ledger) as ledger:
         ledger.execute("UPDATE callsheet_version SET version_num = ?", (now,))
     production.ends_well()
@@ -235,15 +231,3 @@ def is_told(ended: Finished, words: str) -> None:
     assert ended.status == 2, ended.err
     assert words in ended.err
     assert "nothing was spent" in ended.err
-
-
-def make_ledger(path: Path, revision: str) -> None:
-    """Make a ledger as the release with this schema made it."""
-    config = Config()
-    config.set_main_option("script_location", "callsheet.tasks.ledger:migrations")
-    config.set_main_option("path_separator", "os")
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-    engine.dispose()

@@ -19,7 +19,6 @@ from callsheet.tasks.ledger.distributed_runs import claim_batch
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.maintenance import make_ledger
 from callsheet.tasks.ledger.migrate import schema_of
-from callsheet.tasks.ledger.schema import FIRST, REVISION
 from callsheet.tasks.runtime.settings import load_settings
 from tests.campaigns import Stage, brief
 from tests.databases import postgres_server, take_ledger
@@ -27,7 +26,6 @@ from tests.here import Here
 from tests.leasing import acquire_lease
 from tests.programs import Sandbox, simple_sheet
 from tests.stores import S3Server, moto_s3, rclone_s3
-from tests.unit.ledger.test_migrations import make_older
 from tests.unit.ledger.test_productions import LAPSED, OWNER, begin
 from tests.web import Quiet, serving
 
@@ -170,24 +168,11 @@ def _spoil(file: Path) -> None:
 
 def test_a_ledger_of_an_older_schema_is_left_as_it_is(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'ledger.db'}"
-    make_older(address, FIRST)
-    (found,) = ledger(address)
-    assert (found.verdict, f"it has schema {FIRST}" in found.words) == ("note", True)
-    assert schema_of(address).number == FIRST
-
-
-def test_a_newer_ledger_that_works_with_this_version_is_looked_through(tmp_path: Path) -> None:
-    address = f"sqlite:///{tmp_path / 'ledger.db'}"
     make_ledger(address)
-    newer = f"{NEWER}, works_with = '{REVISION}', said_by = '9999'"
-    _tell(tmp_path / "ledger.db", newer)
-    sound, noted = ledger(address)
-    assert (sound.verdict, "it adds up" in sound.words) == ("ok", True)
-    assert (noted.verdict, noted.words) == (
-        "note",
-        f"it has schema 9999, newer than this Callsheet's ({REVISION}), which works with it "
-        "until the next upgrade",
-    )
+    _tell(tmp_path / "ledger.db", "UPDATE callsheet_version SET version_num = '0023'")
+    (found,) = ledger(address)
+    assert (found.verdict, "this ledger has schema 0023, of a" in found.words) == ("wrong", True)
+    assert schema_of(address) == "0023"
 
 
 LONG = "n" * 300

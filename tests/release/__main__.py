@@ -45,7 +45,7 @@ def main(folder: Path) -> None:
         _say("wheel, sdist and image hold the program alone; the sdist builds the same wheel")
         for version in PYTHONS:
             check.check_install(version, release["wheel"], work / version)
-            _say(f"Python {version}: installed, the demo delivered, the first ledger upgraded")
+            _say(f"Python {version}: installed, the demo delivered")
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(work / "first", folder)
     _say(*(f"{folder / one.name}" for one in sorted(folder.iterdir())))

@@ -14,13 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from callsheet.tasks.ledger.schema import FIRST, REVISION
 from tests.containers.dockerfile import read_dockerfile
 from tests.launcher import ROOT
 from tests.release.build import wheel_of_sdist
 from tests.release.pythons import NEEDED, UV, install, make_environment
 from tests.release.version import project_version
-from tests.unit.ledger.test_migrations import CAMPAIGN, make_older
 from tests.wheel import SOURCES
 
 #: The campaign of the README's demo: its rows, and what they cost.
@@ -102,7 +100,7 @@ def _bytes_of(file: Path) -> bytes | None:
 
 
 def check_install(version: str, wheel: Path, work: Path) -> None:
-    """Install the wheel on a Python, run the demo in an empty folder, upgrade the first ledger.
+    """Install the wheel on a Python, and run the demo in an empty folder.
 
     Raises SystemExit if something is not as the README says.
     """
@@ -117,26 +115,13 @@ def check_install(version: str, wheel: Path, work: Path) -> None:
     ran = json.loads(_callsheet(python, desk, "run", DEMO, *how))
     rows, charged = ran["rows"], ran["credits"]["charged"]
     _same(f"the demo on Python {version}", (rows["delivered"], charged), (ROWS, CREDITS))
-    _upgrade(python, work)
 
 
-def _upgrade(python: Path, work: Path) -> None:
-    (old := work / "old").mkdir()
-    address = f"sqlite:///{old}/ledger.db"
-    make_older(address, FIRST, CAMPAIGN.format("spring", 7_000_000))
-    upgraded = json.loads(_callsheet(python, old, "ledger", "upgrade", "--json", ledger=address))
-    _same("the upgraded ledger", upgraded["new"], REVISION)
-    status = json.loads(_callsheet(python, old, "status", "--json", ledger=address))
-    _same("its campaigns", [one["campaign"] for one in status["campaigns"]], ["spring"])
-
-
-def _callsheet(python: Path, folder: Path, *words: str, ledger: str | None = None) -> str:
+def _callsheet(python: Path, folder: Path, *words: str) -> str:
     """Return what the installed program prints, with no setting of the person or of the tests."""
     kept = ("PATH", "TMPDIR", "LANG", "SSL_CERT_FILE")
     environ = {name: os.environ[name] for name in kept if name in os.environ}
     environ["HOME"] = str(folder)
-    if ledger is not None:
-        environ["CALLSHEET_LEDGER"] = ledger
     done = subprocess.run(
         [python.with_name("callsheet"), *words],
         cwd=folder,

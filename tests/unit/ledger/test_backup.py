@@ -25,10 +25,9 @@ from callsheet.tasks.ledger.backup import back_up, restore
 from callsheet.tasks.ledger.campaigns import all_campaigns, ensure_campaign
 from callsheet.tasks.ledger.leases import name_in_sql
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.ledger.maintenance import check_ledger, upgrade_ledger, vacuum_ledger
+from callsheet.tasks.ledger.maintenance import check_ledger, vacuum_ledger
 from callsheet.tasks.ledger.migrate import check_writable
-from callsheet.tasks.ledger.schema import FIRST as OLDEST
-from callsheet.tasks.ledger.schema import REVISION, campaigns, events, leases, metadata
+from callsheet.tasks.ledger.schema import campaigns, events, leases, metadata
 from callsheet.tasks.runtime import crash_points
 from callsheet.tasks.runtime.errors import BadInput, LedgerError
 from tests.board.with_videos import with_videos
@@ -534,7 +533,7 @@ async def test_an_account_that_does_not_add_up_is_said(ledger_address: str) -> N
 
     found = check_ledger(ledger_address)
 
-    assert (sound.problems, sound.schema.number) == ((), REVISION)
+    assert sound.problems == ()
     (problem,) = found.problems
     assert "spring: its account says" in problem.words
     assert not problem.is_damage
@@ -620,22 +619,3 @@ async def test_what_a_killed_backup_left_goes_with_the_next_unless_somebody_is_a
     back_up(address, folder, by="Ann", at=left.stat().st_mtime + 3 * 86_400)
 
     assert {one.name for one in folder.glob(".*")} == set(others)
-
-
-async def test_an_upgrade_leaves_the_old_ledger_beside_the_new(tmp_path: Path) -> None:
-    from tests.unit.ledger.test_migrations import make_older
-
-    address = f"sqlite:///{tmp_path / 'ledger.db'}"
-    make_older(address, OLDEST)
-
-    old, new, kept = upgrade_ledger(address, **BY_ME)
-
-    assert (old.number, new.number) == (OLDEST, REVISION)
-    assert kept is not None
-    with connected(f"sqlite:///{kept}") as connection:
-        columns = connection.execute(text("SELECT name FROM pragma_table_info('batches')"))
-        assert "crew" in columns.scalars().all()
-    assert upgrade_ledger(address, **BY_ME) == (new, new, None)
-    with connected(address) as connection:
-        noted = connection.execute(text("SELECT act, by, at, words FROM acts")).all()
-    assert noted == [("upgrade", "Ann", NOW, f"schema {OLDEST} became {REVISION}")]
