@@ -195,20 +195,6 @@ CREATE TABLE IF NOT EXISTS reports (
 );
 """
 
-#: What sandboxes before 0.2 did not have.
-ADDED = {
-    "videos": {"kind": "TEXT NOT NULL DEFAULT 'video'", "picture": "TEXT"},
-    "charges": {"operation": "TEXT", "render": "INTEGER", "key_id": "TEXT"},
-}
-#: They kept the latest render in the video itself, and no other.
-TAKE_OVER = """
-INSERT OR IGNORE INTO renders (video_id, number, kind, status, operation, key, credits, plan,
-    started_at, due_at, finished_at, file, sha256, failure)
-SELECT id, render, 'generate', CASE status WHEN 'generating' THEN 'running' ELSE status END,
-    'create', '', price, plan, started_at, due_at, finished_at, file, sha256, failure
-FROM videos WHERE render > 0 AND plan IS NOT NULL
-"""
-
 ACCESS = """
 CREATE TABLE IF NOT EXISTS api_keys (
     id TEXT PRIMARY KEY,
@@ -315,24 +301,10 @@ CREATE INDEX IF NOT EXISTS attempts_by_webhook ON attempts (webhook_id, started_
 
 
 def set_up(db: sqlite3.Connection, *, credits: int) -> None:
-    """Make the tables that are missing and take over what an earlier sandbox left.
-
-    `credits` is the balance of a new state.
-    """
+    """Make the tables that are missing; `credits` is the balance of a new state."""
     for tables in (VIDEOS, ACCESS, WEBHOOKS):
         db.executescript(tables)
-    for table, added in ADDED.items():
-        there = _columns(db, table)
-        for column, kind in added.items():
-            if column not in there:
-                db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
-    if "sha256" in _columns(db, "videos"):
-        db.execute(TAKE_OVER)
     db.execute("INSERT OR IGNORE INTO account (one, balance) VALUES (1, ?)", (credits,))
-
-
-def _columns(db: sqlite3.Connection, table: str) -> set[str]:
-    return {row["name"] for row in db.execute(f"PRAGMA table_info({table})")}
 
 
 def insert(db: sqlite3.Connection, table: str, **row: object) -> None:
