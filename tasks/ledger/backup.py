@@ -44,7 +44,6 @@ from callsheet.tasks.ledger.database import (
 from callsheet.tasks.ledger.migrate import (
     MAKE_ONE,
     ensure_schema,
-    is_read_only,
     opened,
     upgrade,
 )
@@ -59,8 +58,6 @@ from callsheet.tasks.runtime.errors import (
 )
 from callsheet.tasks.runtime.files import sync_folder
 
-#: How often a file that changes meanwhile is copied.
-_TRIES = 3
 _INSTEAD = "--instead restores the backup and stores the existing ledger next to it"
 
 
@@ -88,7 +85,7 @@ class Restored:
 def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
     """Copy the ledger at `address` into a new file, or into a folder under a name of its moment.
 
-    A ledger that is read-only is copied, too.
+    A ledger that this user may only read is copied, too.
 
     Nothing appears there before it is whole, proved and on the disk. Raises BadInput where a file
     already exists, LedgerError where there is no ledger, or it cannot be read or written.
@@ -101,13 +98,9 @@ def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
         )
     with _room_at(path.parent):
         remove_left(path.parent, at=at)
-        file = ledger_file(ledger_url(address))
-        if file is not None and file.exists() and is_read_only(file):
-            lines, noted = _copy_at_rest(file, path), False
-        else:
-            with opened(address) as source:
-                lines = _copy_into(path, source)
-                noted = _note_backup(source, lines, by=by, at=at)
+        with opened(address) as source:
+            lines = _copy_into(path, source)
+            noted = _note_backup(source, lines, by=by, at=at)
         return Backup(path=path, size=path.stat().st_size, lines=lines, noted=noted)
 
 
@@ -133,42 +126,6 @@ def _room_at(folder: Path) -> Iterator[None]:
             f"the disk of {folder} is full; no copy was left there, and the ledger is as it was",
             remedy="make room there, or name a file on another disk",
         ) from error
-
-
-def _copy_at_rest(file: Path, path: Path) -> int:
-    """Copy an SQLite ledger on a read-only mount, with its log; return how many lines it has.
-
-    SQLite itself does not open one there: it would make files next to it.
-    """
-    with temporary(path) as copy:
-        _copy_unchanged(file, copy)
-        with contextlib.closing(sqlite3.connect(copy)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return _named(copy, path)
-
-
-def _copy_unchanged(file: Path, copy: Path) -> None:
-    """Copy a ledger's file and log while neither changes: another mount may write to them."""
-    log, copied_log = file.with_name(f"{file.name}-wal"), copy.with_name(f"{copy.name}-wal")
-    for _ in range(_TRIES):
-        before = _states(file, log)
-        copied_log.unlink(missing_ok=True)
-        # The log may go between two looks, where its program ends.
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copyfile(file, copy)
-            shutil.copyfile(log, copied_log)
-        if file.exists() and _states(file, log) == before:
-            return
-    raise LedgerError(
-        f"a program writes to the ledger {file} through another mount; no backup was made",
-        remedy="make the backup where the ledger is mounted for writing",
-    )
-
-
-def _states(*files: Path) -> list[tuple[int, int, int] | None]:
-    """Return what changes with each write to a file: inode, bytes, time; None where it is gone."""
-    found = [one.stat() if one.exists() else None for one in files]
-    return [one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
 def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) -> Restored:

@@ -196,15 +196,15 @@ def check_writable(address: str) -> None:
 def check_file_system(address: str) -> None:
     """Raise LedgerError where the file of a ledger is where no one can write."""
     file = ledger_file(ledger_url(address))
-    if file is not None and is_read_only(file):
+    if file is not None and _is_read_only(file):
         raise LedgerError(
             f"the ledger {file} is on a file system that is read-only",
-            remedy="mount it for writing; where the disk failed, back the ledger up first "
-            "(`callsheet ledger backup FILE` can) and move it to another disk",
+            remedy="mount it for writing; where the disk failed, copy the file, and the one with "
+            "-wal behind its name, to another disk and set CALLSHEET_LEDGER to the copy",
         )
 
 
-def is_read_only(path: Path) -> bool:
+def _is_read_only(path: Path) -> bool:
     """Whether a path is on a file system that nobody writes to, mounted so or after a fault."""
     if sys.platform == "win32":
         return False

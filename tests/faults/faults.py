@@ -401,8 +401,7 @@ RUNNING = {
     "the ledger is locked, read-only, damaged, or of another release": _shown(
         _DISKS + "a_ledger_that_another_program_locks_for_a_while_is_waited_for",
         _DISKS + "a_ledger_that_cannot_be_written_stops_the_run_before_it_pays",
-        _DISKS + "a_ledger_on_a_disk_that_is_read_only_is_named_and_can_be_backed_up",
-        _DISKS + "a_ledger_that_changes_while_its_files_are_copied_is_not_backed_up",
+        _DISKS + "a_ledger_on_a_disk_that_is_read_only_is_named_and_goes_on_as_a_copy",
         _DISKS + "a_damaged_ledger_is_named_and_its_videos_are_not_paid_again",
         _DISKS + "a_ledger_of_another_release_is_refused",
         _ENDS + "a_locked_ledger_is_told_in_a_sentence",

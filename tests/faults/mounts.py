@@ -27,16 +27,9 @@ def small_disk(folder: Path, size: str) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
     """Let nobody write to what is in `folder`."""
-    with bound(folder, folder):
-        _mount("-o", "remount,ro,bind", str(folder))
-        yield
-
-
-@contextmanager
-def bound(source: Path, folder: Path) -> Iterator[None]:
-    """Show what is in `source` at `folder`, too."""
-    _mount("--bind", str(source), str(folder))
+    _mount("--bind", str(folder), str(folder))
     try:
+        _mount("-o", "remount,ro,bind", str(folder))
         yield
     finally:
         _unmount(folder)
