@@ -32,8 +32,8 @@ log = logging.getLogger("callsheet.store")
 #: It pays once so many videos have come while so many others were under way: to start it takes as
 #: much of a processor as a hundred small videos.
 _AFTER, _BESIDE = 64, 3
-#: Seconds it may take to be there.
-_START = 30.0
+#: Seconds it may take to be there, and to be gone after its last word.
+_START, _LAST = 30.0, 1.0
 #: Seconds for one video, of whatever size: far more than a usual one takes on a busy machine.
 TIMEOUT = 60.0
 #: Bytes of a video that get a second more: a disk on a slow network reads as much, and decoding a
@@ -190,7 +190,8 @@ class _Process:
         )  # fmt: skip
         try:
             async with asyncio.timeout(_START):
-                if not await made._answers.readline():
+                made.is_gone = not await made._answers.readline()
+                if made.is_gone:
                     raise _Gone("it ended at once")
         except BaseException:
             await made.aclose()
@@ -231,9 +232,7 @@ class _Process:
     async def aclose(self) -> None:
         """End it."""
         self._end()
-        if self._reading is not None:
-            await self._reading
-        await self._process.wait()
+        await (self._reading or self._wait())
 
     async def _read(self) -> None:
         try:
@@ -246,13 +245,26 @@ class _Process:
             log.debug("the process that inspects videos said what is no answer")
         if not self.is_gone:
             log.warning("the process that inspects videos ended")
-        self._end()
-        await self._process.wait()
+        self._forsake()
+        await self._wait()
+
+    async def _wait(self) -> None:
+        # A kill takes the exit status of a process that is dead from under whoever waits for it.
+        try:
+            async with asyncio.timeout(_LAST):
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
 
     def _end(self) -> None:
+        if not self.is_gone:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+        self._forsake()
+
+    def _forsake(self) -> None:
         self.is_gone = True
-        with suppress(ProcessLookupError):
-            self._process.kill()
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(_Gone())

@@ -105,6 +105,7 @@ async def test_what_it_was_at_when_it_ended_is_inspected_by_another(
         assert HERE not in await asyncio.gather(*asked)
         await ends(pid)
     assert "the process that inspects videos ended" in caplog.text
+    assert "Unknown child" not in caplog.text
 
 
 async def test_one_that_hangs_is_ended_and_its_video_is_inspected_by_another(
@@ -113,7 +114,7 @@ async def test_one_that_hangs_is_ended_and_its_video_is_inspected_by_another(
     inspector = Inspector("yes", timeout=5.0)
     pid = await started(inspector, video_path)
     os.kill(pid, signal.SIGSTOP)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(30):
         assert await inspector.inspect(video_path, "no", here=here) is not HERE
     await ends(pid)
     assert "a video was not inspected in 5 s" in caplog.text
