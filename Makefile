@@ -66,12 +66,12 @@ demo: $(VENV)/.installed
 # Programs are started from the wheel, as somebody has it who installs it.
 test: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool $(VENV)/.shells
 	@$(BIN)/python -m tests.wheel $(VENV)/wheel
-	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest --forks 6 -o cache_dir=$(VENV)/.pytest_cache
+	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest --forks 8 -o cache_dir=$(VENV)/.pytest_cache
 
 # The other tests, which have to pass before a change lands: they start servers, shells and browsers.
 test-merge: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool $(VENV)/.shells
 	@$(BIN)/python -m tests.wheel $(VENV)/wheel
-	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest --forks 6 \
+	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest --forks 8 \
 		-m "merge and not slow" -o cache_dir=$(VENV)/.pytest_cache
 
 # The tests of what changed since a commit, for at most a minute: make check SINCE=main

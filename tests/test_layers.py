@@ -177,6 +177,7 @@ def test_prefect_is_imported_by_flows_and_verbs_alone() -> None:
     assert not any("prefect.server" in module for path in FILES for module in imports_of(path))
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "module",
     [
@@ -222,6 +223,7 @@ NOT_PAID_FOR = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("command", NOT_PAID_FOR)
 def test_a_command_does_not_pay_for_what_it_does_not_use(command: str) -> None:
     program = (

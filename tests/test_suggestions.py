@@ -122,6 +122,7 @@ def given(arg: ast.expr) -> list[str]:
     return [str(arg.value) if isinstance(arg, ast.Constant) else VALUE]
 
 
+@pytest.mark.merge
 def test_every_command_with_a_value_in_it_can_be_typed() -> None:
     made = [(of, words) for of, words in calls("suggest") if not of.startswith(MAKER)]
     runs = [(of, ["run", "SHEET", *words[2:]]) for of, words in calls("suggest_run")]

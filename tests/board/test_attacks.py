@@ -91,6 +91,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("how", FOREIGN)
 async def test_a_page_elsewhere_cannot_act_with_a_browsers_session(
     how: str, open_board: OpenBoard
@@ -575,6 +576,7 @@ DIGITS = "9" * 30
 MANY_DIGITS = "9" * 5000
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "path", [f"/activity?before={DIGITS}", f"/api/v1/activity?before={DIGITS}",
              f"/c/spring/live?rows={MANY_DIGITS}", "/c/spring/live?rows=²,³", "/login?next=//[",

@@ -29,6 +29,7 @@ async def board(tmp_path: Path, made_ledger: Path) -> AsyncIterator[OpenBoard]:
         yield opened
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("by", GROUPINGS)
 async def test_costs_are_those_of_the_command(board: OpenBoard, by: By) -> None:
     found = await board.ledger.read(partial(costs, wanted=CostsOf(), by=by))

@@ -12,6 +12,7 @@ from tests.board.conftest import OpenBoard
 NAVIGATES = {"sec-fetch-site": "none", "sec-fetch-mode": "navigate", "accept": "text/html"}
 
 
+@pytest.mark.merge
 async def test_a_one_time_address_shows_a_button_that_logs_in_once(
     open_board: OpenBoard, chromium: Browser
 ) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 import httpx
+import pytest
 
 from tests.board.conftest import OpenBoard
 from tests.board.stage import API, hand_in
+
+pytestmark = pytest.mark.merge
 
 SPOKEN = "|".join(f"v{number}" for number in range(10_001))
 SHEET = f"id,script,matrix.voice_id\na,Run.,{SPOKEN}\n"

@@ -39,6 +39,7 @@ def environ(services: tuple[Sandbox, Sandbox], trial: bool) -> dict[str, str]:
     return {**services[trial].environ, "CALLSHEET_SANDBOX": "yes" if trial else "no"}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(("kind", "trial"), PLANS)
 async def test_it_is_refused_by_whoever_would_carry_it_out_with_other_money(
     tmp_path: Path, services: tuple[Sandbox, Sandbox], kind: Kind, trial: bool

@@ -11,6 +11,8 @@ from playwright.async_api import Browser, BrowserContext
 
 from tests.board.conftest import OpenBoard
 
+pytestmark = pytest.mark.merge
+
 #: Their pages, with OURS for the board's origin.
 PAGES = {
     "/link": '<a href="OURS/activity">look</a>',

@@ -70,6 +70,7 @@ async def test_what_was_listed_is_deleted_and_nothing_else(
     assert "by Ann" in desk.call("explain", "spring", "r003").out
 
 
+@pytest.mark.merge
 async def test_files_of_rows_that_left_are_listed_and_deleted_when_asked(
     tmp_path: Path, service: Sandbox
 ) -> None:

@@ -78,6 +78,7 @@ async def test_a_run_of_a_machine_that_was_started_anew_goes_on_by_itself(
     assert paid(service) - before == 2
 
 
+@pytest.mark.merge
 async def test_carry_on_resumes_a_run_once_its_lease_has_lapsed(
     tmp_path: Path, service: Sandbox
 ) -> None:
@@ -115,6 +116,7 @@ SAID: Mapping[str, tuple[bool, tuple[int, str | None] | None, bool, bool]] = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("case", SAID)
 async def test_a_run_whose_flow_run_is_gone_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approved_run: tuple[Path, str], case: str

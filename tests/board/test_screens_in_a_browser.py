@@ -6,6 +6,7 @@ import io
 import re
 
 import openpyxl
+import pytest
 from playwright.async_api import Browser, FilePayload, Route, expect
 
 from tests.board.conftest import OpenBoard
@@ -13,6 +14,8 @@ from tests.board.looking import barriers, picture, watched
 from tests.board.test_columns import AGENCY
 from tests.board.test_screens import in_every_state
 from tests.campaigns import Stage, brief
+
+pytestmark = pytest.mark.merge
 
 PAGES = (
     "/", "/new", "/c/spring", "/c/spring?state=stalled", "/c/spring?q=nothing",

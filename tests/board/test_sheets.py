@@ -232,6 +232,7 @@ def _workbook(text: str) -> bytes:
     return content.getvalue()
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", ["large.csv", "large.xlsx"])
 async def test_a_large_sheet_is_read_in_a_process_with_the_same_result(
     open_board: OpenBoard, name: str
@@ -251,6 +252,7 @@ async def test_a_large_sheet_is_read_in_a_process_with_the_same_result(
     assert [one["line"] for one in refused["problems"]] == [8]
 
 
+@pytest.mark.merge
 async def test_large_sheets_of_one_person_do_not_hold_up_others(
     open_board: OpenBoard,
 ) -> None:
@@ -302,6 +304,7 @@ async def test_an_answer_lists_some_problems_and_counts_the_others(open_board: O
         assert found[-1]["words"].endswith("more problems")
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("name", "limits", "words"),
     [

@@ -18,6 +18,8 @@ from callsheet.tasks.values.briefs import VARIANT_OF
 from tests.board.conftest import OpenBoard
 from tests.campaigns import NOW, Stage
 
+pytestmark = pytest.mark.merge
+
 SHEET = b"""id,script.en,script.de,matrix.language,matrix.aspect_ratio
 shoes,Run further.,Lauf weiter.,en|de,9:16|1:1
 hat,Wear it.,Trag ihn.,en|de,9:16

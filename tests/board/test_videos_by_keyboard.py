@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from callsheet.tasks.ledger.row_pages import Counts, counts_of
@@ -11,6 +12,8 @@ from tests.board.conftest import OpenBoard
 from tests.board.looking import barriers, picture, watched
 from tests.board.with_videos import another_take, stored, with_videos
 from tests.campaigns import Stage
+
+pytestmark = pytest.mark.merge
 
 PAGE = "/c/spring/videos"
 

@@ -218,6 +218,7 @@ async def test_without_a_tick_nothing_is_decided(open_board: OpenBoard) -> None:
     assert "nothing was decided" in page.text
 
 
+@pytest.mark.merge
 async def test_the_take_before_is_beside_it_with_what_was_said(open_board: OpenBoard) -> None:
     stage = await with_videos(open_board.ledger, 1)
     browser = await open_board.form("reviewer")

@@ -14,6 +14,8 @@ from playwright.async_api import Browser, Page, expect
 from tests.board.looking import picture, watched
 from tests.board.whole_board import WholeBoard, whole_board
 
+pytestmark = pytest.mark.merge
+
 COLUMNS = "id,tool,fields.product,title,duration_seconds,aspect_ratio,language,captions"
 VIDEOS = {
     "hero": "product-launch,Copper kettle,The Kettle That Hums{},5,9:16,en,both",

@@ -31,6 +31,8 @@ from tests.containers.chart import (
 from tests.containers.named import check_command, unknown_variables
 from tests.programs import ROOT
 
+pytestmark = pytest.mark.merge
+
 INGRESS = {"enabled": True, "className": "nginx", "host": "videos.example", "tlsSecret": "tls"}
 #: Every switch the other way, and something in every list.
 MOST: dict[str, Any] = {

@@ -23,6 +23,8 @@ from tests.containers.compose import (
 from tests.containers.named import check_command, unknown_variables
 from tests.programs import ROOT
 
+pytestmark = pytest.mark.merge
+
 MINE = {
     "CALLSHEET_BASE_URL": "https://service.example/api/v1",
     "CALLSHEET_STORE": "s3://videos/launch",

@@ -21,6 +21,8 @@ from callsheet.tasks.runtime.known_settings import SECRETS as OURS
 from tests.containers.named import prefect_settings
 from tests.here import Here
 
+pytestmark = pytest.mark.merge
+
 RECEIVER = b'{"receiver": "callsheet", "ledger": "x"}'
 
 

@@ -134,6 +134,7 @@ def test_the_mcp_server_says_where_to_log_in(desk: Desk, service: Sandbox) -> No
     assert (done.status, done.json["auth_url"]) == (0, service.ready["auth_url"]), done.err
 
 
+@pytest.mark.merge
 def test_a_real_browser_is_led_through_and_told_to_go_back(desk: Desk) -> None:
     desk.environ["BROWSER"] = "true %s"
     process = desk.start("login", "--browser")

@@ -88,6 +88,7 @@ async def test_what_a_store_can_do_is_found_out_and_no_trace_is_left(s3, store, 
     assert await _keys(s3, store) == []
 
 
+@pytest.mark.merge
 async def test_a_video_is_stored_with_its_type_and_labels(s3, store, tmp_path) -> None:
     path = tmp_path / "video"
     path.write_bytes(VIDEO)

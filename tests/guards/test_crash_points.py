@@ -10,6 +10,8 @@ import ast
 import re
 from functools import cache
 
+import pytest
+
 from tests.named_tests import missing
 from tests.programs import ROOT
 from tests.torture.points import named
@@ -36,6 +38,7 @@ def points_in_tests() -> dict[str, str]:
     }
 
 
+@pytest.mark.merge
 def test_a_point_that_a_test_names_is_in_the_program() -> None:
     found, known = points_in_tests(), named()
     unknown = {text: at for text, at in found.items() if text.partition(" (")[0] not in known}
@@ -57,6 +60,7 @@ def test_a_change_that_a_test_names_is_in_the_program() -> None:
     assert [change for change in changes if change not in functions] == []
 
 
+@pytest.mark.merge
 def test_a_point_has_a_name_of_its_own_and_the_test_that_comes_by_all_is_there() -> None:
     assert [name for name, places in named().items() if places > 1] == []
     assert not missing(

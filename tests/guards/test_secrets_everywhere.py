@@ -21,6 +21,8 @@ from tests.guards.canaries import CANARIES, SIGNED, heard_in, heard_under
 from tests.guards.hostile import MOODS, Hostile, hostile
 from tests.programs import ROOT, Desk, Finished, simple_sheet
 
+pytestmark = pytest.mark.merge
+
 NOBODY = "127.0.0.1:9"
 QUOTED = quote(CANARIES["quoted password"], safe="")
 COMMANDS = (

@@ -19,6 +19,8 @@ from callsheet.deployments.parser import build_parser
 from tests.programs import CALLSHEET, Desk, Finished
 from tests.repository import PROGRAM, files_in
 
+pytestmark = pytest.mark.merge
+
 RULES = Path(__file__).with_name("windows")
 #: A title in letters that no console of Windows has, nor the other encodings below.
 TITLE = "漢字 „Tee“ — Ω ✓ 🎬"

@@ -18,6 +18,8 @@ from callsheet.tasks.ledger.runs import open_runs
 from tests.mcp.conftest import LIMIT, ROW, OpenDesk, sheet_of
 from tests.programs import Sandbox
 
+pytestmark = pytest.mark.merge
+
 #: Clients at once, and calls of each.
 CLIENTS, CALLS = 4, 12
 #: What a forged call claims to be.

@@ -73,6 +73,7 @@ async def opened(browser: Browser, client: Client, campaign: str, *, width: int 
     return page
 
 
+@pytest.mark.merge
 async def test_videos_are_kept_and_rejected_on_the_page(desk: OpenDesk, chromium: Browser) -> None:
     await desk.allow(500)
     async with desk.client() as client:

@@ -58,6 +58,7 @@ async def test_a_run_outlives_the_server_and_its_stdout_is_the_protocol(
     assert listed[0]["approved_today"] == 2 * ROW
 
 
+@pytest.mark.merge
 async def test_what_a_client_answers_counts_for_nothing_with_never_ask(
     tmp_path: Path, slow_service: Sandbox
 ) -> None:
@@ -77,6 +78,7 @@ async def test_what_a_client_answers_counts_for_nothing_with_never_ask(
     assert slow_service.balance() == before
 
 
+@pytest.mark.merge
 async def test_a_person_is_sent_to_a_board_only_if_it_is_of_this_ledger(
     tmp_path: Path, slow_service: Sandbox
 ) -> None:
@@ -93,12 +95,14 @@ async def test_a_person_is_sent_to_a_board_only_if_it_is_of_this_ledger(
                 assert (await refused(client, "run_plan", plan=plan["plan"]))["approve_at"] == link
 
 
+@pytest.mark.merge
 def test_a_name_that_is_no_agent_is_refused(tmp_path: Path) -> None:
     ended = Desk(tmp_path).call("mcp", "--agent", "Ada")
     assert (ended.status, ended.out) == (2, "")
     assert "not the name of an agent" in ended.err
 
 
+@pytest.mark.merge
 async def test_servers_of_one_agent_share_its_allowance(
     tmp_path: Path, slow_service: Sandbox
 ) -> None:

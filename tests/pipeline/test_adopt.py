@@ -60,6 +60,7 @@ def adopted(ended: Any) -> dict[str, tuple[str, str]]:
     return {one["row"]: (one["video_id"], one["by"]) for one in ended.json["adopted"]}
 
 
+@pytest.mark.merge
 def test_what_is_certain_is_taken_over_and_the_rest_is_listed(
     either: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -259,6 +260,7 @@ def test_a_renamed_row_takes_over_the_video_of_its_first_id(
     assert len(studio.bought()) == bought
 
 
+@pytest.mark.merge
 def test_a_row_that_was_renamed_before_it_was_made_is_found_by_its_first_id(
     either: Desk, studio: Sandbox, name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -15,6 +15,8 @@ from tests.launcher import IMPORTS
 from tests.programs import Desk
 from tests.shells import SHELLS
 
+pytestmark = pytest.mark.merge
+
 #: How a shell without anybody's settings is started, at a terminal.
 STARTED = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}
 #: What is typed before Tab, and how the line goes on: of one possibility, all of it.

@@ -33,6 +33,7 @@ def drift(desk: Desk, sheet: str, *words: str) -> dict[tuple[str | None, str], d
     return {(one["row"], one["where"]): one for one in ended.json["drift"]}
 
 
+@pytest.mark.merge
 def test_what_changed_outside_is_listed_and_what_is_free_is_repaired(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

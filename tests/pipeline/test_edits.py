@@ -181,6 +181,7 @@ def test_a_plan_promises_no_new_attempt_of_an_edit(desk: Desk, studio: Sandbox, 
     assert studio.calls()["voice"] == calls.get("voice", 0) + 1
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("kind", ["title", "voice", "scene"])
 @pytest.mark.parametrize("fault", ["drop-after", "error-after", "not-json"])
 def test_an_edit_whose_answer_is_lost_is_found_and_not_paid_again(

@@ -16,6 +16,8 @@ from tests.here import Here
 from tests.launcher import launcher
 from tests.programs import Desk, Sandbox
 
+pytestmark = pytest.mark.merge
+
 #: Ends of what is printed where an answer is waited for.
 ASKED = (b"]: ", b"[y/N] ", b"not shown): ")
 

@@ -145,6 +145,7 @@ def postgres() -> Iterator[PostgresServer]:
         yield server
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_what_rows_cost_that_left_or_changed_counts(
     desk: Desk, studio: Sandbox, name: str, kind: str, request: pytest.FixtureRequest

@@ -121,6 +121,7 @@ def test_a_variant_that_asks_for_another_video_says_what_is_different(
     assert (left["row"], left["action"]) == ("a", "retire")
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("command", ["check", "plan", "run"])
 def test_many_videos_are_refused_with_their_number_and_the_option(
     command: str, desk: Desk, name: str

@@ -17,6 +17,8 @@ from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Finished
 from tests.releases import NEXT, Release, make_next
 
+pytestmark = pytest.mark.merge
+
 LEASE = "INSERT INTO leases (name, owner, since, until, token) VALUES ('night:in', 'me', 1, {}, 1)"
 
 

@@ -89,6 +89,7 @@ def test_environments_are_told_apart_in_every_alert() -> None:
         assert "on (" not in rule["expr"], rule["alert"]
 
 
+@pytest.mark.merge
 def test_prometheus_own_unit_tests_of_the_alerts_pass() -> None:
     promtool = find_promtool()
     if promtool is None:

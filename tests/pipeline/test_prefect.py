@@ -52,6 +52,7 @@ def run(desk: Desk, sheet: str, *words: str) -> Finished:
     return desk.call("run", sheet, "--yes", "--json", *words, timeout=300)
 
 
+@pytest.mark.merge
 def test_a_run_brings_its_own_server_and_leaves_its_history_but_nothing_else(
     desk: Desk, service: Sandbox, tmp_path: Path, name: str
 ) -> None:

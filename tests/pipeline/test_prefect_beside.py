@@ -19,6 +19,8 @@ from tests.databases import take_ledger
 from tests.programs import Desk, simple_sheet
 from tests.web import Quiet, serving
 
+pytestmark = pytest.mark.merge
+
 
 def test_a_run_needs_no_prefect_that_cannot_start(desk: Desk, tmp_path: Path, name: str) -> None:
     home = tmp_path / ".callsheet"

@@ -18,7 +18,7 @@ from callsheet.deployments.servers import PrefectServer
 from tests.launcher import IMPORTS
 from tests.programs import Desk, Sandbox, simple_sheet
 
-pytestmark = pytest.mark.prefect
+pytestmark = [pytest.mark.prefect, pytest.mark.merge]
 
 TOML = """\
 [inbox.{name}]

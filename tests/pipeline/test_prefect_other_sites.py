@@ -16,6 +16,7 @@ from callsheet.deployments.servers import PrefectServer
 from tests.pipeline.conftest import GIVEN
 
 pytestmark = [
+    pytest.mark.merge,
     pytest.mark.prefect,
     pytest.mark.skipif(GIVEN in os.environ, reason="a server that Callsheet did not start"),
 ]

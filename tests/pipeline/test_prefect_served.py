@@ -12,7 +12,7 @@ from tests.pipeline.served import Server, errors_in_log, served
 from tests.programs import Desk, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
-pytestmark = pytest.mark.prefect
+pytestmark = [pytest.mark.prefect, pytest.mark.merge]
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from tests.programs import Desk, Finished, Sandbox, simple_sheet
 from tests.web import Quiet, serving
 
 #: The server is one for all that ask for it.
-pytestmark = pytest.mark.prefect
+pytestmark = [pytest.mark.prefect, pytest.mark.merge]
 
 #: Runs campaigns as a deployment does: a line for each end, with the number of its flow run.
 #: The last is of a run that hears of trouble.
@@ -100,6 +100,8 @@ def shown(
 ) -> Shown:
     """One process for the flow runs: it takes seconds to start. And one run from a terminal."""
     folder = tmp_path_factory.mktemp("shown")
+    # Videos of other tests have the same texts: they might be these rows'.
+    service.empty_list()
     desk = Desk(folder, {**service.environ, "CALLSHEET_BOARD_URL": BOARD})
     name = f"c-{abs(hash(str(folder))):x}"
     text = simple_sheet(3, title=TITLE, columns=COLUMNS, cells=",launch|tv")

@@ -27,7 +27,7 @@ from callsheet.tasks.runtime.errors import ConfigurationError
 from tests.containers.test_chart import JOBS
 from tests.containers.test_jobs import SAID, template
 
-pytestmark = pytest.mark.prefect
+pytestmark = [pytest.mark.prefect, pytest.mark.merge]
 
 #: The deployment of a flow run that has lost its process, how it was left -> how it is settled.
 LEFT = [

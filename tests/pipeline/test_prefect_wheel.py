@@ -21,7 +21,7 @@ from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 from tests.wheel import build_wheel
 
 #: The server is one for all that ask for it.
-pytestmark = pytest.mark.prefect
+pytestmark = [pytest.mark.prefect, pytest.mark.merge]
 
 
 @pytest.fixture(scope="module")

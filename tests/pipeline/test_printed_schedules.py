@@ -18,6 +18,8 @@ import pytest
 from tests.launcher import IMPORTS
 from tests.programs import CALLSHEET, Desk, simple_sheet
 
+pytestmark = pytest.mark.merge
+
 TOML = """\
 [inbox."{name}"]
 place = "sheets"

@@ -307,6 +307,7 @@ VOICE = {"voice_id": "ben"}
 SCENE = {"script": {"scenes": ["One two three.", "Seven eight."]}}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_an_edit_that_the_video_shows_is_not_paid_for_again(
     forgetful: Studio, kind: str, request: pytest.FixtureRequest

@@ -51,6 +51,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("sheet", MADE)
 def test_a_sheet_as_people_make_it(desk: Desk, service: Sandbox, sheet: str) -> None:
     MADE[sheet](desk.folder / sheet)

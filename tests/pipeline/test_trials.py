@@ -13,6 +13,8 @@ import pytest
 
 from tests.programs import Desk, Finished, Sandbox, simple_sheet
 
+pytestmark = pytest.mark.merge
+
 
 @pytest.fixture
 def at_home(tmp_path: Path) -> Desk:

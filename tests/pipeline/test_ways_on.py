@@ -15,6 +15,8 @@ import pytest
 from tests.databases import take_ledger
 from tests.programs import ROOT, Desk, Finished, Sandbox, sandbox, simple_sheet
 
+pytestmark = pytest.mark.merge
+
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.launcher import ROOT
 
+pytestmark = pytest.mark.merge
+
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 PAGES = ("SECURITY.md", "CODE_OF_CONDUCT.md", ".github/pull_request_template.md")
 

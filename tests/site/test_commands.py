@@ -11,6 +11,8 @@ from tests.repository import files_in
 from tests.site.pages import steps_of
 from tests.site.terminal import Reader
 
+pytestmark = pytest.mark.merge
+
 #: What goes wrong at the service on a page's way.
 FAULTS = {"rows-that-need-you": {"on": "render", "do": "fail", "nth": 1}}
 #: One request at a time, so that a fault strikes the row that the page names.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.browser import find_browser
 from tests.site.site import main
+
+pytestmark = pytest.mark.merge
 
 
 def test_the_site_is_built_strictly_and_needs_no_other_host(tmp_path: Path) -> None:

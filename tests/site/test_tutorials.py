@@ -18,6 +18,8 @@ from tests.browser import find_browser
 from tests.site.pages import DOCS, Prose, steps_of
 from tests.site.terminal import Reader
 
+pytestmark = pytest.mark.merge
+
 TUTORIALS = DOCS / "tutorials"
 WITHIN = 60_000
 #: What a paragraph tells people to do in a browser.

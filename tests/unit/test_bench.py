@@ -22,6 +22,8 @@ from tests.bench.table import BEGIN, END, markdown_tables, page_of, text_tables
 from tests.bench.video import make_video
 from tests.programs import ROOT
 
+pytestmark = pytest.mark.merge
+
 PAGE = ROOT / "docs" / "scale.md"
 SAMPLE = [
     beside(

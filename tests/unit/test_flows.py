@@ -79,6 +79,7 @@ def test_the_word_on_an_approval_may_be_a_truth_value() -> None:
     assert [understood(said) for said in (True, False, "ask")] == ["yes", "no", "ask"]
 
 
+@pytest.mark.merge
 def test_prefect_retries_nothing_by_itself() -> None:
     # A flow that ends in a failed state would not be retried in its process, whatever is asked:
     # Prefect leaves it waiting, and whoever carries it says that it crashed.

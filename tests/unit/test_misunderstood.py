@@ -70,6 +70,7 @@ def test_a_slip_is_a_document_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(out)["exit"] == 2
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - WAITING))
 @pytest.mark.parametrize("words", [(), ("nobody",)], ids=["alone", "unknown"])
 def test_every_command_leads_on_in_an_empty_folder(

@@ -18,6 +18,8 @@ from callsheet.tasks.runtime.errors import BadInput
 from tests.campaigns import Stage, brief
 from tests.launcher import IMPORTS
 
+pytestmark = pytest.mark.merge
+
 
 @pytest.fixture(scope="module")
 def ledger_url(tmp_path_factory: pytest.TempPathFactory) -> str:

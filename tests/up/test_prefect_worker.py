@@ -65,6 +65,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.merge
 def test_its_flow_runs_let_go_before_it_ends(note: Path) -> None:
     worker = start(FLOW_RUN, note)
     assert worker.status is None

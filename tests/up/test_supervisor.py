@@ -27,6 +27,8 @@ from tests.programs import ROOT
 from tests.up.conftest import Kept, keeping, until
 from tests.web import Quiet, serving
 
+pytestmark = pytest.mark.merge
+
 SAYS = """
 import json, time
 print(json.dumps({"url": "http://here"}), flush=True)

@@ -69,6 +69,7 @@ async def test_workers_share_a_campaign(desk: Desk, processes: Processes, servic
     assert_each_once(desk, service, "shared", 12)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("limit", "at_limit"),
     [
@@ -147,6 +148,7 @@ async def status_of(processes: Processes, sheet: str) -> int:
 LISTS = {"keys": (), "no keys": ("videos.*.idempotency_key",)}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(("hidden", "ends"), [("keys", 0), ("no keys", 4)])
 async def test_a_new_ledger_pays_for_nothing_that_the_lost_one_paid_for(
     desk: Desk, service: Sandbox, postgres: PostgresServer, hidden: str, ends: int
@@ -173,6 +175,7 @@ async def test_a_new_ledger_pays_for_nothing_that_the_lost_one_paid_for(
     assert states == ({"delivered": 6} if ends == 0 else {"held": 6})
 
 
+@pytest.mark.merge
 async def test_a_run_with_workers_waits_for_those_of_another_run(
     desk: Desk, processes: Processes, service: Sandbox
 ):
@@ -208,6 +211,7 @@ async def test_a_run_with_workers_waits_for_those_of_another_run(
     assert_each_once(desk, service, "twice", 6)
 
 
+@pytest.mark.merge
 def test_a_run_with_workers_and_without_prefect_spends_nothing(desk: Desk, service: Sandbox):
     sheet = desk.sheet("alone.csv", simple_sheet(2, title="Alone"))
 
@@ -219,6 +223,7 @@ def test_a_run_with_workers_and_without_prefect_spends_nothing(desk: Desk, servi
     assert not [one for one in service.charges() if "Alone" in str(one["title"])]
 
 
+@pytest.mark.merge
 def test_a_killed_worker_and_a_killed_run_cost_nothing_but_time(tmp_path: Path):
     with stand(tmp_path, DISTRIBUTED) as here:
         for who, point in (

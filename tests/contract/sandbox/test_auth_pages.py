@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.browser import find_browser
 from tests.contract.sandbox.agent import ADA, BEN, Agent, verifier_and_challenge
 
+pytestmark = pytest.mark.merge
+
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

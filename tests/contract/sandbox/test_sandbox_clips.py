@@ -109,6 +109,7 @@ def test_a_large_picture_is_not_echoed_whole(instant: Any) -> None:
     assert shown.startswith("data:image/png;base64,")
 
 
+@pytest.mark.merge
 def test_a_picture_of_too_many_pixels_is_refused_unopened(instant: Any) -> None:
     data = io.BytesIO()
     Image.new("1", (30_000, 30_000)).save(data, "PNG")

@@ -177,6 +177,7 @@ async def priced(ledger: Ledger) -> Stage:
     return stage
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("what", ["rows", "takes"])
 async def test_what_people_said_of_videos_is_exported(

@@ -125,6 +125,7 @@ async def history(folder: Path, seed: int) -> AsyncIterator[History]:
         yield found
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_report_is_the_same_as_one_made_anew(tmp_path: Path, seed: int) -> None:
     async with history(tmp_path, seed) as campaign:
@@ -137,6 +138,7 @@ async def test_a_report_is_the_same_as_one_made_anew(tmp_path: Path, seed: int) 
             await campaign.report(early=campaign.chance.random() < 0.3)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_report_tells_of_what_happened(tmp_path: Path, way: str) -> None:
     """Each way for itself: nothing that happens beside it makes its row known as changed."""
@@ -150,6 +152,7 @@ async def test_a_report_tells_of_what_happened(tmp_path: Path, way: str) -> None
             await campaign.report(early=False)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"cut"])
 async def test_a_file_that_is_not_what_was_written_is_made_anew(

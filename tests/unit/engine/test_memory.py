@@ -19,6 +19,8 @@ from callsheet.tasks.ledger.ledger import open_ledger
 from tests.programs import ROOT
 from tests.unit.engine.carrying import add_approved, add_rendering
 
+pytestmark = pytest.mark.merge
+
 Add = Callable[..., None]
 FEW, MANY = 1_000, 10_000
 

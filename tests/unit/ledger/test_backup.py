@@ -290,6 +290,7 @@ async def test_who_opens_it_while_it_is_replaced_is_told_and_writes_into_neither
     assert not [*tmp_path.glob("ledger.db-*")]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("left", ["nothing", "an empty file", "a page of something"])
 async def test_a_log_that_was_left_is_no_part_of_what_is_restored(
     left: str, tmp_path: Path
@@ -337,6 +338,7 @@ async def test_where_files_have_one_name_alone_they_are_copied(
     assert (lines_of(address), lines_of(f"sqlite:///{before}")) == (old, newer)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("kind", "point"),
     [

@@ -98,6 +98,7 @@ async def test_syncing_carries_out_what_was_shown(ledger: Ledger, state: State):
             assert after.digest == wanted.digest
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("wanted", [TEA, COFFEE, OFF, None])

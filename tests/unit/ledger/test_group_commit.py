@@ -41,6 +41,7 @@ def commits(ledger: Ledger) -> list[object]:
     return seen
 
 
+@pytest.mark.merge
 async def test_many_writes_at_once_share_commits(ledger: Ledger, commits: list[object]):
     await asyncio.gather(*(ledger.write(campaign(f"c{n}")) for n in range(300)))
     assert len(commits) <= 8

@@ -240,6 +240,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.merge
 async def test_processes_that_make_one_ledger_at_the_same_time_all_succeed(ledger_address: str):
     command = [sys.executable, "-c", _OPEN, ledger_address]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

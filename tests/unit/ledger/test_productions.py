@@ -102,6 +102,7 @@ async def test_each_row_is_claimed_once_in_the_order_of_the_sheet(stage: Stage):
     assert await claimed(stage, production, "two") == []
 
 
+@pytest.mark.merge
 async def test_the_fewer_rows_are_left_the_fewer_are_claimed_at_once(stage: Stage):
     rows = [f"r{number:03}" for number in range(100)]
     await stage.sync(*map(brief, rows))

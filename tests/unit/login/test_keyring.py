@@ -11,6 +11,8 @@ import pytest
 
 from tests.launcher import IMPORTS
 
+pytestmark = pytest.mark.merge
+
 ROOT = Path(__file__).parent.parent.parent.parent
 KEY = "mav_canary0key0of0the0tests"
 BACKEND = """

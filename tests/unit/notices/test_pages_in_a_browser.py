@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.async_api import async_playwright
 
 from callsheet.tasks.notices.emails import alarm_letter, digest_letter
@@ -18,6 +19,7 @@ LETTERS = {
 }
 
 
+@pytest.mark.merge
 async def test_a_mail_can_be_read_by_everybody() -> None:
     found: list[str] = []
     async with async_playwright() as playwright:

@@ -111,6 +111,7 @@ def test_a_name_is_not_what_is_asked_of_the_service() -> None:
     assert [brief.wishes for brief in one] != [brief.wishes for brief in other]
 
 
+@pytest.mark.merge
 @given(values=st.lists(st.text(max_size=20), min_size=2, max_size=6))
 def test_names_that_are_accepted_are_different(values: list[str]) -> None:
     rows = [{"id": f"r{n}", "script": "Buy", "x_a": text} for n, text in enumerate(values)]

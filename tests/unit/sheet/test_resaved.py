@@ -6,6 +6,7 @@ import json
 import unicodedata
 from contextlib import suppress
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openpyxl import Workbook
@@ -88,6 +89,7 @@ def identity(content, name):
     return [(brief.row, brief.digest) for brief in sheet.briefs]
 
 
+@pytest.mark.merge
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS)
 def test_the_digest_is_the_same_however_the_sheet_is_saved(given_rows):

@@ -294,6 +294,7 @@ FAR = {
 }  # fmt: skip
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("what", FAR)
 def test_what_is_far_away_costs_no_memory(refuse, workbook, what):
     below, words = FAR[what]

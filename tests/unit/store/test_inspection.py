@@ -29,6 +29,7 @@ NOTHING = "there is a sound track, and nothing to hear"
 SOUND = {"silence": "ok"}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("picture", "sound", "keys", "found"),
     [

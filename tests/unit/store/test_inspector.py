@@ -90,6 +90,7 @@ async def test_a_file_that_someone_took_away_is_missed_as_it_is_here(inspector, 
         await inspect_apart(tmp_path / "gone.mp4", "no", inspector)
 
 
+@pytest.mark.merge
 async def test_what_it_was_at_when_it_ended_is_inspected_by_another(
     inspector: Inspector, video_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

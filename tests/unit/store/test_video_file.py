@@ -75,6 +75,7 @@ def test_a_video_that_is_damaged_in_the_middle_is_refused(tmp_path, part, instea
         inspect_video(_file(tmp_path, bytes(video)))
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("codec", ["libx264", pytest.param("libx265", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("picture", ["first", "key frame", "between", "last"])
 def test_a_block_that_was_lost_in_any_picture_is_found(tmp_path, codec, picture) -> None:
