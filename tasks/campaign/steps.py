@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from callsheet.tasks.campaign.adoption import adopt, hold_videos, needs_search, with_videos
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.lease import find_earlier, is_settled, lease_campaign
-from callsheet.tasks.campaign.match import match_sheet, name_campaign, note_ledger
+from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.outputs import CopiesMade, make_copies
 from callsheet.tasks.campaign.plan import edits_of, plan_sheet, priced
@@ -91,9 +91,7 @@ async def plan_step(run: Run, campaign: str) -> None:
     """
     at, sheet = run.at, run.sheet
     assert sheet is not None, "the sheet is read first"
-    match = await match_sheet(at.ledger, sheet, run.options, at.settings)
-    if match.refusal is not None:
-        raise match.refusal
+    match = await _matched(run, sheet)
     sheet = await _without_unwanted(run)
     if await is_settled(run, match):
         return
@@ -113,6 +111,10 @@ async def plan_step(run: Run, campaign: str) -> None:
         # Rows that were found, or that may have been paid for, are not made any more.
         changes = plan.changes
         plan = replace(await plan_sheet(at.ledger, sheet, options), changes=changes)
+    if plan.elsewhere:
+        # Other campaigns may have approved its rows since. Whoever approves is taken to have seen
+        # what a plan says of that, and `--yes` sees nothing.
+        await _matched(run, sheet)
     run.go_by(replace(plan, credit_price=at.settings.credit_price))
     if plan.moves_anything:
         await run.meet_starter()
@@ -121,6 +123,14 @@ async def plan_step(run: Run, campaign: str) -> None:
     run.sheet = await compared(
         sheet, rows, at.settings, ledger=at.ledger, service=at.service, clock=at.clock
     )
+
+
+async def _matched(run: Run, sheet: Sheet) -> Match:
+    """Judge whose the sheet is; raise SpendRefused where that stands in the way of spending."""
+    match = await match_sheet(run.at.ledger, sheet, run.options, run.at.settings)
+    if match.refusal is not None:
+        raise match.refusal
+    return match
 
 
 async def _without_unwanted(run: Run) -> Sheet:

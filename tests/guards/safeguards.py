@@ -773,6 +773,13 @@ MUTATIONS = (
         "tests/pipeline/test_canary.py::test_a_run_that_is_stopped_starts_no_second_round",
     ),
     Mutation(
+        "what another campaign approves while a run plans is no mere advice",
+        "tasks/campaign/steps.py",
+        "    if plan.elsewhere:\n",
+        "    if False:\n",
+        "tests/pipeline/test_at_once.py::test_what_another_campaign_approves_while_a_run_plans_is_no_mere_advice",
+    ),
+    Mutation(
         "a refused run sends no request that may not have left",
         "flows/executor.py",
         'UNDER_WAY - {"submitting"}',

@@ -98,6 +98,32 @@ def test_rows_that_another_campaign_has_approved_are_not_paid_for_again(
     assert service.calls()["create"] == before + 6
 
 
+def test_what_another_campaign_approves_while_a_run_plans_is_no_mere_advice(
+    shared: Desk, here: Here, service: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, value in shared.environ.items():
+        monkeypatch.setenv(key, value)
+    text = simple_sheet(2, title="Three")
+    first, second = (shared.sheet(f"{name}-{one}.csv", text) for one in "ef")
+    before, others = service.calls().get("create", 0), list[Finished]()
+
+    def run_the_other(point: str, _: object) -> None:
+        # The sheet was looked up, and the campaign is there; the rows are not planned yet.
+        if point == "ledger: after the commit" and not others:
+            others.append(shared.run(first))
+
+    crash_points.arm(run_the_other)
+    try:
+        ended = here.call(*RUN, second)
+    finally:
+        crash_points.arm(lambda *_: None)
+
+    assert others[0].status == 0, others[0].err
+    assert ended.status == 4, ended.err
+    assert f"campaign {name}-e already paid for 2 of 2 rows" in ended.json["error"]
+    assert service.calls()["create"] == before + 2
+
+
 def test_a_budget_of_the_day_holds_over_three_runs_at_once(
     shared: Desk, slow: Sandbox, name: str
 ) -> None:
