@@ -61,7 +61,6 @@ def every_point(options: Options) -> Iterator[Result]:
         ("long", 0),
         ("rclone", 3),
         ("moto", 3),
-        ("second", 3),
         ("postgres", 5),
     ):
         result = crashes(
