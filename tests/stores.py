@@ -19,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from callsheet.tasks.store.bucket import BucketStore
 from callsheet.tasks.store.s3_client import S3Calls
 
@@ -50,6 +52,14 @@ class S3Server:
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         }
+
+    @contextmanager
+    def in_environment(self) -> Iterator[None]:
+        """Have what runs in this process find this server meanwhile."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in self.environment().items():
+                patch.setenv(name, value)
+            yield
 
     def through(self, endpoint: str) -> S3Server:
         """The same server, reached by another address (a proxy that makes trouble)."""

@@ -16,8 +16,6 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import cast
 
-from sqlalchemy import Connection
-
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import (
@@ -28,7 +26,6 @@ from callsheet.tasks.ledger.deliveries import (
     note_copies,
     wanted_copies,
 )
-from callsheet.tasks.ledger.sync import forget_report
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.store import File, FileKind, Store, open_store
 from callsheet.tasks.store.addresses import Places
@@ -90,17 +87,11 @@ async def make_copies(at: Context, campaign: Campaign) -> CopiesMade:
 
         copies: Sequence[FileCopy] = await asyncio.gather(*(make(*one) for one in missing))
     if {*copies} != {*held}:
-        await at.ledger.write(partial(_note, campaign=campaign, copies=copies, at=at.clock()))
+        # It leaves an event, so that the report is written: its status sheet tells of copies.
+        note = partial(note_copies, campaign_id=campaign.id, copies=copies, at=at.clock())
+        await at.ledger.write(note)
     made = sum(copy.fault is None for copy in copies)
     return CopiesMade(made, [copy for copy in copies if copy.fault is not None])
-
-
-def _note(
-    connection: Connection, campaign: Campaign, copies: Sequence[FileCopy], at: float
-) -> None:
-    note_copies(connection, campaign.id, copies, at=at)
-    # The status sheet in the store says what became of copies.
-    forget_report(connection, campaign.id)
 
 
 def _name(one: WantedCopy, campaign: str) -> str:

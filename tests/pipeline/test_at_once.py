@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,16 @@ def test_three_runs_of_a_campaign_make_every_video_once(
     assert slow.charged(keys) == dict.fromkeys(keys, 1)
 
 
+@contextmanager
+def armed(hook: Callable[[str, object], None]) -> Iterator[None]:
+    """Have crash points of this process call a hook meanwhile."""
+    crash_points.arm(hook)
+    try:
+        yield
+    finally:
+        crash_points.arm(lambda *_: None)
+
+
 def test_rows_that_another_campaign_has_approved_are_not_paid_for_again(
     shared: Desk, here: Here, service: Sandbox, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,11 +88,8 @@ def test_rows_that_another_campaign_has_approved_are_not_paid_for_again(
             asked.append(shared.call("plan", second, "--json"))
             asked.append(shared.run(second))
 
-    crash_points.arm(run_the_other)
-    try:
+    with armed(run_the_other):
         ended = here.call(*RUN, first)
-    finally:
-        crash_points.arm(lambda *_: None)
     planned, stopped = asked
 
     assert ended.status == 0, ended.err
@@ -112,11 +119,8 @@ def test_what_another_campaign_approves_while_a_run_plans_is_no_mere_advice(
         if point == "ledger: after the commit" and not others:
             others.append(shared.run(first))
 
-    crash_points.arm(run_the_other)
-    try:
+    with armed(run_the_other):
         ended = here.call(*RUN, second)
-    finally:
-        crash_points.arm(lambda *_: None)
 
     assert others[0].status == 0, others[0].err
     assert ended.status == 4, ended.err

@@ -22,9 +22,7 @@ rows:
 
 @pytest.fixture(scope="module")
 def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with rclone_s3(tmp_path_factory.mktemp("s3")) as server, pytest.MonkeyPatch.context() as patch:
-        for name, value in server.environment().items():
-            patch.setenv(name, value)
+    with rclone_s3(tmp_path_factory.mktemp("s3")) as server, server.in_environment():
         yield server
 
 

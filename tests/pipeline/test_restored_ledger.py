@@ -43,6 +43,14 @@ class Studio:
         for name in names:
             shutil.rmtree(self.here.folder / name)
 
+    def go_back_to(self, backup: str) -> None:
+        """Deliver all, delete the videos at the service, and have the ledger of a backup again."""
+        assert self.run().status == 0
+        self.here.monkeypatch.setenv("CALLSHEET_KEEP_AT_SERVICE", "1s")
+        time.sleep(1)
+        assert self.here.call("prune", self.name, "--yes", "--json").json["deleted"] == 2
+        assert self.here.call("ledger", "restore", backup, "--instead").status == 0
+
     def charges(self) -> int:
         return sum(
             one["event"] == "charge" and self.name in str(one["title"])
@@ -109,15 +117,10 @@ def test_what_was_delivered_and_deleted_at_the_service_since_a_backup_is_there(
     goes = (forgetful.run("--max-wait", "2s").json["rows"] for _ in range(9))
     assert {"total": 2, "rendering": 2} in goes
     assert here.call("ledger", "backup", "backup.db").status == 0
-    assert forgetful.run().status == 0
-    here.monkeypatch.setenv("CALLSHEET_KEEP_AT_SERVICE", "1s")
-    time.sleep(1)
-    pruned = here.call("prune", forgetful.name, "--yes", "--json").json
-    assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+    forgetful.go_back_to("backup.db")
 
     again = forgetful.run()
 
-    assert pruned["deleted"] == 2
     assert (again.status, again.json["rows"]) == (0, {"total": 2, "delivered": 2}), again.err
     assert forgetful.charges() == 2
     assert again.json["credits"]["charged"] == 30
@@ -134,16 +137,11 @@ def test_what_was_deleted_at_the_service_since_a_backup_without_its_answer_is_th
     parked = forgetful.run("--max-wait", "1s")
     assert here.call("ledger", "backup", "backup.db").status == 0
     forgetful.sandbox.clear_faults()
-    assert forgetful.run().status == 0
-    here.monkeypatch.setenv("CALLSHEET_KEEP_AT_SERVICE", "1s")
-    time.sleep(1)
-    pruned = here.call("prune", forgetful.name, "--yes", "--json").json
-    assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+    forgetful.go_back_to("backup.db")
 
     again = forgetful.run()
 
     assert parked.json["rows"] == {"total": 2, "submitting": 2}
-    assert pruned["deleted"] == 2
     assert (again.status, again.json["rows"]) == (0, {"total": 2, "delivered": 2}), again.err
     assert forgetful.charges() == 2
     assert again.json["credits"]["charged"] == 30
