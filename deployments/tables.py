@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from os.path import commonprefix
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -220,8 +219,7 @@ async def show_urgent_rows(run: Run, console: Console) -> None:
     campaign = run.campaign
     rows, count = await run.urgent(ROWS_SHOWN)
     numbers = [row.id for row in rows]
-    stand = partial(row_documents, campaign_id=campaign.id, numbers=numbers)
-    document = await run.at.ledger.read(stand)
+    document = await run.at.ledger.read(row_documents, campaign_id=campaign.id, numbers=numbers)
     rest = f"`{suggest('rows', campaign.name)}` shows all"
     show_rows(campaign.name, rows, document, console, more=count - len(rows), rest=rest)
 

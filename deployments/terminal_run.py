@@ -250,7 +250,7 @@ async def _tell_what_is_left(run: Run, outcome: RunOutcome) -> None:
             "rows wait for the first videos: if these are good, "
             f"`{suggest('approve', name, '--run', *service)}` keeps them and makes the next"
         )
-    for words in await run.at.ledger.read(partial(say_waiting, campaign=run.campaign)):
+    for words in await run.at.ledger.read(say_waiting, campaign=run.campaign):
         say(words)
 
 

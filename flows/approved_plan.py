@@ -92,7 +92,7 @@ async def execute(
     no such run.
     """
     async with await open_ledger(settings.ledger, create=False) as ledger:
-        run = await ledger.read(partial(find_run, run_id=run_id))
+        run = await ledger.read(find_run, run_id=run_id)
         if run is None:
             raise BadInput(
                 f"there is no run {run_id} in the ledger {ledger.address}; nothing was spent",
@@ -100,10 +100,10 @@ async def execute(
                 "(CALLSHEET_LEDGER), then make the plan again",
             )
         claim = partial(claim_run, run_id=run_id, place=place, is_dead=is_dead)
-        if await ledger.write(partial(claim, at=clock(), seconds=settings.lease)) is None:
+        if await ledger.write(claim, at=clock(), seconds=settings.lease) is None:
             log.info("run %s is over, or %s has its lease", run_id, run.place)
             return None
-        plan = await ledger.read(partial(find_plan, plan_id=run.plan_id))
+        plan = await ledger.read(find_plan, plan_id=run.plan_id)
         assert plan is not None, "a run has a plan"
         # Its rows stay unchanged too: their videos are at the other service.
         end = _other_money(plan, settings)
@@ -114,7 +114,7 @@ async def execute(
         crashpoint("run: before its end is noted")
         ended = partial(end_run, run_id=run_id, place=place, exit_status=end.exit_status)
         words = redact(end.words) if end.words else None
-        await ledger.write(partial(ended, words=words, at=clock(), due_at=end.due_at))
+        await ledger.write(ended, words=words, at=clock(), due_at=end.due_at)
         return end
 
 
@@ -206,7 +206,7 @@ class _PlanRun(Door):
     async def begin(self, run: Run) -> None:
         """Record that the rows are approved."""
         crashpoint("run: what was approved is in the rows")
-        await self._ledger.write(partial(note_begun, run_id=self.run.id, at=self._clock()))
+        await self._ledger.write(note_begun, run_id=self.run.id, at=self._clock())
 
     async def process(self) -> RunEnd:
         """Execute the run and return how it ended."""
@@ -231,7 +231,7 @@ class _PlanRun(Door):
     async def _run_sheet(self) -> RunOutcome:
         """Run the sheet as it was uploaded."""
         assert self._plan.sheet_id is not None
-        kept = await self._ledger.read(partial(find_sheet, sheet_id=self._plan.sheet_id))
+        kept = await self._ledger.read(find_sheet, sheet_id=self._plan.sheet_id)
         assert kept is not None, "a plan of a sheet has one"
         read = partial(parse_kept, self._settings, kept, self._options.reading(self._settings))
         options, sheet = self._options.of_sheet(kept.place), await asyncio.to_thread(read)
@@ -285,17 +285,17 @@ class _PlanRun(Door):
         plan = self._plan
         renewed = partial(replace_plan, old=plan, plan_id=uuid4().hex, terms=plan.terms)
         by = plan.approved_by or plan.made_by
-        await self._ledger.write(partial(renewed, words=str(error), by=by, at=self._clock()))
+        await self._ledger.write(renewed, words=str(error), by=by, at=self._clock())
 
     async def _begun(self) -> list[str]:
         """Return the rows of the plan that are approved or in progress."""
-        found = await self._ledger.read(partial(find_campaign, name=self._plan.campaign))
+        found = await self._ledger.read(find_campaign, name=self._plan.campaign)
         if found is None:
             return []
         assert self._plan.document is not None
         adopted = (one["row"] for one in self._plan.document["rows"] if one["action"] == "adopt")
         paid = frozenset((*self._paid_for(), *adopted))
-        rows = await self._ledger.read(partial(rows_of, campaign_id=found.id))
+        rows = await self._ledger.read(rows_of, campaign_id=found.id)
         states = UNDER_WAY | {"approved"}
         return [row.row for row in rows if row.row in paid and row.state in states]
 
@@ -304,7 +304,7 @@ class _PlanRun(Door):
         return [line["row"] for line in paid_lines(self._plan.document)]
 
     async def _campaign(self) -> Campaign:
-        found = await self._ledger.read(partial(find_campaign, name=self._plan.campaign))
+        found = await self._ledger.read(find_campaign, name=self._plan.campaign)
         if found is None:
             raise BadInput(f"there is no campaign {self._plan.campaign}; nothing was spent")
         return found

@@ -183,7 +183,7 @@ async def run_of(
     options = RunOptions.of({"sheet": campaign, "max_wait": max_wait})
     settings = load_settings(profile=profile)
     async with await open_ledger(settings.ledger, create=False) as ledger:
-        found = await ledger.read(partial(find_campaign, name=campaign))
+        found = await ledger.read(find_campaign, name=campaign)
     if found is None:
         raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
     choosing = partial(choose, campaign=found)

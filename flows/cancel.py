@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Collection, Sequence
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from prefect import flow, get_run_logger
@@ -61,12 +60,11 @@ async def _cancel(name: str, select: str | None, profile: str | None) -> State[A
     suggest_for(profile, flow=True)
     settings = load_settings(profile=profile)
     async with await open_ledger(settings.ledger, create=False) as ledger:
-        campaign = await ledger.read(partial(find_campaign, name=name))
+        campaign = await ledger.read(find_campaign, name=name)
         if campaign is None:
             raise BadInput(f'there is no campaign "{name}" in the ledger')
         chosen = await _choose(ledger, campaign, select)
-        ask = partial(ask_to_cancel, campaign=campaign, only=chosen, at=time.time())
-        before = await ledger.write(ask)
+        before = await ledger.write(ask_to_cancel, campaign=campaign, only=chosen, at=time.time())
         names = {row.row for row in before}
         after = await _rows(ledger, campaign, names)
     if needs_service(after):
@@ -80,12 +78,12 @@ async def _choose(ledger: Ledger, campaign: Campaign, select: str | None) -> set
     """Return the ids of the selected rows; None for the whole campaign."""
     if select is None:
         return None
-    rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    rows = await ledger.read(rows_of, campaign_id=campaign.id)
     return {row.row for row in choose_rows(rows, None, select)}
 
 
 async def _rows(ledger: Ledger, campaign: Campaign, names: Collection[str]) -> list[CampaignRow]:
-    found = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    found = await ledger.read(rows_of, campaign_id=campaign.id)
     return [row for row in found if row.row in names]
 
 

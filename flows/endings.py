@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import partial
 from typing import Any, Final, Literal
 
 import httpx
@@ -163,7 +162,7 @@ async def unapproved(run: Run) -> dict[str, Any]:
     """Return the `CampaignResult` of a campaign whose plan is not approved."""
     assert run.campaign is not None
     assert run.plan is not None
-    tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
+    tally = await run.at.ledger.read(tally_of, campaign=run.campaign)
     outcome = RunOutcome(
         campaign=run.campaign.name, tally=tally, charged_this_run=Decimal(0), exit_status=4
     )

@@ -118,7 +118,7 @@ async def run_rows(
 
 async def rows_in(run: Run, campaign: Campaign, states: Collection[State]) -> list[str]:
     """Return the rows of a campaign in these states, in sheet order."""
-    rows = await run.at.ledger.read(partial(rows_of, campaign_id=campaign.id))
+    rows = await run.at.ledger.read(rows_of, campaign_id=campaign.id)
     return [row.row for row in rows if row.state in states]
 
 
@@ -226,7 +226,7 @@ async def _goes_on(run: Run, plan: Plan) -> bool:
     if not run.door.approves_later or run.is_stopped or run.time_left == 0:
         return False
     assert run.campaign is not None
-    found = await run.at.ledger.read(partial(verdicts_of, campaign_id=run.campaign.id))
+    found = await run.at.ledger.read(verdicts_of, campaign_id=run.campaign.id)
     return bool(next_round(plan, found))
 
 

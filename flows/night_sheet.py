@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Collection, Coroutine
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from callsheet.flows.sheet_run import SheetRun, Sweeping
@@ -112,8 +111,7 @@ class NightSheet:
         if known.set_aside_at is not None:
             report = self._left_alone()
         elif known.outcome in ("delivered", "unchanged", "needs-person") and known.campaign:
-            rests = partial(resting, known=known, sandbox=self._at.is_trial)
-            found = await self._at.ledger.read(rests)
+            found = await self._at.ledger.read(resting, known=known, sandbox=self._at.is_trial)
             if found is None:
                 return None
             report = replace(found, link=self._page(found.campaign))
@@ -293,8 +291,9 @@ class NightSheet:
         found = await self._run.find()
         if found is None:
             return report
-        figures = partial(with_figures, report=report, campaign=found, known=self._run.known)
-        report = await self._at.ledger.read(figures)
+        report = await self._at.ledger.read(
+            with_figures, report=report, campaign=found, known=self._run.known
+        )
         if outcome is not None and not self._taken_up:
             report = replace(report, charged=outcome.charged_this_run)
         return replace(report, link=await self._link(report))
@@ -381,7 +380,7 @@ class NightSheet:
             return plan_report(self._run.plan)
         if report.exit_status in (1, 2) or campaign is None:
             return problems_report(self._problems, report.words or "")
-        return await self._at.ledger.read(partial(rows_report, campaign=campaign))
+        return await self._at.ledger.read(rows_report, campaign=campaign)
 
     async def _close(self, report: SheetReport) -> None:
         """Record the outcome of the sheet and the report of the night in one transaction."""
@@ -401,6 +400,5 @@ class NightSheet:
             outcome=report.outcome,
         )
         kept = at.night_report(ended_at=at.clock()).as_text()
-        change = partial(close, sheet=dealt, night=at.night, place=at.place, report=kept)
-        await at.ledger.write(change)
+        await at.ledger.write(close, sheet=dealt, night=at.night, place=at.place, report=kept)
         crashpoint("night: what became of the sheet is kept")

@@ -197,7 +197,7 @@ async def _superseded(
     if night.date != now.date:
         skip = partial(skip_night, inbox=inbox.name, date=night.date, zone=night.zone, why=words)
         async with await open_ledger(settings.ledger) as ledger:
-            await ledger.write(partial(skip, at=time.time()))
+            await ledger.write(skip, at=time.time())
     document = {"night": night.date, "sheets": [], "charged": 0, "exit": 0, "skipped": words}
     return Completed(name="Superseded", message=words, data=document)
 

@@ -256,8 +256,7 @@ class _Order:
         """
         at = self._sweeping
         there = {*waiting, *(entry.name for entry in whole)}
-        under_way = partial(sheets_under_way, inbox=at.inbox.name, sandbox=at.is_trial)
-        found = await at.ledger.read(under_way)
+        found = await at.ledger.read(sheets_under_way, inbox=at.inbox.name, sandbox=at.is_trial)
         # Each campaign is processed once: by the sheet that was run, or its replacement.
         return [
             NightSheet.gone(at, one)
@@ -322,15 +321,13 @@ class _Order:
         entries, known = await place.entries(), await self._known()
         seen = {entry.name: entry.version for entry in entries}
         if any(name not in known or known[name].version != seen[name] for name in seen):
-            await at.ledger.write(
-                partial(see_sheets, inbox=at.inbox.name, seen=seen, at=at.clock())
-            )
+            await at.ledger.write(see_sheets, inbox=at.inbox.name, seen=seen, at=at.clock())
             known = await self._known()
         return entries, known
 
     async def _known(self) -> Mapping[str, SweptSheet]:
         at = self._sweeping
-        return await at.ledger.read(partial(sheets_in, inbox=at.inbox.name))
+        return await at.ledger.read(sheets_in, inbox=at.inbox.name)
 
 
 def _beside(entries: Sequence[SheetFile]) -> Mapping[str, tuple[int, int]]:
@@ -364,11 +361,10 @@ async def claim(
 ) -> KeptNight | NightReport:
     """Acquire the lease of a night; return it, or why this scan does not run."""
     at, inbox, date, zone = clock(), night.inbox, night.night, night.zone
-    paused = await ledger.read(partial(pause_of, inbox=inbox, at=at))
+    paused = await ledger.read(pause_of, inbox=inbox, at=at)
     if paused is not None:
         why = f"{inbox} is paused {_until(paused.until)} by {paused.by}"
-        skip = partial(skip_night, inbox=inbox, date=date, zone=zone, why=why, at=at)
-        await ledger.write(skip)
+        await ledger.write(skip_night, inbox=inbox, date=date, zone=zone, why=why, at=at)
         return replace(night, skipped=why)
     ask = partial(
         claim_night,
@@ -401,7 +397,7 @@ async def _settled(
     lapse: float,
 ) -> KeptNight | Lease:
     """Try until the owner is clear; return the night, or the lease of another scan."""
-    found = await ledger.write(partial(ask, at=clock()))
+    found = await ledger.write(ask, at=clock())
     loop = asyncio.get_running_loop()
     first, until = found, loop.time() + lapse + PAUSE
     # A process on another machine is alive only if it renews its lease: if its scan was killed,
@@ -410,7 +406,7 @@ async def _settled(
         if loop.time() >= until:
             break
         await asyncio.sleep(PAUSE)
-        found = await ledger.write(partial(ask, at=clock()))
+        found = await ledger.write(ask, at=clock())
     return found
 
 
@@ -435,7 +431,7 @@ async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
 async def _renew(sweeping: Sweeping) -> None:
     """Renew the lease; it is lost if another scan has it."""
     renew = partial(renew_night, inbox=sweeping.night.inbox, place=sweeping.place)
-    if not await sweeping.ledger.write(partial(renew, seconds=sweeping.settings.lease)):
+    if not await sweeping.ledger.write(renew, seconds=sweeping.settings.lease):
         sweeping.lose(
             "another nightly run has this night, because this one did not renew its lease"
         )
@@ -446,8 +442,7 @@ async def _end(sweeping: Sweeping) -> None:
     at, night = sweeping.clock(), sweeping.night
     report = sweeping.night_report(ended_at=at)
     kept = report.as_text()
-    keep = partial(keep_report, night_id=night.id, place=sweeping.place, report=kept)
-    await sweeping.ledger.write(keep)
+    await sweeping.ledger.write(keep_report, night_id=night.id, place=sweeping.place, report=kept)
     crashpoint("night: before its end is noted")
     end = partial(end_night, night_id=night.id, place=sweeping.place)
-    await sweeping.ledger.write(partial(end, exit_status=report.exit_status, at=at))
+    await sweeping.ledger.write(end, exit_status=report.exit_status, at=at)

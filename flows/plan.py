@@ -224,4 +224,4 @@ class _WaitingRows(ShownDoor):
         assert run.campaign is not None
         change = partial(approve_waiting, campaign=run.campaign, plan=self._plan)
         change = partial(change, run=str(flow_run.id), owner=run.at.terms.owner)
-        await run.at.ledger.write(partial(change, at=run.at.clock()))
+        await run.at.ledger.write(change, at=run.at.clock())

@@ -7,7 +7,6 @@ The comparison is in `tasks.aftercare.reconcile`. To change anything, use
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import Any
 
 from prefect import flow
@@ -68,7 +67,7 @@ async def _compare(campaign: str | None, settings: Settings) -> Comparison:
     async with await open_ledger(settings.ledger, create=False) as ledger:
         only = None
         if campaign is not None:
-            only = await ledger.read(partial(find_campaign, name=campaign))
+            only = await ledger.read(find_campaign, name=campaign)
             if only is None:
                 raise BadInput(f'there is no campaign "{campaign}" in the ledger')
         async with await open_service(settings, ledger, time.time) as service:

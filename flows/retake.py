@@ -119,8 +119,8 @@ async def _begun(ledger: Ledger, campaign: Campaign) -> list[str]:
 
 async def _choose(ledger: Ledger, campaign: Campaign, select: str) -> list[CampaignRow]:
     """Return the selected rows that can have a retake and are not kept."""
-    known = await ledger.read(partial(rows_of, campaign_id=campaign.id))
-    kept = await ledger.read(partial(kept_rows, campaign_id=campaign.id))
+    known = await ledger.read(rows_of, campaign_id=campaign.id)
+    kept = await ledger.read(kept_rows, campaign_id=campaign.id)
     return [
         row
         for row in choose_rows(known, None, select)

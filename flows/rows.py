@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import cast
 
 from callsheet.flows.interface import RowResult
@@ -34,15 +33,14 @@ async def campaign_rows(
     """
     settings = load_settings(profile=profile)
     async with await open_ledger(settings.ledger, create=False) as ledger:
-        found = await ledger.read(partial(find_campaign, name=campaign))
+        found = await ledger.read(find_campaign, name=campaign)
         if found is None:
             raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
-        known = await ledger.read(partial(rows_of, campaign_id=found.id))
+        known = await ledger.read(rows_of, campaign_id=found.id)
         chosen = choose_rows(known, None, select)
         for start in range(0, len(chosen), PAGE):
             page = chosen[start : start + PAGE]
             numbers = [row.id for row in page]
-            read = partial(row_documents, campaign_id=found.id, numbers=numbers)
-            document = await ledger.read(read)
+            document = await ledger.read(row_documents, campaign_id=found.id, numbers=numbers)
             for row in page:
                 yield cast(RowResult, document(row))

@@ -83,7 +83,7 @@ class SheetRun:
         found = await self.find()
         if found is None:
             return None
-        rows = await at.ledger.read(partial(rows_of, campaign_id=found.id))
+        rows = await at.ledger.read(rows_of, campaign_id=found.id)
         names = [row.row for row in rows if row.state in UNDER_WAY | more]
         if not names:
             return None
@@ -105,7 +105,7 @@ class SheetRun:
         if found is None:
             return 0
         states: frozenset[Any] = frozenset(
-            await self._at.ledger.read(partial(states_of, campaign_id=found.id))
+            await self._at.ledger.read(states_of, campaign_id=found.id)
         )
         return exit_status(states)
 
@@ -169,15 +169,13 @@ class SheetRun:
     async def find(self) -> Campaign | None:
         if self.campaign is None:
             return None
-        return await self._at.ledger.read(partial(find_campaign, name=self.campaign))
+        return await self._at.ledger.read(find_campaign, name=self.campaign)
 
     async def begin(self, campaign: str) -> None:
         """Record the campaign and its status before the run changes anything."""
         self.campaign = campaign
         known = replace(self.known, campaign=campaign)
-        self.known = await self._at.ledger.write(
-            partial(begin, inbox=self._at.inbox.name, sheet=known)
-        )
+        self.known = await self._at.ledger.write(begin, inbox=self._at.inbox.name, sheet=known)
 
 
 class _NightDoor(Door):

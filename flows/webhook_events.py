@@ -13,7 +13,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Protocol
 
 from callsheet.tasks.engine.owner import is_at_work
@@ -128,7 +127,7 @@ class HintEvents:
 
     async def tell(self, hint: Hint, emit: Emit) -> None:
         """Send the events for a webhook event; none for videos that are not in the ledger."""
-        for found in await self.ledger.read(partial(tracked_videos, videos=hint.videos)):
+        for found in await self.ledger.read(tracked_videos, videos=hint.videos):
             now = self.clock()
             attended = _is_attended(found)
             if attended:

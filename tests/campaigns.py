@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -48,8 +48,10 @@ class Stage:
     async def set(
         cls, ledger: Ledger, *briefs: Brief, name: str = "spring", budget: int | None = None
     ) -> Stage:
-        change = partial(ensure_campaign, name=name, sheet="s.csv", sheet_digest="d", at=NOW)
-        stage = cls(ledger, await ledger.write(change))
+        stage = cls(
+            ledger,
+            await ledger.write(ensure_campaign, name=name, sheet="s.csv", sheet_digest="d", at=NOW),
+        )
         if budget is not None:
             await stage.write(set_budget, campaign=stage.campaign, budget=Decimal(budget), at=NOW)
         await stage.sync(*briefs)
@@ -67,18 +69,16 @@ class Stage:
         await self.write(sync_sheet, self.campaign.id, briefs, at=at, skipped=skipped)
 
     async def row(self, row: str = "a") -> CampaignRow:
-        found = partial(rows_of, campaign_id=self.campaign.id, row=row)
-        return (await self.ledger.read(found))[0]
+        return (await self.ledger.read(rows_of, campaign_id=self.campaign.id, row=row))[0]
 
     async def rows(self) -> list[CampaignRow]:
-        return await self.ledger.read(partial(rows_of, campaign_id=self.campaign.id))
+        return await self.ledger.read(rows_of, campaign_id=self.campaign.id)
 
     async def events(self, row: str = "a") -> list[Event]:
-        found = partial(events_of, row_id=(await self.row(row)).id)
-        return await self.ledger.read(found)
+        return await self.ledger.read(events_of, row_id=(await self.row(row)).id)
 
     async def account(self) -> Campaign:
-        found = await self.ledger.read(partial(find_campaign, name=self.campaign.name))
+        found = await self.ledger.read(find_campaign, name=self.campaign.name)
         assert found is not None
         return found
 

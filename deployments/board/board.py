@@ -16,20 +16,22 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any, TypeVar
+from typing import IO, Annotated, Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
+from sqlalchemy import Connection
 
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.sheet_reading import SheetReader
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
-from callsheet.tasks.ledger.ledger import Change, Ledger
+from callsheet.tasks.ledger.ledger import Change, Ledger, bound
 from callsheet.tasks.ledger.people import Person, Right, Role, checked_first
 from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.runtime.known_settings import Settings
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 #: The header of `/live` that says of which ledger the board is.
@@ -79,18 +81,23 @@ class Board:
         """Where it keeps what is no business of the ledger's: uploaded sheets, logs of runs."""
         return self.settings.home / "board"
 
-    async def read(self, query: Change[T]) -> T:
+    async def read(
+        self, query: Callable[Concatenate[Connection, P], T], /, *args: P.args, **named: P.kwargs
+    ) -> T:
         """Ask the ledger."""
-        return await self.ledger.read(query)
+        return await self.ledger.read(query, *args, **named)
 
-    async def write(self, change: Change[T]) -> T:
+    async def write(
+        self, change: Callable[Concatenate[Connection, P], T], /, *args: P.args, **named: P.kwargs
+    ) -> T:
         """Change the ledger, and return once that is committed.
 
         For a request, the person is checked in the same transaction (ProblemDetails 401, 403).
         """
+        whole = bound(change, *args, **named)
         if self.permission is not None:
-            change = self.permission.guarding(change)
-        return await self.ledger.write(change)
+            whole = self.permission.guarding(whole)
+        return await self.ledger.write(whole)
 
 
 async def board_of(request: Request) -> Board:
@@ -236,7 +243,7 @@ def shown_to(person: Person, review: Review | None) -> Review | None:
 
 async def known_campaign(board: Board, name: str) -> Campaign:
     """Return the campaign of this name; raise ProblemDetails 404 where there is none."""
-    found = await board.read(partial(find_campaign, name=name))
+    found = await board.read(find_campaign, name=name)
     if found is None:
         raise ProblemDetails(404, f"the ledger knows no campaign {name[:80]}")
     return found

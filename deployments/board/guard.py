@@ -172,7 +172,7 @@ class Guard:
         self._tries.check(visit.client, digest)
         found = None
         if could_be(token):
-            found = await self._board.read(partial(person_of_token, digest=digest))
+            found = await self._board.read(person_of_token, digest=digest)
         if found is None:
             self._tries.was_wrong(visit.client)
             raise ProblemDetails(
@@ -186,13 +186,12 @@ class Guard:
 
     async def _of_session(self, visit: Visit) -> Person | None:
         digest, now = digest_of(visit.session or ""), self._board.clock()
-        found = await self._board.read(partial(find_session, digest=digest, at=now))
+        found = await self._board.read(find_session, digest=digest, at=now)
         if found is None:
             return None
         if now - found.seen_at > SEEN:
             # Next to the request: a look at a page must not wait for its turn to write.
-            note = partial(note_visit, digest=digest, at=now)
-            self._beside.start(self._board.write(note))
+            self._beside.start(self._board.write(note_visit, digest=digest, at=now))
         return found.person
 
 

@@ -131,7 +131,7 @@ class RunMonitor:
             return False
         if run.place is not None and not await self._is_gone(run, run.place):
             return False
-        plan = await self._board.read(partial(find_plan, plan_id=run.plan_id))
+        plan = await self._board.read(find_plan, plan_id=run.plan_id)
         if plan is None or RunOptions.of(plan.terms).sandbox != self._board.sandbox:
             # Approved with other money: it waits for a board that has that.
             self._others.add(run.id)
@@ -148,7 +148,7 @@ class RunMonitor:
             return False
         if state.ended is not None:
             end = partial(end_run, run_id=run.id, place=place, exit_status=1, words=state.ended)
-            await self._board.write(partial(end, at=self._board.clock()))
+            await self._board.write(end, at=self._board.clock())
             return False
         if state.waits:
             await self._claim(run, place)
@@ -160,7 +160,7 @@ class RunMonitor:
         """Keep a run's lease for a flow run that has not started: it renews the lease itself."""
         board = self._board
         claim = partial(claim_run, run_id=run.id, place=place, seconds=board.settings.lease)
-        await board.write(partial(claim, at=board.clock()))
+        await board.write(claim, at=board.clock())
 
     async def _start(self, run: BoardRun) -> None:
         flow_run = None
@@ -184,7 +184,7 @@ class RunMonitor:
                 # The campaign's page says so if it has left rows again.
                 self._board.resuming.discard(int(run_id.removeprefix(CAMPAIGN)))
                 continue
-            run = await self._board.read(partial(find_run, run_id=run_id))
+            run = await self._board.read(find_run, run_id=run_id)
             if run is None or run.ended_at is not None:
                 self._deaths.pop(run_id, None)
                 continue
@@ -199,7 +199,7 @@ class RunMonitor:
             if deaths >= DEATHS:
                 words = f"its process died {deaths} times; {log_of(self._board, run_id)} says more"
                 end = partial(end_run, run_id=run_id, place=run.place, exit_status=1, words=words)
-                await self._board.write(partial(end, at=self._board.clock()))
+                await self._board.write(end, at=self._board.clock())
 
     def _stop_children(self) -> None:
         for child in self._children.values():
@@ -248,19 +248,19 @@ NAMED = 10
 
 async def quote_plan(board: Board, plan_id: str) -> None:
     """Ask for a plan's prices and make it ready; void it, with the words why, where that fails."""
-    plan = await board.read(partial(find_plan, plan_id=plan_id))
+    plan = await board.read(find_plan, plan_id=plan_id)
     if plan is None or plan.state != "quoting":
         return
     try:
         document = await (_run(board, plan) if plan.kind == "run" else _retake(board, plan))
     except (CallsheetError, ProblemDetails) as error:
-        await board.write(partial(void_plan, plan_id=plan.id, old="quoting", words=_words(error)))
+        await board.write(void_plan, plan_id=plan.id, old="quoting", words=_words(error))
         return
     except Exception:
         # Not left as it is: it would be asked for again and again.
         log.exception("a plan has no prices")
         words = "a fault in Callsheet; nothing was spent"
-        await board.write(partial(void_plan, plan_id=plan.id, old="quoting", words=words))
+        await board.write(void_plan, plan_id=plan.id, old="quoting", words=words)
         return
     crashpoint("board: the prices of a plan are known")
     credits = document["credits"]
@@ -270,7 +270,7 @@ async def quote_plan(board: Board, plan_id: str) -> None:
     total = most * (1 + board.settings.quote_tolerance)
     ready = partial(finish_plan, plan_id=plan.id, campaign=document["campaign"], total=total)
     expires_at = board.clock() + board.settings.quote_age
-    await board.write(partial(ready, document=document, expires_at=expires_at))
+    await board.write(ready, document=document, expires_at=expires_at)
 
 
 async def _run(board: Board, plan: KeptPlan) -> dict[str, Any]:
@@ -284,11 +284,11 @@ async def _run(board: Board, plan: KeptPlan) -> dict[str, Any]:
 
 async def _retake(board: Board, plan: KeptPlan) -> dict[str, Any]:
     options = RunOptions.of(plan.terms)
-    campaign = await board.read(partial(find_campaign, name=plan.campaign))
+    campaign = await board.read(find_campaign, name=plan.campaign)
     if campaign is None:
         raise CallsheetError(f"there is no campaign {plan.campaign} any more")
-    rows = await board.read(partial(rows_named, campaign=campaign, names=options.rows or ()))
-    kept = await board.read(partial(kept_rows, campaign_id=campaign.id))
+    rows = await board.read(rows_named, campaign=campaign, names=options.rows or ())
+    kept = await board.read(kept_rows, campaign_id=campaign.id)
     kept = frozenset() if options.even_kept else kept
     fit = [r for r in rows if r.state in RETAKEABLE and r.enabled and r.id not in kept]
     if not fit:

@@ -9,7 +9,6 @@ import asyncio
 import hashlib
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from fastapi import Request
@@ -181,5 +180,5 @@ async def drop_old_uploads(board: Board) -> None:
 
     The caller holds `board.uploads` until the new sheet is in the ledger.
     """
-    old = await board.write(partial(drop_sheets, before=board.clock() - LIFETIME))
+    old = await board.write(drop_sheets, before=board.clock() - LIFETIME)
     await asyncio.to_thread(forget, board.settings, old)

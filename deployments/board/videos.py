@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -53,7 +52,7 @@ class Gallery:
 
     @classmethod
     async def of(cls, board: Board, person: Person, name: str) -> Gallery:
-        found = await board.read(partial(find_campaign, name=name))
+        found = await board.read(find_campaign, name=name)
         if found is None:
             raise ProblemDetails(404, f"the ledger knows no campaign {name}")
         return cls(board, person, found)
@@ -67,8 +66,8 @@ class Gallery:
         found, chips, tally, variety = await asyncio.gather(
             self._page(view),
             self.chips(view, since),
-            self.board.read(partial(tally_of, campaign=self.campaign)),
-            self.board.read(partial(variety_of, campaign_id=self.campaign.id)),
+            self.board.read(tally_of, campaign=self.campaign),
+            self.board.read(variety_of, campaign_id=self.campaign.id),
         )
         told: dict[str, Any] = {**self._common(view), "videos": []}
         cards = [self._card(view, row) for row in found.rows]
@@ -101,9 +100,7 @@ class Gallery:
 
     async def opened(self, view: VideoView, card: VideoCard) -> dict[str, Any]:
         """Return what is shown of the video that is open, and what every part of the page needs."""
-        whole = await self.board.read(
-            partial(whole_row, campaign_id=self.campaign.id, row=card.row)
-        )
+        whole = await self.board.read(whole_row, campaign_id=self.campaign.id, row=card.row)
         assert whole is not None
         take = next(one for one in whole.takes if one.take.number == card.take)
         older = (one for one in whole.takes if one.files and one.take.number < card.take)
@@ -147,7 +144,7 @@ class Gallery:
         """Return what the ledger counts from its indexes, where all videos are asked about."""
         if replace(view.which, review=None, flagged=None, since=None) != RowFilter(video=True):
             return {}
-        found = await self.board.read(partial(counts_of, campaign_id=self.campaign.id))
+        found = await self.board.read(counts_of, campaign_id=self.campaign.id)
         words = {"Undecided": "none", "Kept": "keep", "Rejected": "reject"}
         decided = {word: found.reviews[verdict] for word, verdict in words.items()}
         return {"All": found.videos, "Flagged": found.flagged, **decided}
@@ -158,9 +155,7 @@ class Gallery:
 
     async def count(self, which: RowFilter) -> int:
         """Return how many videos match."""
-        return await self.board.read(
-            partial(count_shown, campaign_id=self.campaign.id, which=which)
-        )
+        return await self.board.read(count_shown, campaign_id=self.campaign.id, which=which)
 
     async def card(self, view: VideoView, row: str) -> VideoCard:
         """Return the card of one row, whether it matches the view or not."""
@@ -189,9 +184,7 @@ class Gallery:
         return await self._read(view.which, sort=view.sort, after=view.after)
 
     async def _read(self, which: RowFilter, **how: Any) -> Shown:
-        return await self.board.read(
-            partial(shown_rows, campaign_id=self.campaign.id, which=which, **how)
-        )
+        return await self.board.read(shown_rows, campaign_id=self.campaign.id, which=which, **how)
 
 
 def zip_address(campaign: str, which: RowFilter) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from callsheet.deployments.board.board import Board
@@ -82,9 +81,7 @@ async def _agents(board: Board, name: str | None) -> list[Agent]:
         Agent(
             name=one.person.name,
             allowance=one.person.allowance or Decimal(0),
-            approved=await board.read(
-                partial(approved_today, person=one.person.name, at=board.clock())
-            ),
+            approved=await board.read(approved_today, person=one.person.name, at=board.clock()),
             revoked=one.revoked_at is not None,
         )
         for one in everyone

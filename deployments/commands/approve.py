@@ -60,7 +60,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
             approve = partial(approve_waiting, campaign=campaign, plan=plan, run=None)
             if args.run:
                 await run.at.store.check()
-            await run.at.ledger.write(partial(approve, owner=None, at=run.at.clock()))
+            await run.at.ledger.write(approve, owner=None, at=run.at.clock())
         if args.run:
             # All of them, as a run of the sheet: first videos may be under way still.
             rows = await _rows_of(run, campaign)
@@ -71,7 +71,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
                 show_outcome(outcome, run_line(campaign), console)
         elif plan is not None:
             console.print(f"{len(names)} approved: `{plain(run_line(campaign))}` makes them")
-        for words in await run.at.ledger.read(partial(say_waiting, campaign=campaign)):
+        for words in await run.at.ledger.read(say_waiting, campaign=campaign):
             console.print(plain(words))
     told: dict[str, Any] = {"campaign": campaign.name, "approved": names, "exit": status}
     return told if outcome is None else {**told, **outcome.as_json()}
@@ -79,7 +79,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
 
 async def _rows_of(run: Run, campaign: Campaign) -> list[CampaignRow]:
     """Return the rows of a campaign that a run of its sheet is about."""
-    rows = await run.at.ledger.read(partial(rows_of, campaign_id=campaign.id))
+    rows = await run.at.ledger.read(rows_of, campaign_id=campaign.id)
     return [row for row in rows if row.enabled and row.state != "retired"]
 
 

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -212,7 +211,7 @@ async def _people(args: Namespace, board: Board) -> None:
             f'there is no person called "{args.revoke}"',
             remedy="`callsheet board people` lists them",
         )
-    found = await board.read(partial(all_people))
+    found = await board.read(all_people)
     if args.json:
         print_json({"people": [_document(one) for one in found]})
         return
@@ -241,7 +240,7 @@ async def _link(args: Namespace, board: Board) -> None:
 async def _links(args: Namespace, board: Board) -> None:
     if args.revoke is not None and not await people_module.end(board, BY, args.revoke):
         raise BadInput(f"no link {args.revoke} holds", remedy="`callsheet board links` lists them")
-    found = await board.read(partial(all_links))
+    found = await board.read(all_links)
     if args.json:
         print_json({"links": [_link_document(one) for one in found]})
         return

@@ -7,7 +7,6 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Collection, Sequence
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -59,8 +58,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
             await _ask(args, campaign, before, whole=whole)
             # What someone else did while the question stood is seen by asking the ledger.
             only = None if whole else {row.row for row in before}
-            change = partial(ask_to_cancel, campaign=campaign, only=only, at=time.time())
-            before = await ledger.write(change)
+            before = await ledger.write(ask_to_cancel, campaign=campaign, only=only, at=time.time())
         names = {row.row for row in before}
         after = await _rows(ledger, campaign, names)
     if needs_service(after):
@@ -82,7 +80,7 @@ async def _ask(
 
 
 async def _rows(ledger: Ledger, campaign: Campaign, names: Collection[str]) -> list[CampaignRow]:
-    found = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    found = await ledger.read(rows_of, campaign_id=campaign.id)
     return [row for row in found if row.row in names]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from functools import partial
 
 from rich.console import Console
 
@@ -32,7 +31,7 @@ async def _read(args: Namespace) -> Costs:
     named = ("--since", "--until")
     wanted = period_of(args.since, args.until, sandbox=sandbox, named=named)
     async with reading(args) as ledger:
-        return await ledger.read(partial(costs, wanted=wanted, by=args.by))
+        return await ledger.read(costs, wanted=wanted, by=args.by)
 
 
 def _show(found: Costs, price: CreditPrice | None, console: Console, *, sandbox: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from argparse import Namespace
-from functools import partial
 
 from rich.console import Console
 
@@ -58,7 +57,7 @@ async def _read(args: Namespace) -> Explanation:
     rules = Rules.of(settings)
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
-        rows = await ledger.read(partial(rows_of, campaign_id=campaign.id, row=args.row))
+        rows = await ledger.read(rows_of, campaign_id=campaign.id, row=args.row)
         if not rows:
             raise BadInput(
                 f'campaign {campaign.name} has no row "{args.row}"',

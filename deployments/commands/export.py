@@ -58,11 +58,11 @@ async def _export(args: Namespace) -> tuple[str, int, Format]:
         campaign = await campaign_of(ledger, args.campaign)
         query = partial(export, campaign=campaign, what=args.what, format=format)
         if args.output in (None, "-"):
-            lines = await ledger.read(partial(query, out=sys.stdout.buffer))
+            lines = await ledger.read(query, out=sys.stdout.buffer)
             sys.stdout.buffer.flush()
         else:
             with whole_file(Path(args.output)) as file:
-                lines = await ledger.read(partial(query, out=file))
+                lines = await ledger.read(query, out=file)
     return campaign.name, lines, format
 
 
@@ -95,11 +95,12 @@ async def _write_zip(args: Namespace) -> VideosZip:
     which = RowFilter(review="keep" if args.kept else None)
     async with reading(args) as ledger, Places() as places:
         campaign = await campaign_of(ledger, args.campaign)
-        query = partial(rows_to_take, campaign=campaign, which=which, select=args.select)
         made = VideosZip(
             ledger=ledger,
             campaign=campaign,
-            rows=await ledger.read(query),
+            rows=await ledger.read(
+                rows_to_take, campaign=campaign, which=which, select=args.select
+            ),
             places=places,
             spool=settings.spool,
             store=open_store(settings.store).address,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from shlex import quote
 
@@ -46,7 +45,7 @@ class NotHere(BadInput):
 async def campaign_of(ledger: Ledger, name: str | None) -> Campaign:
     """Return the campaign named, or the newest when none is; raise NotHere for an unknown one."""
     if name is not None:
-        found = await ledger.read(partial(find_campaign, name=name))
+        found = await ledger.read(find_campaign, name=name)
         if found is not None:
             return found
     known = await ledger.read(all_campaigns)
@@ -105,7 +104,7 @@ async def campaign_and_words(args: Namespace, ledger: Ledger) -> tuple[Campaign,
     newest = await campaign_of(ledger, None)
     if named is None:
         return newest, list(args.words)
-    rows = await ledger.read(partial(rows_of, campaign_id=newest.id, row=first))
+    rows = await ledger.read(rows_of, campaign_id=newest.id, row=first)
     if rows and named.id != newest.id and not others and not args.select:
         raise BadInput(
             f'"{first}" is a campaign, and a row of {newest.name}',
@@ -120,7 +119,7 @@ async def chosen_rows(
 ) -> list[CampaignRow]:
     """Return the rows that are named and chosen by `--select`; raise BadInput for no such row."""
     parse_selection(args.select)
-    rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    rows = await ledger.read(rows_of, campaign_id=campaign.id)
     missing = [word for word in named if word not in {row.row for row in rows}]
     if missing:
         # The first word may be a campaign of another ledger.
@@ -134,5 +133,5 @@ async def chosen_rows(
 async def check_select(args: Namespace, ledger: Ledger, campaign: Campaign) -> None:
     """Raise BadInput when `--select` names a row that is not there, or matches none."""
     if args.select is not None:
-        rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+        rows = await ledger.read(rows_of, campaign_id=campaign.id)
         check_selection(args.select, ((row, row.asked(), row.state) for row in rows))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
@@ -63,8 +62,7 @@ async def _list(args: Namespace) -> int:
 async def _resolve_row(args: Namespace) -> dict[str, Any]:
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
-        query = partial(rows_of, campaign_id=campaign.id, row=args.row)
-        row = next(iter(await ledger.read(query)), None)
+        row = next(iter(await ledger.read(rows_of, campaign_id=campaign.id, row=args.row)), None)
         if row is None:
             raise BadInput(
                 f'campaign {campaign.name} has no row "{args.row}"',
@@ -88,7 +86,7 @@ async def _adopt(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take) 
     await _check_video(args, ledger, args.adopt)
     now = time.time()
     _done(
-        await ledger.write(partial(adopt_video, row=row, take=take, video_id=args.adopt, at=now)),
+        await ledger.write(adopt_video, row=row, take=take, video_id=args.adopt, at=now),
         row,
     )
     return f"{row.row} is rendering as {args.adopt}: run the sheet again, its video costs no more"
@@ -96,10 +94,12 @@ async def _adopt(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take) 
 
 async def _give_up(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take) -> str:
     charged = _charged(args, take)
-    change = partial(
-        give_up, row=row, take=take, charged=charged, again=args.resend, at=time.time()
+    _done(
+        await ledger.write(
+            give_up, row=row, take=take, charged=charged, again=args.resend, at=time.time()
+        ),
+        row,
     )
-    _done(await ledger.write(change), row)
     spent = f"{in_credits(charged)} counted as spent on it"
     if args.resend:
         return (
@@ -115,8 +115,9 @@ async def _resolve_call(args: Namespace) -> dict[str, Any]:
     async with reading(args) as ledger:
         if args.adopt:
             await _check_video(args, ledger, args.adopt)
-        change = partial(resolve_call, call_id=args.call, video_id=args.adopt, at=time.time())
-        if not await ledger.write(change):
+        if not await ledger.write(
+            resolve_call, call_id=args.call, video_id=args.adopt, at=time.time()
+        ):
             raise BadInput(
                 f"there is no unsettled call {args.call}",
                 remedy="`callsheet resolve` alone lists them",
@@ -127,7 +128,7 @@ async def _resolve_call(args: Namespace) -> dict[str, Any]:
 
 async def _check_video(args: Namespace, ledger: Ledger, video_id: str) -> None:
     """Raise BadInput for a video that another row has, or that the service does not know."""
-    for known in await ledger.read(partial(tracked_videos, videos=[video_id])):
+    for known in await ledger.read(tracked_videos, videos=[video_id]):
         raise BadInput(f"{video_id} belongs to row {known.row} of {known.campaign} already")
     async with await open_service(settings_of(args), ledger, time.time) as service:
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -124,7 +123,7 @@ async def _choose(args: Namespace) -> Choice:
                 f"`{suggest('retake', campaign.name, '--select', 'state:failed|stalled')}`",
             )
         rows = await chosen_rows(args, ledger, campaign, named)
-        kept = await ledger.read(partial(kept_rows, campaign_id=campaign.id))
+        kept = await ledger.read(kept_rows, campaign_id=campaign.id)
     if args.even_kept:
         if not named:
             raise BadInput(

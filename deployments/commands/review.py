@@ -62,8 +62,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
         decide = _decide_on_many if wanted.several else _decide_on_one
         words, counts = await decide(args, ledger, wanted)
         numbers = [row.id for row in wanted.rows]
-        stand = partial(row_documents, campaign_id=wanted.campaign.id, numbers=numbers)
-        document = await ledger.read(stand)
+        document = await ledger.read(row_documents, campaign_id=wanted.campaign.id, numbers=numbers)
     _tell(args, wanted, words, console)
     members = ("row", "video_take", "review", "review_reason", "review_note", "reviewed_by")
     lines = [document(row) for row in wanted.rows]
@@ -106,7 +105,7 @@ async def _decide_on_one(
     change = _said(args, review_row, campaign=campaign, row=row, take=args.take)
     try:
         stands: Review | None = await ledger.write(
-            partial(change, verdict=wanted.verdict, instead_of=instead_of)
+            change, verdict=wanted.verdict, instead_of=instead_of
         )
     except ReviewStands as error:
         if error.standing is not None:
@@ -121,8 +120,8 @@ async def _decide_on_one(
 async def _verdict_of(args: Namespace, ledger: Ledger, wanted: ToReview) -> Verdict | None:
     """Return the verdict that stands, which someone takes back."""
     find = partial(video_of_take, campaign_id=wanted.campaign.id, row=wanted.rows[0].row)
-    take_id = await ledger.read(partial(find, take=args.take))
-    stands = await ledger.read(partial(review_of, take_id=take_id)) if take_id else None
+    take_id = await ledger.read(find, take=args.take)
+    stands = await ledger.read(review_of, take_id=take_id) if take_id else None
     return stands.verdict if stands else None
 
 
@@ -131,7 +130,7 @@ async def _decide_on_many(
 ) -> tuple[str, dict[str, int]]:
     names = [row.row for row in wanted.rows]
     change = _said(args, review_rows, campaign=wanted.campaign, names=names)
-    done: Reviewed = await ledger.write(partial(change, verdict=wanted.verdict))
+    done: Reviewed = await ledger.write(change, verdict=wanted.verdict)
     said = _DONE[wanted.verdict or ""]
     words = f"{count(done.made, 'video')} {said} now"
     if done.same:

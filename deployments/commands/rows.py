@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from callsheet.deployments.commands.reading import campaign_of, reading
@@ -35,8 +34,8 @@ async def _read(args: Namespace) -> tuple[str, list[CampaignRow], Document]:
         campaign = await campaign_of(ledger, args.campaign)
         # A selection is checked against all rows.
         read = None if args.select else states
-        known = await ledger.read(partial(rows_of, campaign_id=campaign.id, states=read))
-        document = await ledger.read(partial(row_documents, campaign_id=campaign.id, states=states))
+        known = await ledger.read(rows_of, campaign_id=campaign.id, states=read)
+        document = await ledger.read(row_documents, campaign_id=campaign.id, states=states)
     rows = [
         row for row in choose_rows(known, None, args.select) if not states or row.state in states
     ]

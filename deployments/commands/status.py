@@ -6,7 +6,6 @@ import asyncio
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from functools import partial
 from importlib import import_module
 
 from callsheet.deployments.campaign_status import CampaignStatus, status_document
@@ -46,7 +45,7 @@ async def _read(args: Namespace) -> tuple[list[CampaignStatus], list[Account]]:
             campaigns = await ledger.read(all_campaigns)
         found = await _read_campaigns(ledger, campaigns)
         limits = _limits(settings, time.time())
-        limited = [await ledger.read(partial(find_account, account=one)) for one in limits]
+        limited = [await ledger.read(find_account, account=one) for one in limits]
         if not args.accounts:
             return found, limited
         named = {(account.kind, account.name) for account in limited}
@@ -67,14 +66,13 @@ async def _read_campaigns(ledger: Ledger, campaigns: Sequence[Campaign]) -> list
 
 
 async def _read_campaign(ledger: Ledger, campaign: Campaign) -> CampaignStatus:
-    tally = await ledger.read(partial(tally_of, campaign=campaign))
+    tally = await ledger.read(tally_of, campaign=campaign)
     owner = campaign.lease.owner if campaign.lease else None
     waiting: Mapping[str, int] = {}
     if tally.rows.get("held") or tally.rows.get("planned"):
-        waiting = await ledger.read(partial(waiting_of, campaign_id=campaign.id))
-    late = await ledger.read(partial(late_rows, campaign_id=campaign.id, at=time.time()))
-    look = partial(left_under_way, is_dead=is_dead, only=campaign.name)
-    left = next(iter(await ledger.read(look)), None)
+        waiting = await ledger.read(waiting_of, campaign_id=campaign.id)
+    late = await ledger.read(late_rows, campaign_id=campaign.id, at=time.time())
+    left = next(iter(await ledger.read(left_under_way, is_dead=is_dead, only=campaign.name)), None)
     owner = owner if is_at_work(owner) else None
     return CampaignStatus(campaign, tally, owner, left, waiting, late)
 

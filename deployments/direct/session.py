@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -137,7 +136,7 @@ async def _explained(at: Session, error: NotFound) -> CallsheetError:
     video_id = getattr(at.args, "id", None)
     if at.ledger is None or video_id is None:
         return error
-    words = await at.ledger.read(partial(deletion_of, video_id=video_id))
+    words = await at.ledger.read(deletion_of, video_id=video_id)
     return error if words is None else BadInput(f"{video_id} was {words}; nothing was spent")
 
 

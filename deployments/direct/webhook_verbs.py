@@ -222,12 +222,12 @@ async def _given(at: Subscriber) -> Document:
 
 
 async def _heard(at: Subscriber, nonce: str) -> Document:
-    last = await at.ledger.read(partial(last_heard, nonce=nonce))
+    last = await at.ledger.read(last_heard, nonce=nonce)
     since = at.clock() - DAY
     return {
         "nonce": nonce,
         "last_heard": None if last is None else f"{datetime.fromtimestamp(last, UTC):%FT%TZ}",
-        "hints_in_24_h": await at.ledger.read(partial(count_hints, nonce=nonce, since=since)),
+        "hints_in_24_h": await at.ledger.read(count_hints, nonce=nonce, since=since),
     }
 
 

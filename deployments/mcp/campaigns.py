@@ -212,7 +212,7 @@ async def explain_row(ctx: Context[Any, Any], campaign: Campaign, row: Row) -> E
     caller = await caller_of(ctx, "viewer")
     board = caller.board
     known = await known_campaign(board, campaign)
-    found = await board.read(partial(rows_of, campaign_id=known.id, row=row))
+    found = await board.read(rows_of, campaign_id=known.id, row=row)
     if not found:
         raise ProblemDetails(404, f"{campaign} has no row {row[:80]}", remedy="call `rows`")
     rules = Rules.of(board.settings)
@@ -235,13 +235,11 @@ async def show_videos(
     caller = await caller_of(ctx, "viewer")
     known = await known_campaign(caller.board, campaign)
     page = await caller.board.read(
-        partial(
-            shown_rows,
-            campaign_id=known.id,
-            which=RowFilter(video=True, review=review),
-            after=after,
-            limit=VIDEOS,
-        )
+        shown_rows,
+        campaign_id=known.id,
+        which=RowFilter(video=True, review=review),
+        after=after,
+        limit=VIDEOS,
     )
     videos = [
         {
@@ -340,7 +338,7 @@ async def report_document(ctx: Context[Any, Any], campaign: str) -> str:
     """Return the status sheet of a campaign, as CSV."""
     caller = await caller_of(ctx, "viewer")
     known = await known_campaign(caller.board, campaign)
-    found = await caller.board.read(partial(rows_of, campaign_id=known.id))
+    found = await caller.board.read(rows_of, campaign_id=known.id)
     numbers = [row.id for row in found]
     read = partial(report_lines, campaign_id=known.id, numbers=numbers)
     lines = await caller.board.read(lambda connection: list(read(connection)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from functools import partial
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -103,7 +102,7 @@ class Agents:
 
     async def _is_revoked(self, digest: str) -> bool:
         try:
-            return await self._board.read(partial(person_of_token, digest=digest)) is None
+            return await self._board.read(person_of_token, digest=digest) is None
         except CallsheetError as error:
             # A ledger that is busy now is asked again.
             log.warning("cannot check whether an agent was revoked: %s", error)

@@ -209,11 +209,9 @@ async def is_within(caller: Caller, view: PlanView) -> bool:
         return False
     if unquoted_rows(plan.document, accepts_limits=False):
         return False
-    if await caller.board.read(partial(beyond_allowance, plan=plan, approver=person)):
+    if await caller.board.read(beyond_allowance, plan=plan, approver=person):
         return False
-    spent = await caller.board.read(
-        partial(approved_today, person=person.name, at=caller.board.clock())
-    )
+    spent = await caller.board.read(approved_today, person=person.name, at=caller.board.clock())
     return spent + (plan.total or Decimal(0)) <= (person.allowance or Decimal(0))
 
 
@@ -286,8 +284,7 @@ async def _approver(caller: Caller, view: PlanView, answer: ElicitationResult[An
         and not answer.data.approve
     ):
         words = "a person declined it; nothing was charged"
-        no = partial(void_plan, plan_id=view.plan.id, old="ready", words=words)
-        await caller.board.write(no)
+        await caller.board.write(void_plan, plan_id=view.plan.id, old="ready", words=words)
         raise ProblemDetails(
             403, f"{words}. This answer is final",
             remedy="do not run this plan again; ask the person what to change, then make another",
@@ -314,8 +311,7 @@ async def _why(caller: Caller, view: PlanView) -> str:
     """Say why an agent's allowance does not do, where that is not the amount."""
     words = None
     if caller.person.role == "agent":
-        check = partial(beyond_allowance, plan=view.plan, approver=caller.person)
-        words = await caller.board.read(check)
+        words = await caller.board.read(beyond_allowance, plan=view.plan, approver=caller.person)
     because = f": an allowance covers only making videos, and {words}" if words else ""
     return f"{because}; nothing was charged"
 
@@ -390,7 +386,7 @@ async def cancel(ctx: Context[Any, Any], campaign: Campaign, rows: SomeRows = No
     """
     caller = await caller_of(ctx, "agent")
     if caller.person.role == "agent" and not await caller.board.read(
-        partial(is_of_agent, campaign=campaign, agent=caller.person)
+        is_of_agent, campaign=campaign, agent=caller.person
     ):
         raise ProblemDetails(
             403,

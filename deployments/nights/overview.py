@@ -68,9 +68,9 @@ async def nights_at(
     try:
         async with await open_ledger(settings.ledger, create=False) as ledger:
             for inbox in inboxes:
-                for night in await ledger.read(partial(nights_of, inbox=inbox.name, limit=1)):
+                for night in await ledger.read(nights_of, inbox=inbox.name, limit=1):
                     last[inbox.name] = night
-                if pause := await ledger.read(partial(pause_of, inbox=inbox.name, at=at)):
+                if pause := await ledger.read(pause_of, inbox=inbox.name, at=at):
                     pauses[inbox.name] = pause
     except LedgerError:
         if last or pauses:
@@ -163,7 +163,7 @@ async def pause_nights(args: Namespace) -> int:
     made = [Pause(inbox=name, until=until, by=user_name(), at=now) for name in sleeping]
     make_home(settings.home)
     async with await open_ledger(settings.ledger) as ledger:
-        await ledger.write(partial(set_pauses, pauses=made))
+        await ledger.write(set_pauses, pauses=made)
     if args.json:
         print_json({"paused": [{"inbox": one.inbox, "until": one.until} for one in made]})
     for one in made:

@@ -15,7 +15,6 @@ import re
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal
 
 from callsheet.tasks.ledger.ledger import Ledger
@@ -229,7 +228,7 @@ class Acceptance:
 
     async def _commit(self, hint: Hint) -> Reply:
         try:
-            new = await self.ledger.write(partial(keep_hint, hint=hint, at=self.clock()))
+            new = await self.ledger.write(keep_hint, hint=hint, at=self.clock())
         except Exception as error:
             words = _words_of(error)
             log.warning("a delivery could not be written down, and comes again: %s", words)
@@ -266,7 +265,7 @@ class Acceptance:
         """Drop old hints now and every hour."""
         while True:
             try:
-                await self.ledger.write(partial(drop_old_hints, at=self.clock()))
+                await self.ledger.write(drop_old_hints, at=self.clock())
             except Exception as error:
                 log.warning("old hints could not be dropped: %s", _words_of(error))
             await asyncio.sleep(SWEEP_INTERVAL)

@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import copy_context
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -135,8 +134,9 @@ class RunLog:
         run = self._run
         assert run.campaign is not None
         wanted = None if run.is_about_all else run.has
-        read = partial(rows_for_a_person, campaign_id=run.campaign.id, limit=NAMED, wanted=wanted)
-        found = await run.at.ledger.read(read)
+        found = await run.at.ledger.read(
+            rows_for_a_person, campaign_id=run.campaign.id, limit=NAMED, wanted=wanted
+        )
         for row in found:
             if (row.row, row.state) not in self._named and len(self._named) < NAMED:
                 self._named.add((row.row, row.state))
@@ -189,7 +189,7 @@ def ours() -> AbstractContextManager[object]:
 async def tag_run(run: Run) -> None:
     """Add the tags of a run to its flow run."""
     assert run.campaign is not None
-    found = await run.at.ledger.read(partial(tags_of, campaign_id=run.campaign.id))
+    found = await run.at.ledger.read(tags_of, campaign_id=run.campaign.id)
     often = sorted(found, key=lambda tag: (-found[tag], tag))[:MOST]
     number = UUID(flow_run.id)
     async with get_client() as client:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from callsheet.flows.shown.artifacts import (
@@ -131,7 +130,7 @@ async def publish_report(run: Run) -> None:
         rest = f"`{suggest('rows', run.campaign.name)}` shows all"
         words += f". {count - len(rows):,} more rows are not in this table: {rest}"
     page = await put_table(key, await _table(run, rows), words=words)
-    tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
+    tally = await run.at.ledger.read(tally_of, campaign=run.campaign)
     await put_words(key_of(run.campaign.name, "summary"), _summary(run, tally, rows, page))
 
 
@@ -140,8 +139,14 @@ async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
     table, places = list[dict[str, Any]](), _places(run)
     for page in pages_of(rows):
         numbers = [row.id for row in page]
-        stand = partial(row_documents, campaign_id=run.campaign.id, numbers=numbers)
-        said = list(map(await run.at.ledger.read(stand), page))
+        said = list(
+            map(
+                await run.at.ledger.read(
+                    row_documents, campaign_id=run.campaign.id, numbers=numbers
+                ),
+                page,
+            )
+        )
         videos = places.videos(said)
         table += (
             {

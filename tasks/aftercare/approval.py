@@ -434,7 +434,7 @@ async def plan_of_waiting(
     plan = waiting_plan(campaign, rows, budget)
     wanted = [pair for line in plan.lines for pair in line.pairs]
     ask = partial(paid_elsewhere, campaign_id=campaign.id, wanted=wanted)
-    found = await ledger.read(partial(ask, sandbox=bool(campaign.sandbox)))
+    found = await ledger.read(ask, sandbox=bool(campaign.sandbox))
     return replace(plan, elsewhere=tuple(found))
 
 

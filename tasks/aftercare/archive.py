@@ -12,7 +12,6 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
@@ -128,9 +127,9 @@ class VideosZip:
             yield sink.take()
 
     async def _lines(self) -> AsyncIterator[Line]:
-        numbers = await self.ledger.read(partial(numbers_of, campaign_id=self.campaign.id))
+        numbers = await self.ledger.read(numbers_of, campaign_id=self.campaign.id)
         for page in pages_of(numbers):
-            for line in await self.ledger.read(partial(self._page, numbers=page)):
+            for line in await self.ledger.read(self._page, numbers=page):
                 yield line
 
     def _page(self, connection: Connection, numbers: Sequence[int]) -> list[Line]:

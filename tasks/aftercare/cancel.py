@@ -101,8 +101,7 @@ async def execute(at: Context, campaign: Campaign, only: Collection[str]) -> Non
                 await _process(at, campaign, only)
                 return
         # Rows that went back, for example after a refused create, are cancelled now.
-        ask = partial(ask_to_cancel, campaign=campaign, only=only, at=at.clock())
-        await at.ledger.write(ask)
+        await at.ledger.write(ask_to_cancel, campaign=campaign, only=only, at=at.clock())
         if not any(map(_waits, await _rows(at, campaign, only))):
             return
         left = until - loop.time()
@@ -129,7 +128,7 @@ def exit_status(after: Sequence[CampaignRow], before: Sequence[CampaignRow]) -> 
 async def _process(at: Context, campaign: Campaign, only: Collection[str]) -> None:
     """Process the marked rows, and finished videos, until each is settled."""
     found = await _rows(at, campaign, only)
-    if await at.ledger.write(partial(wake_stalled, found=found, at=at.clock())):
+    if await at.ledger.write(wake_stalled, found=found, at=at.clock()):
         found = await _rows(at, campaign, only)
     # A create with an unknown outcome would be sent again, which only a run may do.
     rows = [row for row in found if row.state == "ready" or _is_rendering(row)]
@@ -144,7 +143,7 @@ async def _process(at: Context, campaign: Campaign, only: Collection[str]) -> No
 
 async def _is_shut(at: Context, *, for_seconds: float) -> bool:
     """Return whether the service asked for a longer pause than that."""
-    gate = await at.ledger.read(partial(gate_of, organisation=organisation_of(at.settings)))
+    gate = await at.ledger.read(gate_of, organisation=organisation_of(at.settings))
     return gate is not None and gate - at.clock() > for_seconds
 
 
@@ -162,7 +161,7 @@ def _waits(row: CampaignRow) -> bool:
 
 
 async def _rows(at: Context, campaign: Campaign, only: Collection[str]) -> list[CampaignRow]:
-    found = await at.ledger.read(partial(rows_of, campaign_id=campaign.id))
+    found = await at.ledger.read(rows_of, campaign_id=campaign.id)
     return [row for row in found if row.row in only]
 
 
@@ -207,7 +206,7 @@ async def cancel_rest(run: Run, *, begun: bool) -> int:
     states = UNBEGUN | (BEGUN if begun else frozenset())
     names = {row.row for row in await run.rows() if row.state in states}
     ask = partial(ask_to_cancel, campaign=run.campaign, only=names, begun=begun)
-    await run.at.ledger.write(partial(ask, at=run.at.clock()))
+    await run.at.ledger.write(ask, at=run.at.clock())
     return sum(row.state == "cancelled" for row in await run.named([*names]))
 
 
@@ -219,8 +218,12 @@ async def cancel_approved(run: Run) -> int | None:
     if run.campaign is None:
         return None
     own = run.only or {row for row, state in run.before.items() if state != "approved"}
-    change = partial(_cancel_approved, campaign=run.campaign, own=own, at=run.at.clock())
-    return await run.at.ledger.write(change) or None
+    return (
+        await run.at.ledger.write(
+            _cancel_approved, campaign=run.campaign, own=own, at=run.at.clock()
+        )
+        or None
+    )
 
 
 def _cancel_approved(
@@ -240,7 +243,7 @@ async def words_of_rest(run: Run, cancelled: int | None = None) -> str:
     """
     if run.campaign is None:
         return "nothing was started"
-    tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
+    tally = await run.at.ledger.read(tally_of, campaign=run.campaign)
     videos = sum(tally.rows.get(state, 0) for state in UNDER_WAY)
     said = [] if cancelled is None else [f"{count(cancelled, 'row')} not started will not be made"]
     if not videos:

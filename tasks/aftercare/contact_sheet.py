@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from html import escape
 
 from callsheet.tasks.aftercare.verify import Pictures
@@ -58,15 +57,14 @@ async def videos_on_sheet(
     ledger: Ledger, campaign: Campaign, pictures: Pictures, chosen: Selection
 ) -> list[SheetVideo]:
     """Return the videos of the selected rows in sheet order, with their pictures."""
-    rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    rows = await ledger.read(rows_of, campaign_id=campaign.id)
     wanted = {row.id for row in rows if chosen(row, row.asked(), row.state)}
     videos: list[SheetVideo] = []
     after: str | None = None
     while True:
-        page = partial(
+        shown = await ledger.read(
             shown_rows, campaign_id=campaign.id, which=RowFilter(video=True), after=after
         )
-        shown = await ledger.read(page)
         for row in shown.rows:
             if row.id in wanted and row.video_take is not None:
                 videos.append(await _video(ledger, campaign, pictures, row, row.video_take))
@@ -78,8 +76,7 @@ async def videos_on_sheet(
 async def _video(
     ledger: Ledger, campaign: Campaign, pictures: Pictures, row: ShownRow, take: int
 ) -> SheetVideo:
-    query = partial(find_take_video, campaign=campaign.name, row=row.row, take=take)
-    found = await ledger.read(query)
+    found = await ledger.read(find_take_video, campaign=campaign.name, row=row.row, take=take)
     if found is None:
         return SheetVideo(row=row, poster=None, strip=None)
     poster, strip = await pictures.find(found, "poster"), await pictures.find(found, "strip")

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial
 from itertools import combinations
 from typing import Any, Literal, cast
 
@@ -326,7 +325,7 @@ async def _of_row(
 
 async def _of_calls(ledger: Ledger, organisation: str, baseline: Baseline) -> list[Difference]:
     found: list[Difference] = []
-    for call in await ledger.read(partial(unsettled_calls, organisation=organisation)):
+    for call in await ledger.read(unsettled_calls, organisation=organisation):
         if call.take_id is not None or call.target != NEW:
             continue
         video_id = await _made(baseline, json.loads(call.body), call.opened_at)

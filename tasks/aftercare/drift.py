@@ -176,12 +176,12 @@ async def refresh(
     Reads only. Raises SpendRefused for a campaign of the other kind of service, Parked or
     ConfigurationError when the service cannot be asked.
     """
-    campaign = await ledger.read(partial(find_campaign, name=name))
+    campaign = await ledger.read(find_campaign, name=name)
     if campaign is None:
         return None
     check_same_money(campaign, sandbox=settings.sandbox)
     chosen = parse_selection(select)
-    found = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    found = await ledger.read(rows_of, campaign_id=campaign.id)
     rows = {row.row: row for row in found if chosen(row, row.asked(), row.state)}
     store = open_store(settings.store).address
     check = partial(verify, chosen=chosen, store=store, spool=settings.spool)

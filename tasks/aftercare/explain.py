@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -81,7 +80,7 @@ async def explain(
     ledger: Ledger, campaign: Campaign, row: CampaignRow, *, now: float, rules: Rules
 ) -> Explanation:
     """Return everything that the ledger has about a row."""
-    return await ledger.read(partial(_explain, campaign=campaign, row=row, now=now, rules=rules))
+    return await ledger.read(_explain, campaign=campaign, row=row, now=now, rules=rules)
 
 
 def _explain(

@@ -130,8 +130,9 @@ class Prune:
         if keep is None and not self.retired:
             return Pruning(campaign=campaign)
         before = None if keep is None else now - keep
-        query = partial(old_videos, campaign_id=campaign.id, before=before, retired=self.retired)
-        found = await ledger.read(query)
+        found = await ledger.read(
+            old_videos, campaign_id=campaign.id, before=before, retired=self.retired
+        )
         if not self.store:
             found = [one for one in found if one.take.deleted_at is None]
         if not self.undelivered:
@@ -207,7 +208,7 @@ class Prune:
             return replace(removal, kept=trouble)
         words = f"{video_id} is about to be deleted at the service ({removal.because}), {self.by}"
         intend = partial(intend_deletion, old=old, words=words, undelivered=self.undelivered)
-        if not await at.ledger.write(partial(intend, at=at.clock())):
+        if not await at.ledger.write(intend, at=at.clock()):
             return replace(removal, kept="it changed meanwhile: run this command again")
         try:
             await at.service.ask(DELETE, video_id)
@@ -219,7 +220,7 @@ class Prune:
         retention = removal.because != LEFT
         by = RETENTION if retention else self.by
         record = partial(record_deletion, old=old, by=by, words=words)
-        await at.ledger.write(partial(record, at=at.clock()))
+        await at.ledger.write(record, at=at.clock())
         return replace(removal, deleted=True)
 
     async def _delete_files(self, removal: Removal, at: Context, places: Places) -> Removal:
@@ -230,7 +231,7 @@ class Prune:
         for one in await _audit(old, at, places):
             assert one.file is not None
             uri = one.file.uri
-            if await at.ledger.read(partial(is_shared_file, uri=uri, old=old)):
+            if await at.ledger.read(is_shared_file, uri=uri, old=old):
                 kept.append(f"{uri} is the video of another row too")
             elif one.verdict not in ("intact", "missing"):
                 kept.append(f"{uri}: {one.words}")
@@ -238,7 +239,7 @@ class Prune:
                 gone.append(one)
         pictures: list[str] = []
         if any(one.kind == "mp4" for one in gone):
-            findings = await at.ledger.read(partial(findings_of, campaign_id=old.row.campaign_id))
+            findings = await at.ledger.read(findings_of, campaign_id=old.row.campaign_id)
             seen = [findings[number] for number in old.takes if number in findings]
             pictures = [one.uri for found in seen for one in found.pictures.values()]
         files = [one.file for one in gone if one.file is not None]
@@ -248,7 +249,7 @@ class Prune:
             said = ", ".join(f"{one.uri} ({one.bytes} bytes, sha256 {one.sha256})" for one in files)
             words = f"deleted in the store, {self.by}: {said}"
             record = partial(record_deleted_files, old=old, kinds=[one.kind for one in files])
-            await at.ledger.write(partial(record, words=words, at=at.clock()))
+            await at.ledger.write(record, words=words, at=at.clock())
         return replace(removal, files=[one.uri for one in files], kept_files=kept)
 
 
@@ -261,7 +262,7 @@ async def prune_delivered(
     """
     wanted = Prune(by=RETENTION, retired=False)
     for name in sorted(set(named)):
-        campaign = await ledger.read(partial(find_campaign, name=name))
+        campaign = await ledger.read(find_campaign, name=name)
         if campaign is None:
             continue
         try:
@@ -288,8 +289,7 @@ def day(moment: float | None) -> str:
 
 async def _deliver_ready(at: Context, campaign: Campaign) -> None:
     """Download what is ready at the service and not in the store yet."""
-    query = partial(rows_of, campaign_id=campaign.id, states=["ready"])
-    if ready := await at.ledger.read(query):
+    if ready := await at.ledger.read(rows_of, campaign_id=campaign.id, states=["ready"]):
         async with Engine(campaign, at, max_wait=LIMIT) as engine:
             await engine.process(ready)
 

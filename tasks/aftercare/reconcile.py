@@ -83,7 +83,7 @@ async def reconcile(
     `briefs` are the briefs of sheets by campaign: keys are derived from them too, to identify
     videos of a lost ledger.
     """
-    known = await ledger.read(partial(_known, campaign=campaign))
+    known = await ledger.read(_known, campaign=campaign)
     listed = await _listed(service)
     seen = await _statuses(service, known.takes, listed or {}, at_once)
     found: list[Difference] = []
@@ -225,8 +225,7 @@ async def apply_changes(
         for one in comparison.differences:
             change = one.change
             done.append(
-                change is not None
-                and await ledger.write(partial(_execute, change=change, at=clock()))
+                change is not None and await ledger.write(_execute, change=change, at=clock())
             )
     marked = zip(comparison.differences, done, strict=True)
     return replace(comparison, differences=[replace(one, applied=ok) for one, ok in marked])

@@ -182,9 +182,7 @@ async def _record(one: AuditedFile, file: Delivered, words: str, at: Context) ->
     if one.file is not None:
         await at.ledger.write(what)
         return
-    await at.ledger.write(
-        partial(add_delivery, row=one.row, take=one.take, file=file, at=at.clock())
-    )
+    await at.ledger.write(add_delivery, row=one.row, take=one.take, file=file, at=at.clock())
 
 
 # Makes missing pictures of videos, and fills in video data that the ledger lacks. Reads
@@ -220,7 +218,7 @@ async def _made(one: BareVideo, at: Context, places: Places) -> bool:
     if (asked := one.take.wanted_seconds()) is not None:
         checks["length"] = judge_length(seen.video.seconds, asked)
     findings = VideoFindings(checks=checks, pictures={**one.findings.pictures, **kept})
-    await at.ledger.write(partial(keep_findings, take_id=one.take.id, findings=findings))
+    await at.ledger.write(keep_findings, take_id=one.take.id, findings=findings)
     return bool(kept)
 
 

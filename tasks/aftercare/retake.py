@@ -67,8 +67,8 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
     Raise ConfigurationError or Parked if the service cannot be asked.
     """
     rows = [row.for_new_video() for row in rows]
-    spent = await at.ledger.read(partial(figures_of, campaign_id=campaign.id))
-    said = await at.ledger.read(partial(last_reviews, campaign_id=campaign.id))
+    spent = await at.ledger.read(figures_of, campaign_id=campaign.id)
+    said = await at.ledger.read(last_reviews, campaign_id=campaign.id)
     prices = await ask_prices(at.service, rows, at_once=at.settings.polls_at_once, clock=at.clock)
 
     def offer(row: CampaignRow) -> Offer:
@@ -180,13 +180,12 @@ ACT = "approve"
 
 async def has_approved(ledger: Ledger, campaign: Campaign, *, run: str) -> bool:
     """Return whether a flow run has already approved its rows."""
-    query = partial(has_acted, act=ACT, by=_name(run), campaign=campaign.name)
-    return await ledger.read(query)
+    return await ledger.read(has_acted, act=ACT, by=_name(run), campaign=campaign.name)
 
 
 async def begun_rows(ledger: Ledger, campaign: Campaign) -> list[str]:
     """Return the rows of a campaign that are approved or in progress, in sheet order."""
-    found = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    found = await ledger.read(rows_of, campaign_id=campaign.id)
     return [row.row for row in found if row.state in UNDER_WAY | {"approved"}]
 
 

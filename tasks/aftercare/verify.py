@@ -11,7 +11,6 @@ import os
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -177,7 +176,7 @@ async def verify(
     except StoreError:
         # The store can be read but not listed; each file was requested by name.
         there = []
-    findings = await ledger.read(partial(findings_of, campaign_id=campaign.id))
+    findings = await ledger.read(findings_of, campaign_id=campaign.id)
     beside = {picture.uri for one in findings.values() for picture in one.pictures.values()}
     own = {f"{folder}/{name}" for name in REPORTS} | known | beside
     extra = [file for file in there if file.uri not in own]
@@ -208,10 +207,10 @@ async def _expected(
     ledger: Ledger, campaign: Campaign, chosen: Selection
 ) -> tuple[list[AuditedFile], set[str]]:
     """Return the files that should be in the store, and the addresses of all deliveries."""
-    rows = {row.id: row for row in await ledger.read(partial(rows_of, campaign_id=campaign.id))}
-    takes = await ledger.read(partial(takes_of, campaign_id=campaign.id))
-    files = await ledger.read(partial(deliveries_of, campaign_id=campaign.id))
-    copies = await ledger.read(partial(copies_of, campaign_id=campaign.id))
+    rows = {row.id: row for row in await ledger.read(rows_of, campaign_id=campaign.id)}
+    takes = await ledger.read(takes_of, campaign_id=campaign.id)
+    files = await ledger.read(deliveries_of, campaign_id=campaign.id)
+    copies = await ledger.read(copies_of, campaign_id=campaign.id)
     expected: list[AuditedFile] = []
     for row_id, take in takes:
         row, delivered = rows[row_id], files.get(take.id, [])

@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -140,7 +139,7 @@ async def _listed(
     """Return the videos of rows by key, title and length; and why the list was not read, if so."""
     titles = {_title(brief.request) for brief in briefs} - {None}
     # Keys are made of the id that a row had first, which the ledger knows of rows in it.
-    first = await ledger.read(partial(_first_ids, name=campaign)) if ledger is not None else {}
+    first = await ledger.read(_first_ids, name=campaign) if ledger is not None else {}
     wanted = [
         UnpaidRow(
             0, one.row, one.operation, one.digest, 1,
@@ -220,7 +219,7 @@ async def _taken(ledger: Ledger | None, videos: Collection[str]) -> Mapping[str,
     """Return those of the videos that rows of the ledger have, each with its row in words."""
     if ledger is None or not videos:
         return {}
-    return await ledger.read(partial(taken_videos, videos=videos))
+    return await ledger.read(taken_videos, videos=videos)
 
 
 def taken_videos(connection: Connection, videos: Collection[str]) -> Mapping[str, str]:

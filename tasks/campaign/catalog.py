@@ -124,7 +124,7 @@ async def known_catalogue(ledger: Ledger | None, base_url: str | None) -> Catalo
         return None
     from callsheet.tasks.ledger.service_state import catalogue_of
 
-    return await ledger.read(partial(catalogue_of, base_url=base_url))
+    return await ledger.read(catalogue_of, base_url=base_url)
 
 
 async def ask_again(
@@ -154,7 +154,7 @@ async def ask_again(
     if ledger is not None:
         from callsheet.tasks.ledger.service_state import keep_catalogue
 
-        await ledger.write(partial(keep_catalogue, told=found))
+        await ledger.write(keep_catalogue, told=found)
     return found, error
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from sqlalchemy import Connection
 
@@ -41,7 +40,7 @@ async def deliver_late(at: Context, campaign: Campaign, found: Manifest) -> int:
     lines = {line.row: line for line in found.by_row.values() if line.deleted_at is not None}
     done = 0
     for page in pages_of(lines):
-        rows = await at.ledger.read(partial(rows_of, campaign_id=campaign.id, named=page))
+        rows = await at.ledger.read(rows_of, campaign_id=campaign.id, named=page)
         for row in rows:
             line, take = lines[row.row], row.take
             if take is None or row.state not in _OPEN or not _made(take, line):
@@ -51,8 +50,9 @@ async def deliver_late(at: Context, campaign: Campaign, found: Manifest) -> int:
             if (take.number, take.digest, take.nth) != (line.take, line.digest, line.nth):
                 continue
             if files := await files_of_line(at, row, line, take.number):
-                change = partial(_deliver, row=row, line=line, files=files, at=at.clock())
-                done += await at.ledger.write(change)
+                done += await at.ledger.write(
+                    _deliver, row=row, line=line, files=files, at=at.clock()
+                )
     return done
 
 

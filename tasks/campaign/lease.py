@@ -60,7 +60,7 @@ async def find_earlier(run: Run, campaign: Campaign) -> bool:
     Before this run pays: rows that may have been paid for are put on hold until a person says
     `--pay-again`.
     """
-    before = await run.at.ledger.read(partial(tally_of, campaign=campaign))
+    before = await run.at.ledger.read(tally_of, campaign=campaign)
     options = run.options
     recovery = await recover(
         run.at,
@@ -70,7 +70,7 @@ async def find_earlier(run: Run, campaign: Campaign) -> bool:
         new=options.new_campaign,
     )
     if recovery.restored:
-        now = await run.at.ledger.read(partial(tally_of, campaign=campaign))
+        now = await run.at.ledger.read(tally_of, campaign=campaign)
         run.say(say_found(recovery, now.charged - before.charged - recovery.told))
     if recovery.told:
         run.say(say_told(recovery.told))
@@ -114,7 +114,7 @@ async def lease_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
 
 async def count_from_here(run: Run, campaign: Campaign) -> None:
     """Note what runs with this ledger were charged so far: everything beyond that is this run's."""
-    tally = await run.at.ledger.read(partial(tally_of, campaign=campaign))
+    tally = await run.at.ledger.read(tally_of, campaign=campaign)
     run.charged_before, run.reserved_before = tally.paid_here, tally.reserved
 
 
@@ -178,10 +178,10 @@ class CampaignLease:
         """Renew the lease; it is lost for good once another run has had it."""
         now = self._clock()
         change = partial(leases.renew, name=self._name, owner=self.owner, token=self._token)
-        if await self._ledger.write(partial(change, seconds=self._lapse)):
+        if await self._ledger.write(change, seconds=self._lapse):
             self._until = now + self._lapse
             return
-        other = await self._ledger.read(partial(leases.find, name=self._name))
+        other = await self._ledger.read(leases.find, name=self._name)
         who = name_of(other.owner) if other is not None and other.owner else "another run"
         self._lose(f"campaign {self._campaign} was taken over by {who}")
 
@@ -209,12 +209,12 @@ class CampaignLease:
     async def _try_to_acquire(self) -> leases.Lease | None:
         """Acquire the lease if that looks possible; return it as another run has it, or None."""
         # A look first: runs that wait are not to keep the owner from writing.
-        found = await self._ledger.read(partial(leases.find, name=self._name))
+        found = await self._ledger.read(leases.find, name=self._name)
         if found is not None and found.is_live and not is_dead(found.owner or ""):
             return found
         now = self._clock()
         change = partial(leases.acquire, name=self._name, owner=self.owner, is_dead=is_dead)
-        found = await self._ledger.write(partial(change, seconds=self._lapse))
+        found = await self._ledger.write(change, seconds=self._lapse)
         if found.owner != self.owner:
             return found
         self._token, self._until = found.token, now + self._lapse
@@ -265,7 +265,7 @@ async def leased(
         # Not by a token: the step that enters and the run that leaves differ in context.
         _held.set(_held.get() - {campaign.id})
         name = leases.campaign_lease(campaign.id)
-        await ledger.write(partial(leases.release, name=name, owner=lease.owner))
+        await ledger.write(leases.release, name=name, owner=lease.owner)
 
 
 # Whether a campaign is as its last run left and reported it: then a run writes nothing at all.
@@ -280,7 +280,7 @@ async def is_settled(run: Run, match: Match) -> bool:
     assert sheet is not None, "the sheet is read first"
     if options.new_campaign or options.same_campaign or match.moved:
         return False
-    campaign = await at.ledger.read(partial(find_campaign, name=sheet.campaign))
+    campaign = await at.ledger.read(find_campaign, name=sheet.campaign)
     if campaign is None or not await _is_known(at, campaign, sheet):
         return False
     plan = await plan_sheet(at.ledger, sheet, options)
@@ -300,7 +300,7 @@ async def _is_known(at: Context, campaign: Campaign, sheet: Sheet) -> bool:
     same = (campaign.sheet, campaign.sheet_digest) == (sheet.address, sheet.digest)
     if campaign.lease is not None or not same or campaign.reported is None:
         return False
-    if not await at.ledger.read(partial(has_paid, campaign_id=campaign.id)):
+    if not await at.ledger.read(has_paid, campaign_id=campaign.id):
         return False
     latest = partial(is_latest_from, campaign_id=campaign.id)
-    return sheet.origin is None or await at.ledger.read(partial(latest, origin=sheet.origin))
+    return sheet.origin is None or await at.ledger.read(latest, origin=sheet.origin)

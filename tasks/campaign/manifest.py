@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -209,7 +208,7 @@ async def keep_manifest(at: Context, campaign: Campaign) -> Manifest | str | Non
     """
 
     name = f"{campaign.name}/{NAME}"
-    known = await at.ledger.read(partial(find_campaign, name=campaign.name))
+    known = await at.ledger.read(find_campaign, name=campaign.name)
     reported = Reported.read(known.reported if known else None)
     try:
         there = await at.store.head(name)
@@ -230,12 +229,13 @@ async def keep_manifest(at: Context, campaign: Campaign) -> Manifest | str | Non
             remedy=f"move that folder away, or {again_with('--campaign', 'NAME')}",
         )
     made_at = found.made_at.timestamp() if found.made_at else None
-    if await at.ledger.read(partial(_is_own, campaign=campaign, found=found, made_at=made_at)):
+    if await at.ledger.read(_is_own, campaign=campaign, found=found, made_at=made_at):
         return None
     lines = _earlier_takes(found, at.clock() if made_at is None else made_at)
     first = [(line.row, line.first_id) for line in found.by_row.values() if line.first_id]
-    keep = partial(keep_earlier, campaign_id=campaign.id, found=lines, first=first, at=at.clock())
-    await at.ledger.write(keep)
+    await at.ledger.write(
+        keep_earlier, campaign_id=campaign.id, found=lines, first=first, at=at.clock()
+    )
     return found
 
 
@@ -306,12 +306,10 @@ async def past_takes(
     at: Context, campaign: Campaign, named: Sequence[str], known: Mapping[str, EarlierTake]
 ) -> list[tuple[CampaignRow, PastTake | None]]:
     """Return rows with the take that their line of a manifest tells of, if it has a video."""
-    rows = await at.ledger.read(partial(rows_of, campaign_id=campaign.id, named=named))
+    rows = await at.ledger.read(rows_of, campaign_id=campaign.id, named=named)
     numbers = [row.id for row in rows if row.take is not None]
     charged: dict[int, Decimal] = defaultdict(Decimal)
-    for number, take in await at.ledger.read(
-        partial(takes_of, campaign_id=campaign.id, numbers=numbers)
-    ):
+    for number, take in await at.ledger.read(takes_of, campaign_id=campaign.id, numbers=numbers):
         # A cost that was only told of is the cost of what is restored now.
         charged[number] += (take.charged or 0) if take.nth else 0
     slots = asyncio.Semaphore(at.settings.polls_at_once)

@@ -12,7 +12,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import partial
 from itertools import chain, count
 from pathlib import Path, PurePath
 
@@ -69,7 +68,7 @@ async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sh
         return sheet
     before: list[tuple[int, str]] = []
     if sheet.origin is not None:
-        before = await ledger.read(partial(campaigns_from, origin=sheet.origin))
+        before = await ledger.read(campaigns_from, origin=sheet.origin)
     # Read after it, so that a campaign which another run makes meanwhile is among them.
     known = {one.name: one for one in await ledger.read(all_campaigns)}
     for number, name in before:
@@ -77,13 +76,13 @@ async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sh
             continue
         if name == sheet.campaign:
             return sheet
-        if are_alike(sheet.briefs, await ledger.read(partial(rows_of, campaign_id=number))):
+        if are_alike(sheet.briefs, await ledger.read(rows_of, campaign_id=number)):
             words = f"continues campaign {name}, as in its last run"
             return _renamed(sheet, name, words)
     campaign = known.get(sheet.campaign)
     if campaign is None or not is_other_money(campaign, sandbox=options.sandbox):
         return sheet
-    if not await ledger.read(partial(is_begun, campaign_id=campaign.id)):
+    if not await ledger.read(is_begun, campaign_id=campaign.id):
         return sheet
     name = _beside(campaign, known, options)
     is_real = f"is campaign {name} here, since {campaign.name} is made with a real service"
@@ -133,12 +132,12 @@ async def match_sheet(
     """
     campaign = None
     if ledger is not None:
-        campaign = await ledger.read(partial(find_campaign, name=sheet.campaign))
+        campaign = await ledger.read(find_campaign, name=sheet.campaign)
         if campaign is not None and is_other_money(campaign, sandbox=options.sandbox):
             # What was approved of a trial is not approved with a service that costs.
-            if await ledger.read(partial(is_begun, campaign_id=campaign.id)):
+            if await ledger.read(is_begun, campaign_id=campaign.id):
                 return Match(refusal=await _other_service(ledger, sheet, options, campaign))
-        elif campaign is not None and await ledger.read(partial(has_paid, campaign_id=campaign.id)):
+        elif campaign is not None and await ledger.read(has_paid, campaign_id=campaign.id):
             return await _match_known(ledger, sheet, options, campaign)
     if settings is not None and not options.new_campaign:
         used = _used_elsewhere(settings, sheet)
@@ -216,10 +215,10 @@ async def _match_known(
     ledger: Ledger, sheet: Sheet, options: RunOptions, campaign: Campaign
 ) -> Match:
     """Judge by where the campaign's sheets come from; without that, by its last sheet's address."""
-    origins = await ledger.read(partial(origins_of, campaign_id=campaign.id))
+    origins = await ledger.read(origins_of, campaign_id=campaign.id)
     if sheet.origin in origins or (not origins and campaign.sheet in (sheet.address, None)):
         return Match()
-    rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    rows = await ledger.read(rows_of, campaign_id=campaign.id)
     if are_alike(sheet.briefs, rows):
         return Match()
     if options.same_campaign:
@@ -260,8 +259,11 @@ async def _match_new(
     briefs = [b for b in sheet.briefs if b.enabled and chosen(b, b.asked(), "planned")]
     number = campaign.id if campaign else None
     wanted = wanted_of(briefs, {one.row for one in briefs})
-    query = partial(paid_elsewhere, campaign_id=number, wanted=wanted, sandbox=options.sandbox)
-    found = tuple(await ledger.read(query))
+    found = tuple(
+        await ledger.read(
+            paid_elsewhere, campaign_id=number, wanted=wanted, sandbox=options.sandbox
+        )
+    )
     paid = {row for one in found for row in one.costs}
     if not paid or len(paid) < ALIKE * len(briefs) or options.new_campaign:
         return Match(elsewhere=found)

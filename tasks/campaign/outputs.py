@@ -12,7 +12,6 @@ import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path, PurePath
 from typing import cast
 
@@ -58,8 +57,8 @@ async def make_copies(at: Context, campaign: Campaign) -> CopiesMade:
 
     The ledger records each copy with its sha256, or why it is on hold.
     """
-    wanted = await at.ledger.read(partial(wanted_copies, campaign_id=campaign.id))
-    known = await at.ledger.read(partial(copies_of, campaign_id=campaign.id))
+    wanted = await at.ledger.read(wanted_copies, campaign_id=campaign.id)
+    known = await at.ledger.read(copies_of, campaign_id=campaign.id)
     held = [copy for several in known.values() for copy in several if copy.fault is not None]
     proved = {(c.take_id, c.uri) for several in known.values() for c in several if not c.fault}
     slots = asyncio.Semaphore(at.settings.at_once)
@@ -88,8 +87,7 @@ async def make_copies(at: Context, campaign: Campaign) -> CopiesMade:
         copies: Sequence[FileCopy] = await asyncio.gather(*(make(*one) for one in missing))
     if {*copies} != {*held}:
         # It leaves an event, so that the report is written: its status sheet tells of copies.
-        note = partial(note_copies, campaign_id=campaign.id, copies=copies, at=at.clock())
-        await at.ledger.write(note)
+        await at.ledger.write(note_copies, campaign_id=campaign.id, copies=copies, at=at.clock())
     made = sum(copy.fault is None for copy in copies)
     return CopiesMade(made, [copy for copy in copies if copy.fault is not None])
 

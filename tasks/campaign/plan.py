@@ -48,7 +48,7 @@ async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -
         with no_search():
             plan = _plan(sheet, options, None, partial(map, _unknown, sheet.briefs))
         return replace(plan, changes=changes_of(None, None, sheet, plan))
-    return await ledger.read(partial(_read_plan, sheet=sheet, options=options))
+    return await ledger.read(_read_plan, sheet=sheet, options=options)
 
 
 def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Plan:

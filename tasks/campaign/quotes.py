@@ -13,7 +13,6 @@ from collections.abc import (
     Sequence,
 )
 from decimal import Decimal
-from functools import partial
 from typing import Generic, TypeVar
 
 from sqlalchemy import Connection
@@ -74,11 +73,10 @@ async def quote_rows(
     async def keep(found: Sequence[tuple[CampaignRow, Price]]) -> None:
         quotes = [Quoted(row, price.amount, price.refusal) for row, price in found]
         tolerance = at.settings.quote_tolerance
-        change = partial(record_quotes, found=quotes, tolerance=tolerance, at=at.clock())
-        await at.ledger.write(change)
+        await at.ledger.write(record_quotes, found=quotes, tolerance=tolerance, at=at.clock())
 
     async def hold(row: CampaignRow, words: str) -> None:
-        await at.ledger.write(partial(hold_unpaid, row=row, why=words, at=at.clock()))
+        await at.ledger.write(hold_unpaid, row=row, why=words, at=at.clock())
 
     unknown = [row for row in rows if row.row not in known]
     asked = await ask_prices(

@@ -83,7 +83,7 @@ async def recover(
     found = await keep_manifest(at, campaign)
     late = await deliver_late(at, campaign, found) if isinstance(found, Manifest) else 0
     unread = found if isinstance(found, str) else None
-    unpaid = await at.ledger.read(partial(unpaid_rows, campaign_id=campaign.id))
+    unpaid = await at.ledger.read(unpaid_rows, campaign_id=campaign.id)
     wanted = [row for row in unpaid if only is None or row.row in only]
     if not wanted:
         return Recovery(restored=late, told=await _count_told(at, campaign))
@@ -95,8 +95,9 @@ async def recover(
         known.doubts.setdefault(name, _of_alike(one))
     for name, edited in listed.edited.items():
         known.doubts.setdefault(name, _in_doubt(edited.row, edited.video, edited.words))
-    record = partial(_record, known=known, campaign=campaign, pay_again=pay_again, at=at.clock())
-    restored, refused = await at.ledger.write(record)
+    restored, refused = await at.ledger.write(
+        _record, known=known, campaign=campaign, pay_again=pay_again, at=at.clock()
+    )
     unknown = " and ".join(filter(None, (unread, listed.unread)))
     told = await _count_told(at, campaign)
     restored += late
@@ -105,10 +106,9 @@ async def recover(
 
 async def _count_told(at: Context, campaign: Campaign) -> Decimal:
     """Count what manifests say was charged for rows, and nothing that was restored shows."""
-    found = await at.ledger.read(partial(told_costs, campaign_id=campaign.id))
+    found = await at.ledger.read(told_costs, campaign_id=campaign.id)
     if found:
-        change = partial(count_told, campaign_id=campaign.id, found=found, at=at.clock())
-        await at.ledger.write(change)
+        await at.ledger.write(count_told, campaign_id=campaign.id, found=found, at=at.clock())
     return from_micro(sum(one.missing for one in found))
 
 
@@ -193,7 +193,7 @@ async def _from_manifest(at: Context, campaign: Campaign, wanted: Sequence[Unpai
     """Return what manifests of another ledger said of these rows."""
     latest: dict[str, EarlierTake] = {}
     of_row = {row.row: row for row in wanted}
-    for one in await at.ledger.read(partial(earlier_of, campaign_id=campaign.id)):
+    for one in await at.ledger.read(earlier_of, campaign_id=campaign.id):
         if one.row in of_row and _is_wanted(of_row[one.row], one):
             before = latest.get(one.row)
             latest[one.row] = one if before is None or one.nth >= before.nth else before

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +60,7 @@ async def outcome_of(
     `charged_before` is what runs with this ledger had been charged when the run began; None: the
     same.
     """
-    tally = await at.ledger.read(partial(tally_of, campaign=campaign))
+    tally = await at.ledger.read(tally_of, campaign=campaign)
     since = at.clock() - at.settings.horizon
     parked = engine.parked_until if engine else None
     words = engine.parked_because if engine else None
@@ -74,7 +73,7 @@ async def outcome_of(
         parked_until=parked,
         words=words,
         credit_price=at.settings.credit_price,
-        is_restored=await at.ledger.read(partial(restored_since, moment=since)),
+        is_restored=await at.ledger.read(restored_since, moment=since),
     )
 
 

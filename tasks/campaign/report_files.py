@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -54,7 +53,7 @@ async def report_stands(at: Context, campaign: Campaign) -> bool:
     reported = Reported.read(campaign.reported)
     if reported is None:
         return False
-    if await at.ledger.read(partial(_made_of, at=at, name=campaign.name)) != reported.made_of:
+    if await at.ledger.read(_made_of, at=at, name=campaign.name) != reported.made_of:
         return False
     try:
         found = [await at.store.head(f"{campaign.name}/{name}") for name in _names()]
@@ -68,14 +67,13 @@ async def write_report(at: Context, campaign: Campaign) -> None:
 
     What already exists, made of the same, is left as it is.
     """
-    known = await at.ledger.read(partial(find_campaign, name=campaign.name))
+    known = await at.ledger.read(find_campaign, name=campaign.name)
     assert known is not None
     if await report_stands(at, known):
         return
     with TemporaryDirectory(prefix="callsheet-report-") as folder:
         files = [Path(folder) / name for name in _names()]
-        write = partial(_write_files, at=at, campaign=campaign, files=files)
-        made_of = await at.ledger.read(write)
+        made_of = await at.ledger.read(_write_files, at=at, campaign=campaign, files=files)
         manifest, status = [await _replace(at, campaign, file) for file in files]
     await _note(at, known, Reported(made_of=made_of, files=(manifest, status)))
 
@@ -86,14 +84,14 @@ async def write_manifest(at: Context, campaign: Campaign) -> None:
     It says enough to rebuild a lost ledger from (`recovery`), so it is written before the first
     paid request of a run as well as at the end.
     """
-    known = await at.ledger.read(partial(find_campaign, name=campaign.name))
+    known = await at.ledger.read(find_campaign, name=campaign.name)
     assert known is not None
     # Until the report at the end the next run reads this manifest again: a ledger that is restored
     # from a backup of now does not know what was sent a moment later.
     await _note(at, known, None)
     with TemporaryDirectory(prefix="callsheet-report-") as folder:
         file = Path(folder) / _names()[0]
-        await at.ledger.read(partial(_write_files, at=at, campaign=campaign, files=[file]))
+        await at.ledger.read(_write_files, at=at, campaign=campaign, files=[file])
         await _replace(at, campaign, file)
 
 
@@ -105,8 +103,9 @@ def _names() -> tuple[str, str]:
 
 async def _note(at: Context, known: Campaign, reported: Reported | None) -> None:
     """Remember a report (None: none), unless something was noted since the campaign was read."""
-    note = partial(note_report, campaign_id=known.id, reported=reported, instead_of=known.reported)
-    await at.ledger.write(note)
+    await at.ledger.write(
+        note_report, campaign_id=known.id, reported=reported, instead_of=known.reported
+    )
 
 
 async def _replace(at: Context, campaign: Campaign, file: Path) -> str:

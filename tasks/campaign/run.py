@@ -14,7 +14,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -265,7 +264,7 @@ class Run:
     async def rows(self) -> list[CampaignRow]:
         """Return the campaign's chosen rows as the ledger has them, none that are skipped."""
         assert self.campaign is not None
-        found = await self.at.ledger.read(partial(rows_of, campaign_id=self.campaign.id))
+        found = await self.at.ledger.read(rows_of, campaign_id=self.campaign.id)
         found = [row for row in found if self.has(row.row)]
         if not self.options.select or self.plan is not None:
             return found
@@ -446,7 +445,7 @@ async def _tally_of(run: Run) -> Tally | None:
     assert run.campaign is not None, "a run that pays has a campaign"
     try:
         async with await open_ledger(run.at.settings.ledger, create=False, lock_wait=1.0) as ledger:
-            return await ledger.read(partial(tally_of, campaign=run.campaign))
+            return await ledger.read(tally_of, campaign=run.campaign)
     except (CallsheetError, OSError):
         return None
 

@@ -328,9 +328,9 @@ async def _unclaimed(at: Context, videos: Sequence[Video]) -> list[Video]:
     """Return the videos that no take of this ledger made."""
     free: list[Video] = []
     for page in pages_of(videos):
-        ours = await at.ledger.read(partial(tracked_videos, videos=[one.id for one in page]))
+        ours = await at.ledger.read(tracked_videos, videos=[one.id for one in page])
         keys = {key for one in page if (key := _key_of(one))}
-        taken = await at.ledger.read(partial(taken_keys, keys=keys))
+        taken = await at.ledger.read(taken_keys, keys=keys)
         known = {one.video_id for one in ours}
         free += [one for one in page if one.id not in known and _key_of(one) not in taken]
     return free

@@ -149,7 +149,7 @@ async def _campaign_of(run: Run, sheet: Sheet) -> Campaign:
 
     Until the plan is approved the sheet's next run may continue another one.
     """
-    change = partial(
+    return await run.at.ledger.write(
         ensure_campaign,
         name=sheet.campaign,
         sheet=sheet.address,
@@ -157,14 +157,13 @@ async def _campaign_of(run: Run, sheet: Sheet) -> Campaign:
         at=run.at.clock(),
         sandbox=run.options.sandbox,
     )
-    return await run.at.ledger.write(change)
 
 
 async def _sync(run: Run, plan: Plan) -> None:
     """Take the sheet into the ledger as the plan found it to differ, but for what is approved."""
     assert run.sheet is not None
     assert run.campaign is not None
-    change = partial(
+    await run.at.ledger.write(
         sync_sheet,
         campaign_id=run.campaign.id,
         briefs=run.sheet.briefs,
@@ -175,7 +174,6 @@ async def _sync(run: Run, plan: Plan) -> None:
         edits=edits_of(run.sheet, run.options),
         only=Unsynced(plan.unsynced, plan.retiring),
     )
-    await run.at.ledger.write(change)
 
 
 @spanned("quote")
@@ -231,7 +229,7 @@ async def approve_step(run: Run) -> int:
     assert run.plan is not None, "the rows are planned first"
     if run.interrupted is not None:
         raise SpendRefused(f"{run.interrupted}; nothing was spent")
-    found = await run.at.ledger.read(partial(priced_rows, campaign_id=run.campaign.id))
+    found = await run.at.ledger.read(priced_rows, campaign_id=run.campaign.id)
     found = [row for row in found if run.has(row.row)]
     rows = [row for row in found if row.row in run.before]
     await _show_plan(run, run.plan, rows)
@@ -251,8 +249,7 @@ async def approve_step(run: Run) -> int:
         run.plan = await run.door.approve(run, run.plan)
     # One that was stopped, or has lost its campaign, leaves what it would approve to another run.
     if not run.settled and run.lost is None:
-        change = partial(_approve, run=run, plan=run.plan, waiting=waiting)
-        return await run.at.ledger.write(change)
+        return await run.at.ledger.write(_approve, run=run, plan=run.plan, waiting=waiting)
     return 0
 
 
@@ -262,7 +259,7 @@ async def _sets_more(run: Run, plan: Plan) -> bool:
     changes = (one for one in plan.changes if one.what in ASKED and not one.by_settings)
     if run.settled or not (any(changes) or raises_budget(run.campaign, plan)):
         return False
-    return await run.at.ledger.read(partial(is_begun, campaign_id=run.campaign.id))
+    return await run.at.ledger.read(is_begun, campaign_id=run.campaign.id)
 
 
 async def _show_plan(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
@@ -366,9 +363,7 @@ async def report_step(run: Run, campaign: str) -> None:
     """
     assert run.campaign is not None, "the rows are planned first"
     wanted = None if run.is_about_all else run.has
-    states = await run.at.ledger.read(
-        partial(endings_of, campaign_id=run.campaign.id, wanted=wanted)
-    )
+    states = await run.at.ledger.read(endings_of, campaign_id=run.campaign.id, wanted=wanted)
     before = None if run.settled else run.charged_before
     outcome = await outcome_of(run.at, run.campaign, states, run.engine, charged_before=before)
     if run.lost is not None and "quoted" in states:
@@ -465,7 +460,7 @@ async def _shards(run: Run, work: Work) -> list[Shard]:
     """Part what is processed; the rows that a shard is named after are not known yet where many."""
     if len(work) <= NAMED:
         return work.shards()
-    return work.shards(await run.at.ledger.read(partial(names_of_rows, numbers=work.ends())))
+    return work.shards(await run.at.ledger.read(names_of_rows, numbers=work.ends()))
 
 
 def _following_hints(run: Run, engine: Engine | Workers) -> AbstractAsyncContextManager[None]:

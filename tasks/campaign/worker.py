@@ -124,7 +124,7 @@ class Worker:
         production = await self._production()
         if production.ended_at is not None or production.stopped or self.report.left_because:
             return True
-        campaign = await self._at.ledger.read(partial(find_campaign, name=production.campaign))
+        campaign = await self._at.ledger.read(find_campaign, name=production.campaign)
         assert campaign is not None, "a production has a campaign"
         claims = Claims(
             self._at.ledger,
@@ -163,7 +163,7 @@ class Worker:
             # What keeps this one from going on, keeps all of them.
             until = engine.parked_until.timestamp() if engine.parked_until else None
             stop = partial(stop_production, because=engine.parked_because, until=until)
-            await at.ledger.write(partial(stop, production_id=production.id))
+            await at.ledger.write(stop, production_id=production.id)
         if self.report.left_because == OVER and not claims.batches:
             # It had nothing left, and has not left anything.
             self.report.left_because = None
@@ -207,12 +207,13 @@ class Worker:
             one.result()
 
     async def _is_over(self, production: Production) -> bool:
-        headway = await self._at.ledger.read(partial(headway_of, production=production))
+        headway = await self._at.ledger.read(headway_of, production=production)
         return not headway.held and not headway.claimable
 
     async def _process_batch(self, engine: Engine, claims: Claims, batch: ClaimedBatch) -> None:
-        read = partial(rows_by_number, numbers=batch.numbers)
-        states = await engine.process(await self._at.ledger.read(read))
+        states = await engine.process(
+            await self._at.ledger.read(rows_by_number, numbers=batch.numbers)
+        )
         if engine.parked_because is None:
             await claims.end(batch)
             self.report.batches += 1
@@ -237,7 +238,7 @@ class Worker:
     async def _production(self) -> Production:
         """Return the production as it is now."""
         at = self._at
-        found = await at.ledger.read(partial(find_production, production_id=self._id))
+        found = await at.ledger.read(find_production, production_id=self._id)
         if found is None:
             raise BadInput(f"the ledger has no production {self._id}; nothing was spent")
         if found.organisation != organisation_of(at.settings):
@@ -343,14 +344,13 @@ class Claims:
     async def claim(self) -> ClaimedBatch | None:
         """Claim a batch; None where there is none to claim."""
         asked = asyncio.get_running_loop().time()
-        change = partial(
+        batch = await self._ledger.write(
             claim_batch,
             production=self._production,
             worker=self._worker,
             holder=self._holder,
             seconds=self._lapse,
         )
-        batch = await self._ledger.write(change)
         if batch is not None:
             if not self.batches:
                 self._until = asked + self._lapse
@@ -359,7 +359,7 @@ class Claims:
 
     async def end(self, batch: ClaimedBatch) -> None:
         """Note that every row of a batch is done for this production."""
-        await self._ledger.write(partial(end_batch, batch_id=batch.id))
+        await self._ledger.write(end_batch, batch_id=batch.id)
         self.batches.discard(batch.id)
 
     async def holds(self) -> bool:
@@ -371,13 +371,9 @@ class Claims:
 
     async def _renew(self) -> None:
         before, asked = frozenset(self.batches), asyncio.get_running_loop().time()
-        change = partial(
-            renew_batches,
-            production=self._production,
-            holder=self._holder,
-            seconds=self._lapse,
+        renewed = await self._ledger.write(
+            renew_batches, production=self._production, holder=self._holder, seconds=self._lapse
         )
-        renewed = await self._ledger.write(change)
         if renewed is None:
             self.is_taken_over = True
             self._lose(f"campaign {self._production.campaign} was taken over by another run")

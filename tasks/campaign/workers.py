@@ -146,7 +146,7 @@ class Workers:
 
     async def __aenter__(self) -> Workers:
         assert self._at.terms.owner is not None, "whoever has workers has the campaign"
-        tally = await self._at.ledger.read(partial(tally_of, campaign=self._campaign))
+        tally = await self._at.ledger.read(tally_of, campaign=self._campaign)
         started = asyncio.get_running_loop().time()
         price = self._at.settings.credit_price
         self.progress = Progress(self._campaign.name, tally, started=started, credit_price=price)
@@ -155,8 +155,7 @@ class Workers:
             return self
         self._production = self._planned()
         numbers = None if self._whole else list(self._work.numbers)
-        begin = partial(begin_production, production=self._production, numbers=numbers)
-        await self._at.ledger.write(begin)
+        await self._at.ledger.write(begin_production, production=self._production, numbers=numbers)
         crashpoint("workers: the production is begun")
         if self._max_wait is not None:
             words = "the time given with --max-wait is up"

@@ -148,13 +148,14 @@ async def open_service(settings: Settings, ledger: Ledger | None, clock: UnixClo
     def remember(until: datetime) -> None:
         if ledger is None:
             return
-        change = partial(close_gate, organisation=organisation, until=until.timestamp())
-        task = asyncio.ensure_future(ledger.write(change))
+        task = asyncio.ensure_future(
+            ledger.write(close_gate, organisation=organisation, until=until.timestamp())
+        )
         writes.add(task)
         task.add_done_callback(writes.discard)
 
     if ledger is not None:
-        known = await ledger.read(partial(gate_of, organisation=organisation))
+        known = await ledger.read(gate_of, organisation=organisation)
         if known is not None and known > clock():
             closed_until = datetime.fromtimestamp(known, UTC)
     gate = Gate(closed_until=closed_until, on_close=remember)
@@ -248,8 +249,9 @@ class LedgerPace:
 
     async def take_turns(self, count: int) -> Turns:
         """Take turns for so many creates, after those of everybody else."""
-        change = partial(take_turns, organisation=self._organisation, count=count, at=self._clock())
-        return await self._ledger.write(change)
+        return await self._ledger.write(
+            take_turns, organisation=self._organisation, count=count, at=self._clock()
+        )
 
     async def slow_down(self, sent: float, until: float) -> Rate | None:
         """Keep a refusal; return None where the ledger could not: the gate is closed anyway."""
@@ -321,7 +323,7 @@ def heed(service: VideoService, closed_until: float) -> None:
 async def _follow(ledger: Ledger, service: VideoService, organisation: str, sleep: Sleep) -> None:
     while True:
         try:
-            kept = await ledger.read(partial(pace_of, organisation=organisation))
+            kept = await ledger.read(pace_of, organisation=organisation)
             heed(service, kept.closed_until)
             service.pace.follow(rate_of(kept))
         except LedgerError as error:

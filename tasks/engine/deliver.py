@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 from callsheet.tasks.engine.context import Context
@@ -171,7 +170,7 @@ async def _video(
 async def _is_old(row: CampaignRow, sha256: str, at: Context) -> bool:
     """Whether a file was delivered for another take. Not asked of titles: few videos show one."""
     assert row.take is not None
-    return await at.ledger.read(partial(is_of_another, take=row.take, row_id=row.id, sha256=sha256))
+    return await at.ledger.read(is_of_another, take=row.take, row_id=row.id, sha256=sha256)
 
 
 def _addresses(row: CampaignRow, address: str | None, at: Context) -> Callable[[], Awaitable[str]]:
@@ -212,8 +211,7 @@ async def _file(
 
 async def file_name(row: CampaignRow, take: int, kind: str, at: Context) -> str:
     """Return the name of a file of a take: next to those it has, whatever the sheet says now."""
-    query = partial(find_take_video, campaign=row.campaign, row=row.row, take=take)
-    known = await at.ledger.read(query)
+    known = await at.ledger.read(find_take_video, campaign=row.campaign, row=row.row, take=take)
     for file in known.files.values() if known is not None else ():
         if (name := name_below(at.store.address, file.uri)) is not None:
             return name_beside(name, f".{kind}")

@@ -121,10 +121,8 @@ class Engine:
         return self._calls.paying
 
     async def __aenter__(self) -> Engine:
-        tally = await self.at.ledger.read(partial(tally_of, campaign=self.campaign))
-        self._poll_plan.recall(
-            await self.at.ledger.read(partial(lengths_of, campaign_id=self.campaign.id))
-        )
+        tally = await self.at.ledger.read(tally_of, campaign=self.campaign)
+        self._poll_plan.recall(await self.at.ledger.read(lengths_of, campaign_id=self.campaign.id))
         started = asyncio.get_running_loop().time()
         price = self.at.settings.credit_price
         self.progress = Progress(self.campaign.name, tally, started=started, credit_price=price)
@@ -348,8 +346,7 @@ class Engine:
 
     async def _defer(self, active: ActiveRow, reason: str) -> None:
         row, now = active.row, self.at.clock()
-        change = partial(move, row=row, new="held", at=now, reason=reason)
-        if not await self.at.ledger.write(change):
+        if not await self.at.ledger.write(move, row=row, new="held", at=now, reason=reason):
             await self._reload(active)
             return
         self._replace(active, replace(row, state="held", since=now, reason=reason))
@@ -378,7 +375,7 @@ class Engine:
     async def _leave(self, active: ActiveRow) -> None:
         """Cancel a create that made nothing; rest one of which no one knows: the next run asks."""
         change = leave if active.memory.doubt else drop
-        await self.at.ledger.write(partial(change, row=active.row, at=self.at.clock()))
+        await self.at.ledger.write(change, row=active.row, at=self.at.clock())
         await self._reload(active)
 
     async def _reload(self, active: ActiveRow) -> None:

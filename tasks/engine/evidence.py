@@ -81,8 +81,9 @@ class Baseline:
         except NotFound:
             # A service without a list: nothing can be told apart, so a lost answer asks a person.
             pass
-        note = partial(note_videos, organisation=self.organisation, video_ids=fresh, at=at)
-        await self._ledger.write(note)
+        await self._ledger.write(
+            note_videos, organisation=self.organisation, video_ids=fresh, at=at
+        )
         known.update(fresh)
         self._known = known
 
@@ -92,8 +93,7 @@ class Baseline:
         return [video async for video in self._service.list_videos() if video.id not in known]
 
     async def _recall(self, *, before: float) -> set[str]:
-        query = partial(videos_known, organisation=self.organisation, before=before)
-        return await self._ledger.read(query)
+        return await self._ledger.read(videos_known, organisation=self.organisation, before=before)
 
 
 #: Members that many requests share, so that they prove nothing.
@@ -174,7 +174,7 @@ async def was_changed(service: VideoService, video_id: str, earlier: Before) -> 
 
 async def before_edit(ledger: Ledger, take: Take) -> Before | None:
     """Return how the video was before the edit that a take is; None for any other take."""
-    for call in await ledger.read(partial(calls_about, take_ids=[take.id])):
+    for call in await ledger.read(calls_about, take_ids=[take.id]):
         if call.before is not None:
             return Before.read(call.before)
     return None
@@ -185,7 +185,7 @@ async def find_edit(ledger: Ledger, service: VideoService, take: Take) -> str | 
 
     None also for a video that is gone. Raises ServiceError when it cannot be looked at.
     """
-    for call in await ledger.read(partial(calls_about, take_ids=[take.id])):
+    for call in await ledger.read(calls_about, take_ids=[take.id]):
         with suppress(NotFound):
             if call.before and await was_changed(service, call.target, Before.read(call.before)):
                 return call.target
@@ -275,19 +275,17 @@ async def journaled(
 async def _open(
     ledger: Ledger, organisation: str, operation: str, body: bytes, target: str, now: float
 ) -> int:
-    found = await ledger.read(partial(unsettled_calls, organisation=organisation))
+    found = await ledger.read(unsettled_calls, organisation=organisation)
     same = [call for call in found if call.target == target and (target or not call.closed_at)]
     number = None
     if not same:
         number = await ledger.write(
-            partial(
-                open_call,
-                organisation=organisation,
-                operation=operation,
-                body=body,
-                target=target,
-                at=now,
-            )
+            open_call,
+            organisation=organisation,
+            operation=operation,
+            body=body,
+            target=target,
+            at=now,
         )
     if number is None:
         named = ", ".join(str(call) for call in same) or "another process"

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
 from typing import NamedTuple, Protocol
 
 from callsheet.tasks.engine.context import Context
@@ -160,10 +159,10 @@ async def record_price(at: Context, quoted: Quoted) -> bool:
     """Record what was quoted; return whether an approved row is still approved."""
     now = at.clock()
     if quoted.row.state != "approved":
-        await at.ledger.write(partial(record_quote, quoted=quoted, at=now))
+        await at.ledger.write(record_quote, quoted=quoted, at=now)
         return False
     tolerance = at.settings.quote_tolerance
-    return await at.ledger.write(partial(renew_quote, quoted=quoted, tolerance=tolerance, at=now))
+    return await at.ledger.write(renew_quote, quoted=quoted, tolerance=tolerance, at=now)
 
 
 # The poll lane: is the video there yet? Reads only.

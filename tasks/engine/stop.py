@@ -218,10 +218,10 @@ class Cancellations:
 
         Raises LedgerError when it cannot be read.
         """
-        mark = await self._ledger.read(partial(cancel_mark, campaign_id=self._campaign_id))
+        mark = await self._ledger.read(cancel_mark, campaign_id=self._campaign_id)
         if mark == self._mark:
             return []
-        found = await self._ledger.read(partial(cancel_requests, campaign_id=self._campaign_id))
+        found = await self._ledger.read(cancel_requests, campaign_id=self._campaign_id)
         new = [row for row, take in found.takes.items() if self._asked.get(row) != take]
         new += found.cancelled - self._cancelled
         self._mark, self._asked, self._cancelled = mark, dict(found.takes), found.cancelled

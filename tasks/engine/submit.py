@@ -105,8 +105,9 @@ async def _intend(row: CampaignRow, at: Context) -> CampaignRow | None:
     now = at.clock()
     organisation = at.baseline.organisation
     intent = partial(open_take, row=row, key=key, body=row.body(key), at=now, terms=at.terms)
-    opening = partial(_opened, row=row, organisation=organisation, intent=intent)
-    take, closed_until = await at.ledger.write(opening)
+    take, closed_until = await at.ledger.write(
+        _opened, row=row, organisation=organisation, intent=intent
+    )
     heed(at.service, closed_until)
     if take is None:
         return None
@@ -131,7 +132,7 @@ async def reread(row: CampaignRow, at: Context) -> CampaignRow | None:
     Another process may have observed its take since: what was refused by then has no money set
     aside any more.
     """
-    (found,) = await at.ledger.read(partial(rows_by_number, numbers=[row.id]))
+    (found,) = await at.ledger.read(rows_by_number, numbers=[row.id])
     if _stands(found) != _stands(row):
         return None
     return found
@@ -204,8 +205,7 @@ async def submit_unkeyed(
         ) else observation
     if not may_pay():
         return None
-    intent = partial(_intend_unkeyed, row=row, at=at, change=change)
-    intended, closed_until = await at.ledger.write(intent)
+    intended, closed_until = await at.ledger.write(_intend_unkeyed, row=row, at=at, change=change)
     heed(at.service, closed_until)
     if isinstance(intended, Busy):
         return row, intended
@@ -236,12 +236,18 @@ _CALLS: dict[EditOf, Operation[Started]] = {
 
 async def _change_of(row: CampaignRow, at: Context) -> _Change | None:
     """Return the edit that was approved for a row; put the row on hold where it does not fit."""
-    query = partial(takes_of, campaign_id=row.campaign_id, numbers=[row.id])
-    made = last_made([take for _, take in await at.ledger.read(query)])
+    made = last_made(
+        [
+            take
+            for _, take in await at.ledger.read(
+                takes_of, campaign_id=row.campaign_id, numbers=[row.id]
+            )
+        ]
+    )
     edit = made and edit_between(made.asked(), row.asked())
     if made is None or made.video_id is None or not edit or edit.of != edit_of(row.operation):
         why = "its video has changed since the edit was approved; nothing was spent: run again"
-        await at.ledger.write(partial(move, row=row, new="held", at=at.clock(), reason=why))
+        await at.ledger.write(move, row=row, new="held", at=at.clock(), reason=why)
         return None
     try:
         seen = await before(at.service, made.video_id)

@@ -16,7 +16,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Engine, and_, case, exists, func, select, text
@@ -298,7 +297,7 @@ async def keep_counts(ledger: Ledger) -> None:
     if not counts:
         return
     try:
-        await ledger.write(partial(add_counts, counts=counts))
+        await ledger.write(add_counts, counts=counts)
     except CallsheetError as error:
         log.info("what was counted is not kept yet: %s", error)
         ledger.measures.give_back(counts)

@@ -15,7 +15,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
@@ -38,6 +39,7 @@ from callsheet.tasks.runtime.errors import LedgerError
 from callsheet.tasks.runtime.telemetry import Measures
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Change = Callable[[Connection], T]
 
 #: Changes in one commit at most: a group is short enough that no one waits long for it.
@@ -76,8 +78,10 @@ class Ledger:
         self._thread = threading.Thread(target=self._write_groups, name="ledger", daemon=True)
         self._thread.start()
 
-    async def write(self, change: Change[T]) -> T:
-        """Run `change` in a transaction and return its result once that is committed.
+    async def write(
+        self, change: Callable[Concatenate[Connection, P], T], /, *args: P.args, **named: P.kwargs
+    ) -> T:
+        """Run `change(connection, ...)` in a transaction; return its result once that is committed.
 
         Other changes may share the transaction; one that raises takes none of them along.
         Raises LedgerError when the database cannot be written, and whatever `change` raises.
@@ -87,7 +91,7 @@ class Ledger:
         with self._closing:
             # No one would answer it: the writer ends with what was pending at `aclose`.
             self._refuse_closed()
-            self._pending.put(_Pending(change, loop, future))
+            self._pending.put(_Pending(bound(change, *args, **named), loop, future))
         # Someone who is cancelled while waiting takes nothing back: the change is on its way.
         return await future
 
@@ -96,11 +100,13 @@ class Ledger:
         """How many changes wait for the next commit."""
         return self._pending.qsize()
 
-    async def read(self, query: Change[T]) -> T:
-        """Run `query` on a connection of its own, in a thread, and return its result."""
+    async def read(
+        self, query: Callable[Concatenate[Connection, P], T], /, *args: P.args, **named: P.kwargs
+    ) -> T:
+        """Run `query(connection, ...)` in a thread, on its own connection; return its result."""
         with self._closing:
             self._refuse_closed()
-            reading = self._readers.submit(self._read, query)
+            reading = self._readers.submit(self._read, bound(query, *args, **named))
         return await asyncio.wrap_future(reading)
 
     def _refuse_closed(self) -> None:
@@ -179,6 +185,11 @@ class Ledger:
                 results = [fault] * len(group)
             _answer(group, results)
             return
+
+
+def bound(change: Callable[..., T], *args: object, **named: object) -> Change[T]:
+    """Return a change that is to be called with a connection alone."""
+    return partial(change, *args, **named)
 
 
 def on_rollback(connection: Connection, undo: Callable[[], object]) -> None:

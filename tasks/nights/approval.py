@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -153,7 +152,7 @@ async def keep_plan(
     )
     document = run_document(PricedPlan(sheet, plan, Match()))
     new = _NewPlan(kept, terms.kept(), document, plan.most, plan.campaign)
-    return await ledger.write(partial(_keep, new=new, by=by, at=at))
+    return await ledger.write(_keep, new=new, by=by, at=at)
 
 
 class _NewPlan(NamedTuple):

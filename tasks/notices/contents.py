@@ -13,7 +13,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
-from functools import partial
 
 from sqlalchemy import Connection
 
@@ -78,13 +77,11 @@ async def gather(
     """Return the content of a digest; its videos have no pictures yet."""
     names = [one.campaign for one in report.sheets if one.campaign]
     moved = {one.campaign for one in report.sheets if one.outcome != "unchanged"}
-    known = await ledger.read(
-        partial(_known, names=names, moved=moved, since=report.begun_at, now=now)
-    )
+    known = await ledger.read(_known, names=names, moved=moved, since=report.begun_at, now=now)
     sheets = tuple(_counted(one, known.get(one.campaign or "")) for one in report.sheets)
     now_counted = replace(report, sheets=sheets)
     reasons = {name: found.reasons for name, found in known.items()}
-    videos = await ledger.read(partial(_videos, sheets=sheets, board=inbox.board))
+    videos = await ledger.read(_videos, sheets=sheets, board=inbox.board)
     return Contents(
         inbox=inbox.name,
         night=date.fromisoformat(report.night),
@@ -96,9 +93,7 @@ async def gather(
         videos=tuple(videos),
         more_videos=max(0, sum(len(one.delivered) for one in sheets) - len(videos)),
         charged=report.charged,
-        expiring=tuple(
-            await ledger.read(partial(_expiring, names=names, board=inbox.board, now=now))
-        ),
+        expiring=tuple(await ledger.read(_expiring, names=names, board=inbox.board, now=now)),
         next_at=_next(inbox, now),
         board=inbox.board,
     )
@@ -259,10 +254,9 @@ async def _with_pictures(
         pictures = Pictures(places, spool=settings.spool, folder=folder)
         posters = []
         for video in videos:
-            query = partial(
+            found = await ledger.read(
                 find_take_video, campaign=video.campaign, row=video.row, take=video.take
             )
-            found = await ledger.read(query)
             posters.append(await pictures.find(found, "poster") if found else None)
     stills = await asyncio.to_thread(in_one_size, posters)
     return tuple(replace(video, jpeg=still) for video, still in zip(videos, stills, strict=True))

@@ -132,8 +132,8 @@ def _only(nights: Sequence[NightReport], campaign: str | None) -> list[NightRepo
 async def _write_digest(
     ledger: Ledger, settings: Settings, inbox: Inbox, nights: Sequence[NightReport], *, now: float
 ) -> None:
-    told = await ledger.read(partial(last_notice, inbox=inbox.name, kind="digest"))
-    quiet = await ledger.read(partial(last_notice, inbox=inbox.name, kind="quiet"))
+    told = await ledger.read(last_notice, inbox=inbox.name, kind="digest")
+    quiet = await ledger.read(last_notice, inbox=inbox.name, kind="quiet")
     new = _since(nights, told, quiet)
     # A night that starts in the future was recorded before the clock was set back.
     if not new or new[0].begun_at <= now < _due(inbox, new[0]):
@@ -162,7 +162,7 @@ async def _write_digest(
 
 async def _nights(ledger: Ledger, inbox: Inbox, report: NightReport | None) -> list[NightReport]:
     """Return the completed nights, newest first, including one that is not stored yet."""
-    kept = await ledger.read(partial(reports_of, inbox=inbox.name))
+    kept = await ledger.read(reports_of, inbox=inbox.name)
     found = {night.night: night for night in map(NightReport.read, kept)}
     # The stored report covers all scans of the night, including this one.
     if report is not None and not _covers(found.get(report.night), report):
@@ -226,7 +226,7 @@ async def _alarmed_before(
     ledger: Ledger, inbox: Inbox, night: NightReport, told: Notice | None
 ) -> bool:
     """Return whether an alarm was the last notice before a night."""
-    alarm = await ledger.read(partial(last_notice, inbox=inbox.name, kind="trouble"))
+    alarm = await ledger.read(last_notice, inbox=inbox.name, kind="trouble")
     after = told.made_at if told is not None else 0.0
     return alarm is not None and after < alarm.made_at < night.ended_at
 
@@ -259,7 +259,7 @@ async def _alarm(
     if not inbox.notify:
         return []
     now = clock()
-    before = await ledger.read(partial(last_notice, inbox=inbox.name, kind="trouble"))
+    before = await ledger.read(last_notice, inbox=inbox.name, kind="trouble")
     known = await _failing(ledger, inbox, night, before)
     since, told = known.get("since", night), known.get("told")
     nights = _days(since, night) + 1
@@ -287,7 +287,7 @@ async def _failing(
     if before is None:
         return {}
     known: dict[str, str] = json.loads(before.about)
-    ended = map(NightReport.read, await ledger.read(partial(reports_of, inbox=inbox.name)))
+    ended = map(NightReport.read, await ledger.read(reports_of, inbox=inbox.name))
     # A failed night has ended too, with a partial report.
     well = any(
         one.ended_at > before.made_at and one.sheets and one.night not in (night, known["night"])

@@ -15,7 +15,6 @@ from collections.abc import Coroutine
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -117,7 +116,7 @@ async def write_down(
         )
         for address in addresses_of(inbox)
     ]
-    await ledger.write(partial(keep_notices, several=several))
+    await ledger.write(keep_notices, several=several)
     crashpoint("notices: written down", inbox.name)
 
 
@@ -136,7 +135,7 @@ async def note_quiet(
         made_at=now,
         sent_at=now,
     )
-    await ledger.write(partial(keep_notices, several=[notice]))
+    await ledger.write(keep_notices, several=[notice])
 
 
 async def send_waiting(
@@ -144,11 +143,10 @@ async def send_waiting(
 ) -> list[Sending]:
     """Send the stored notices to the addresses that the inbox has now."""
     begun = clock()
-    stale = partial(waiting_notices, inbox=inbox.name, since=begun - STALE)
-    waiting = await ledger.read(stale)
+    waiting = await ledger.read(waiting_notices, inbox=inbox.name, since=begun - STALE)
     if not waiting:
         return []
-    await ledger.write(partial(drop_old_letters, before=begun - STALE))
+    await ledger.write(drop_old_letters, before=begun - STALE)
     addresses = {address.mark: address for address in addresses_of(inbox)}
     named = [one for one in waiting if one.address in addresses]
     # Concurrently: an address that does not answer does not delay the others.
@@ -166,16 +164,16 @@ async def _send(
     for wait in (0.0, *WAITS):
         if wait:
             await sleep(wait)
-        if not await ledger.write(partial(take_notice, key=notice.key, at=clock())):
+        if not await ledger.write(take_notice, key=notice.key, at=clock()):
             break
         crashpoint("notices: taken", notice.key)
         answer = await send(address, letter, key=notice.key, at=notice.made_at)
         if answer is None:
             crashpoint("notices: sent", notice.key)
-            await ledger.write(partial(note_sent, key=notice.key, at=clock()))
+            await ledger.write(note_sent, key=notice.key, at=clock())
             return done
         failed = answer
-        await ledger.write(partial(note_unsent, key=notice.key, because=failed))
+        await ledger.write(note_unsent, key=notice.key, because=failed)
     return replace(done, failed=failed)
 
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -105,9 +104,7 @@ async def take_inventory(at: Subscriber) -> WebhookInventory:
     kept = {secret.nonce: secret for secret in read_webhook_secrets(at.folder)}
     listed = await at.service.ask(ops.LIST_WEBHOOKS)
     nonces = [_last_part(webhook.url) for webhook in listed]
-    known = await at.ledger.read(
-        partial(all_subscriptions, organisation=at.organisation, nonces=nonces)
-    )
+    known = await at.ledger.read(all_subscriptions, organisation=at.organisation, nonces=nonces)
     shown = {webhook.id for webhook in listed}
     for entry in known:
         wanted = entry.retired_at is None and entry.organisation == at.organisation
@@ -282,7 +279,7 @@ async def create(at: Subscriber, *, beside: bool = False) -> OwnWebhook | None:
         place=at.place,
         made_at=now,
     )
-    if not await at.ledger.write(partial(_plan, planned=planned, beside=beside)):
+    if not await at.ledger.write(_plan, planned=planned, beside=beside):
         drop_webhook_secret(at.folder, nonce)
         return None
     try:
@@ -300,7 +297,7 @@ async def create(at: Subscriber, *, beside: bool = False) -> OwnWebhook | None:
             remedy="make one in the service's own pages, and set CALLSHEET_WEBHOOK_SECRET",
         )
     keep_webhook_secret(at.folder, replace(held, secret=webhook.secret))
-    await at.ledger.write(partial(name_subscription, nonce=nonce, webhook_id=webhook.id))
+    await at.ledger.write(name_subscription, nonce=nonce, webhook_id=webhook.id)
     return OwnWebhook(webhook=webhook, entry=replace(planned, webhook_id=webhook.id))
 
 
@@ -313,7 +310,7 @@ async def delete(at: Subscriber, own: OwnWebhook) -> None:
 
 async def retire(at: Subscriber, nonce: str) -> None:
     """Record that a webhook is used no more; its secret is taken for a while longer."""
-    await at.ledger.write(partial(retire_subscription, nonce=nonce, at=at.clock()))
+    await at.ledger.write(retire_subscription, nonce=nonce, at=at.clock())
     kept = read_webhook_secret(at.folder, nonce)
     if kept is not None and not kept.secret:
         drop_webhook_secret(at.folder, nonce)
@@ -337,13 +334,13 @@ async def _record(at: Subscriber, own: OwnWebhook) -> None:
     """Enter a webhook into the ledger that a lost ledger, or a crash, has left without its id."""
     nonce, webhook_id = own.entry.nonce, own.webhook.id
     if not own.recorded:
-        await at.ledger.write(partial(plan_subscription, planned=own.entry))
+        await at.ledger.write(plan_subscription, planned=own.entry)
         kept = read_webhook_secret(at.folder, nonce)
         if kept is not None and kept.organisation != at.organisation:
             # The key was replaced since: it is the same organisation under another fingerprint.
             keep_webhook_secret(at.folder, replace(kept, organisation=at.organisation))
     elif own.entry.webhook_id != webhook_id:
-        await at.ledger.write(partial(name_subscription, nonce=nonce, webhook_id=webhook_id))
+        await at.ledger.write(name_subscription, nonce=nonce, webhook_id=webhook_id)
 
 
 def _plan(connection: Connection, planned: Subscription, *, beside: bool) -> bool:

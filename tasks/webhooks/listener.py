@@ -12,7 +12,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Protocol
 
 from callsheet.tasks.ledger.webhook_events import Heard, hints_heard, latest_hint, listening
@@ -155,7 +154,7 @@ class _Listener:
 
     async def _recent(self) -> list[Heard]:
         since = self.at.clock() - OVERLAP
-        return await self.at.ledger.read(partial(hints_heard, after=self._after, since=since))
+        return await self.at.ledger.read(hints_heard, after=self._after, since=since)
 
     def _sweep(self) -> None:
         now = asyncio.get_running_loop().time()

@@ -171,7 +171,7 @@ async def _check_given(at: Subscriber, timeout: float) -> SubscriptionStatus:
             trouble = unheard
     except ServiceError as error:
         trouble = _said_by(error)
-    heard_at = await at.ledger.read(partial(last_heard, nonce=GIVEN))
+    heard_at = await at.ledger.read(last_heard, nonce=GIVEN)
     if status.webhook_id is None and heard_at is not None and at.clock() - heard_at < LATELY:
         return status
     return replace(status, trouble=trouble)
@@ -258,7 +258,7 @@ async def missed_events(at: Subscriber, webhook: Webhook) -> tuple[str, ...]:
         log.info("what was missed is not known: %s", error)
         return ()
     told = list(dict.fromkeys(event for one in attempts for event in _events_of(one)))
-    known = await at.ledger.read(partial(events_heard, events=told))
+    known = await at.ledger.read(events_heard, events=told)
     return tuple(event for event in told if event not in known)
 
 

@@ -9,7 +9,6 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -64,7 +63,7 @@ async def _fill(sheet: Path, file: Path) -> None:
         connection.execute(update(campaigns).values(spent))
 
     async with await open_ledger(f"sqlite:///{file}") as ledger:
-        await ledger.write(partial(fill))
+        await ledger.write(fill)
 
 
 def _deliver(connection: Connection, made: list[CampaignRow], now: float) -> None:

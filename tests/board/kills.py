@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +147,7 @@ async def _open(desk: Desk, order: dict[str, Any] | None) -> AsyncIterator[httpx
 async def _plan(who: httpx.AsyncClient, address: str, name: str) -> dict[str, Any]:
     """Return the plan that was asked for before the kill; without any have one made."""
     async with await open_ledger(address) as ledger:
-        known = await ledger.read(partial(plans_of, campaign=name, limit=9))
+        known = await ledger.read(plans_of, campaign=name, limit=9)
     if known:
         return await priced(who, known[0].id)
     return await plan_for(who, f"{name}.csv", simple_sheet(ROWS))
@@ -157,12 +156,12 @@ async def _plan(who: httpx.AsyncClient, address: str, name: str) -> dict[str, An
 async def findings(ledger: str, service: Sandbox, name: str, *, takes: int) -> list[str]:
     """Return what is wrong once all is over: charges, rows, runs."""
     async with await open_ledger(ledger) as opened:
-        campaign = await opened.read(partial(find_campaign, name=name))
+        campaign = await opened.read(find_campaign, name=name)
         if campaign is None:
             return [f"there is no campaign {name}"]
-        rows = await opened.read(partial(rows_of, campaign_id=campaign.id))
-        known = await opened.read(partial(takes_of, campaign_id=campaign.id))
-        runs = await opened.read(partial(runs_of, campaign=name, limit=9))
+        rows = await opened.read(rows_of, campaign_id=campaign.id)
+        known = await opened.read(takes_of, campaign_id=campaign.id)
+        runs = await opened.read(runs_of, campaign=name, limit=9)
     charges = service.charged([take.key for _, take in known if take.key])
     found = [f"{key} was charged {n} times" for key, n in charges.items() if n != 1]
     if len(charges) != ROWS * takes:

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 import httpx
@@ -233,8 +232,11 @@ async def test_events_are_told_as_they_come_and_from_the_last_one_on(
     stage = await spring(open_board)
     other = await Stage.set(open_board.ledger, brief("x"), name="autumn")
     history = (await open_board.viewer.get(f"{API}/spring/rows/r0")).json()["events"]
-    every = partial(events_between, campaign_id=stage.campaign.id, after=0, upto=10**6)
-    count = len(await open_board.ledger.read(every))
+    count = len(
+        await open_board.ledger.read(
+            events_between, campaign_id=stage.campaign.id, after=0, upto=10**6
+        )
+    )
     async with stream(open_board) as told:
         begun = await some(told, count)
         assert [one for one in begun if one["row"] == "r0"] == history

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from io import BytesIO
 
 import httpx
@@ -81,7 +80,7 @@ async def test_headers_are_confirmed_once_and_the_next_sheet_goes_to_its_plan(
     again = await upload(browser, "may.csv", "headline,VIDEO-ID,Internal no,Copy\nOne,a,,Say it.\n")
     assert again.url.path.startswith("/plans/")
     assert "Headline is <code>title</code>" in again.text
-    acts = await open_board.ledger.read(partial(acts_of, limit=10))
+    acts = await open_board.ledger.read(acts_of, limit=10)
     words = [one.words for one in acts if one.act == "columns"]
     assert words == [f"own.csv: {', '.join(one.replace('=', ' = ') for one in PROPOSED)}"]
 
@@ -100,7 +99,7 @@ async def test_terms_stay_while_columns_are_chosen(open_board: OpenBoard) -> Non
     browser = await open_board.form("reviewer")
     terms = {"waves": "10%,50%", "edits": "retake", "adopt": "yes", "retry_failed": "2"}
     plan = await confirm(browser, await upload(browser, "own.csv", OWN, **terms))
-    kept = await open_board.ledger.read(partial(find_plan, plan_id=plan.url.path[7:]))
+    kept = await open_board.ledger.read(find_plan, plan_id=plan.url.path[7:])
     assert kept is not None
     assert {**terms, "waves": ["10%", "50%"], "adopt": True, "retry_failed": 2}.items() <= dict(
         kept.terms
@@ -121,7 +120,7 @@ async def test_a_worksheet_is_chosen_on_the_page(open_board: OpenBoard) -> None:
     data = {"kept": sheet_id, "worksheet": "Old"}
     plan = await browser.post("/new", files={"sheet": ("", b"")}, data=data)
     assert plan.url.path.startswith("/plans/")
-    kept = await open_board.ledger.read(partial(find_plan, plan_id=plan.url.path[7:]))
+    kept = await open_board.ledger.read(find_plan, plan_id=plan.url.path[7:])
     assert kept is not None
     assert kept.terms["worksheet"] == "Old"
 

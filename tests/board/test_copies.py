@@ -15,8 +15,9 @@ async def test_a_row_shows_its_copies_and_why_one_is_on_hold(open_board: OpenBoa
     assert row.take is not None
     copy = partial(FileCopy, take_id=row.take.id, kind="mp4", sha256="a" * 64, bytes=9)
     there, held = copy(uri="s3://one/a.mp4"), copy(uri="s3://two/a.mp4", fault="another file")
-    note = partial(note_copies, campaign_id=row.campaign_id, copies=[there, held], at=1.0)
-    await open_board.ledger.write(note)
+    await open_board.ledger.write(
+        note_copies, campaign_id=row.campaign_id, copies=[there, held], at=1.0
+    )
 
     page = (await (await open_board.form("viewer")).get("/c/spring/rows/row-1")).text
     found = (await open_board.viewer.get("/api/v1/campaigns/spring/rows?row=row-1")).json()

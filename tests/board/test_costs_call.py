@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ async def board(tmp_path: Path, made_ledger: Path) -> AsyncIterator[OpenBoard]:
 @pytest.mark.merge
 @pytest.mark.parametrize("by", GROUPINGS)
 async def test_costs_are_those_of_the_command(board: OpenBoard, by: By) -> None:
-    found = await board.ledger.read(partial(costs, wanted=CostsOf(), by=by))
+    found = await board.ledger.read(costs, wanted=CostsOf(), by=by)
     answer = await board.viewer.get(ADDRESS, params={"by": by})
     assert answer.json() == found.as_json(parse_credit_price(PRICE))
     assert answer.json()["total"]["charged"] == 12

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from tests.board.with_videos import with_videos
 async def campaigns(open_board: OpenBoard) -> None:
     for name in ("spring", "autumn"):
         await open_board.ledger.write(
-            partial(ensure_campaign, name=name, sheet="s.csv", sheet_digest="0", at=0.0)
+            ensure_campaign, name=name, sheet="s.csv", sheet_digest="0", at=0.0
         )
 
 
@@ -181,7 +180,7 @@ async def test_an_address_says_whether_it_opens_elsewhere(
     words = "This address opens on this machine only."
     async with board_at(tmp_path, **how) as opened:
         await opened.ledger.write(
-            partial(ensure_campaign, name="spring", sheet="s.csv", sheet_digest="0", at=0.0)
+            ensure_campaign, name="spring", sheet="s.csv", sheet_digest="0", at=0.0
         )
         wanted = {"campaign": "spring", "name": "Mara"}
         for path, sent in (("people", {"name": "Ben", "role": "viewer"}), ("links", wanted)):

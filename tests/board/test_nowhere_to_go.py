@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,8 +31,9 @@ async def test_it_says_why_it_stopped_and_what_keeps_its_videos_away(
     settings = settings_at(tmp_path, {**service.environ, "CALLSHEET_STORE": f"{no_folder}/"})
     async with await open_ledger(settings.ledger) as ledger:
         plan_id = (await run_of(tmp_path, run)).plan_id
-        void = partial(void_plan, plan_id=plan_id, old="approved", words="Ann thought again")
-        assert await ledger.write(void)
+        assert await ledger.write(
+            void_plan, plan_id=plan_id, old="approved", words="Ann thought again"
+        )
 
     end = await execute(run, settings, PLAIN, place="a worker")
 

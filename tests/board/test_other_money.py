@@ -6,7 +6,6 @@ The service that costs is a sandbox too, but to Callsheet it is one like any oth
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -60,7 +59,7 @@ async def test_it_is_refused_by_whoever_would_carry_it_out_with_other_money(
     then, now = ("a sandbox", "a real service") if trial else ("a real service", "a sandbox")
     assert f"made with {then}, and its videos would be made by {now}" in str(over.words)
     async with await open_ledger(other.ledger) as ledger:
-        campaign = await ledger.read(partial(find_campaign, name=name))
+        campaign = await ledger.read(find_campaign, name=name)
     assert campaign is not None
     assert campaign.sandbox == trial
     assert await execute(run, other, PLAIN, place="another worker") is None

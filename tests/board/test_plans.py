@@ -42,9 +42,9 @@ def name(tmp_path: Path) -> str:
 
 async def states(board: OpenBoard, campaign: str) -> dict[str, str]:
     """Return the states of a campaign's rows."""
-    found = await board.ledger.read(partial(find_campaign, name=campaign))
+    found = await board.ledger.read(find_campaign, name=campaign)
     assert found is not None
-    rows = await board.ledger.read(partial(rows_of, campaign_id=found.id))
+    rows = await board.ledger.read(rows_of, campaign_id=found.id)
     return {row.row: row.state for row in rows}
 
 
@@ -55,9 +55,9 @@ def charged(service: Sandbox, keys: list[str]) -> int:
 
 async def keys(board: OpenBoard, campaign: str) -> list[str]:
     """Return the keys of all takes of a campaign."""
-    found = await board.ledger.read(partial(find_campaign, name=campaign))
+    found = await board.ledger.read(find_campaign, name=campaign)
     assert found is not None
-    takes = await board.ledger.read(partial(takes_of, campaign_id=found.id))
+    takes = await board.ledger.read(takes_of, campaign_id=found.id)
     return [take.key for _, take in takes if take.key]
 
 
@@ -249,7 +249,7 @@ async def test_what_else_a_plan_changes_is_above_the_button_and_no_allowance_cov
     ]
     assert "Apply the changes for 0 credits</button>" in page
     await ended(board.viewer, await approved(board.admin, only))
-    found = await board.ledger.read(partial(find_campaign, name=name))
+    found = await board.ledger.read(find_campaign, name=name)
     assert found is not None
     assert found.keep_at_service == 60 * 86400.0
     budget = await plan_for(board.approver, f"{name}.yaml", tree.replace("30d", "60d"), budget=900)
@@ -322,7 +322,7 @@ async def test_prices_that_rose_are_shown_and_nothing_is_spent(
         assert new["total"] == 198
     finally:
         service.clear_faults()
-    assert await board.ledger.read(partial(find_campaign, name=name)) is None
+    assert await board.ledger.read(find_campaign, name=name) is None
 
 
 async def test_prices_that_rise_after_the_approval_stop_the_run(
@@ -353,7 +353,7 @@ async def test_a_budget_that_is_too_small_is_said_and_may_be_given_with_the_appr
     assert "25 too many" in answer.json()["detail"]
     assert (await board.admin.post(path, json={"budget": 44})).status_code == 422
     await ended(board.viewer, await approved(board.admin, plan, budget=45))
-    found = await board.ledger.read(partial(find_campaign, name=name))
+    found = await board.ledger.read(find_campaign, name=name)
     assert found is not None
     assert (found.budget, found.charged) == (45, 45)
 

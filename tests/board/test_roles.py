@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from html.parser import HTMLParser
 
 import httpx
@@ -224,8 +223,9 @@ async def clients(open_board: OpenBoard) -> dict[str, httpx.AsyncClient]:
 
 async def add_campaign(open_board: OpenBoard, name: str) -> None:
     """Add a campaign without rows."""
-    change = partial(ensure_campaign, name=name, sheet="s.csv", sheet_digest="0", at=0.0)
-    await open_board.ledger.write(change)
+    await open_board.ledger.write(
+        ensure_campaign, name=name, sheet="s.csv", sheet_digest="0", at=0.0
+    )
 
 
 async def ask(client: httpx.AsyncClient, name: str, campaign: str) -> tuple[int, str]:

@@ -42,8 +42,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 async def have(ledger: Ledger, run: str, place: str, *, seconds: float = 3600.0) -> BoardRun:
     """Have a place at work on a run."""
-    claim = partial(claim_run, run_id=run, place=place, at=0.0, seconds=seconds)
-    found = await ledger.write(claim)
+    found = await ledger.write(claim_run, run_id=run, place=place, at=0.0, seconds=seconds)
     assert found is not None
     return found
 
@@ -72,7 +71,7 @@ async def test_a_run_of_a_machine_that_was_started_anew_goes_on_by_itself(
         until = datetime.fromisoformat(found["leased_until"]).timestamp()
         assert until == pytest.approx(leased.leased_until, abs=0.01)
 
-        await board.ledger.write(partial(let_lapse, name=run_lease(run)))
+        await board.ledger.write(let_lapse, name=run_lease(run))
         over = await ended(board.admin, run)
     assert (over["exit"], over["place"], over["leased_until"]) == (0, None, None)
     assert paid(service) - before == 2
@@ -129,11 +128,11 @@ async def test_a_run_whose_flow_run_is_gone_is_started_again(
         with _prefect(told) as address:
             monkeypatch.setenv("PREFECT_API_URL", f"{address}/api")
             monitor = RunMonitor(board.board)
-            found = await board.ledger.read(partial(find_run, run_id=run_id))
+            found = await board.ledger.read(find_run, run_id=run_id)
             assert found is not None
             assert found.token == run.token
             assert await monitor.is_to_start(found) is is_started
-        after = await board.ledger.read(partial(find_run, run_id=run_id))
+        after = await board.ledger.read(find_run, run_id=run_id)
         assert after is not None
         assert (after.leased_until is not None) is lives_then
         ended_here = told == (200, "CRASHED")
@@ -164,7 +163,7 @@ async def _taken_over(
     run: Run, *, folder: Path, run_id: str, heard: list[str]
 ) -> AsyncIterator[None]:
     async with await open_ledger(settings_at(folder).ledger) as ledger:
-        await ledger.write(partial(let_lapse, name=run_lease(run_id)))
+        await ledger.write(let_lapse, name=run_lease(run_id))
         await have(ledger, run_id, ELSEWHERE)
     for _ in range(300):
         await asyncio.sleep(0.1 if run.lost is None else 0)

@@ -159,7 +159,7 @@ async def test_a_row_says_that_a_retake_sends_the_same_brief(open_board: OpenBoa
 
 async def plan_rows(board: OpenBoard, answer: httpx.Response) -> list[str]:
     """The rows of the plan that a form has led to."""
-    plan = await board.ledger.read(partial(find_plan, plan_id=answer.url.path.split("/")[-1]))
+    plan = await board.ledger.read(find_plan, plan_id=answer.url.path.split("/")[-1])
     assert plan is not None
     return list(plan.terms["rows"])
 
@@ -643,8 +643,9 @@ async def test_cancel_the_rest_is_not_in_the_bar_of_the_selected_rows(
 async def test_a_run_is_running_as_soon_as_a_row_is_under_way(open_board: OpenBoard) -> None:
     await in_every_state(open_board)
     await a_plan(open_board, "p", 5)
-    ask = partial(ask_run, run_id="run", plan_id="p", campaign="spring", by="Ann", at=1.0)
-    await open_board.ledger.write(ask)
+    await open_board.ledger.write(
+        ask_run, run_id="run", plan_id="p", campaign="spring", by="Ann", at=1.0
+    )
 
     page = await (await open_board.form("viewer")).get("/c/spring")
 

@@ -203,9 +203,7 @@ async def test_an_upload_without_a_plan_has_a_lifetime(open_board: OpenBoard) ->
         answer = await open_board.reviewer.post(f"{API}/sheets", json={"name": name, "text": text})
         if name == "planned.csv":
             plan = partial(begin_plan, kind="run", campaign="spring", terms={}, by="Rita", at=0.0)
-            await open_board.ledger.write(
-                partial(plan, plan_id="p1", sheet_id=answer.json()["sheet"])
-            )
+            await open_board.ledger.write(plan, plan_id="p1", sheet_id=answer.json()["sheet"])
     long_ago = update(sheets).values(added_at=time.time() - LIFETIME - 60)
     await open_board.ledger.write(lambda connection: connection.execute(long_ago).rowcount)
 
@@ -242,7 +240,7 @@ async def test_a_large_sheet_is_read_in_a_process_with_the_same_result(
     assert len(content) > ReadingLimits().large
     seen = await hand_in(open_board.admin, name, content)
     assert (seen["rows"], seen["problems"], seen["actions"]) == (3000, [], {"make": 3000})
-    kept = await open_board.ledger.read(partial(find_sheet, sheet_id=seen["sheet"]))
+    kept = await open_board.ledger.read(find_sheet, sheet_id=seen["sheet"])
     assert kept is not None
     board = open_board.board
     found = await board.reader.find(board.settings, kept, SheetOptions(), person=None)

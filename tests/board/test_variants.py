@@ -110,7 +110,7 @@ async def test_the_page_of_a_plan_shows_one_row(open_board: OpenBoard) -> None:
     add = partial(
         add_approved, plan_id="p", kind="run", campaign="spring", total=Decimal(24), by="Ann"
     )
-    await open_board.ledger.write(partial(add, document=json.dumps(document), at=NOW))
+    await open_board.ledger.write(add, document=json.dumps(document), at=NOW)
     text = (await (await open_board.form("viewer")).get("/plans/p")).text
     assert re.findall(r'class="title">(shoes|hat)</span>', text) == ["shoes", "hat"]
     assert "make 4" in text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from playwright.async_api import Browser, Page, expect
 
@@ -168,7 +166,7 @@ async def test_nobody_is_kept_out_of_the_videos(open_board: OpenBoard, chromium:
 
 
 async def _counted(stage: Stage) -> Counts:
-    return await stage.ledger.read(partial(counts_of, campaign_id=stage.campaign.id))
+    return await stage.ledger.read(counts_of, campaign_id=stage.campaign.id)
 
 
 async def _open_row(page: Page) -> str | None:

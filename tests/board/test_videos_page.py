@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from html.parser import HTMLParser
 from typing import Any
 
@@ -21,7 +20,7 @@ PAGE = "/c/spring/videos"
 
 async def said(stage: Stage, row: str) -> Review | None:
     """What stands of the newest video of a row."""
-    whole = await stage.ledger.read(partial(whole_row, campaign_id=stage.campaign.id, row=row))
+    whole = await stage.ledger.read(whole_row, campaign_id=stage.campaign.id, row=row)
     assert whole is not None
     return whole.shown.review
 

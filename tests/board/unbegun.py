@@ -36,24 +36,24 @@ async def approved_plan(
             plan = await priced(board.admin, answer.json()["plan"])
     settings = settings_at(folder, environ)
     async with await open_ledger(settings.ledger) as ledger:
-        found = await ledger.read(partial(find_plan, plan_id=plan["plan"]))
+        found = await ledger.read(find_plan, plan_id=plan["plan"])
         assert found is not None
         options = RunOptions.of(found.terms)
         approve = partial(approve_on_board, plan=found, options=options, run_id=f"run-{name}")
         if found.sheet_id is not None:
-            kept = await ledger.read(partial(find_sheet, sheet_id=found.sheet_id))
+            kept = await ledger.read(find_sheet, sheet_id=found.sheet_id)
             assert kept is not None
             read = parse_kept(settings, kept, options.reading(settings))
             approve = partial(approve, sheet=read)
         at = found.made_at + 1
-        ann = await ledger.read(partial(find_person, name="Ann"))
+        ann = await ledger.read(find_person, name="Ann")
         assert ann is not None
-        return (await ledger.write(partial(approve, person=ann.id, at=at))).id
+        return (await ledger.write(approve, person=ann.id, at=at)).id
 
 
 async def run_of(folder: Path, run_id: str) -> BoardRun:
     """Return a run as the ledger has it by now."""
     async with await open_ledger(settings_at(folder).ledger) as ledger:
-        found = await ledger.read(partial(find_run, run_id=run_id))
+        found = await ledger.read(find_run, run_id=run_id)
         assert found is not None
         return found

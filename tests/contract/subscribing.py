@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ class Place:
     async def entries(self) -> list[Subscription]:
         """Return what the ledger has that is not retired."""
         organisation = organisation_of(self.at.settings)
-        known = await self.at.ledger.read(partial(all_subscriptions, organisation=organisation))
+        known = await self.at.ledger.read(all_subscriptions, organisation=organisation)
         return [entry for entry in known if entry.retired_at is None]
 
     def secrets(self) -> list[Path]:

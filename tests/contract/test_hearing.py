@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -64,7 +63,7 @@ async def listening(here: Place, engine: Engine, ping_timeout: float) -> AsyncIt
 
 
 async def _keep(here: Place, hint: Hint) -> None:
-    await here.at.ledger.write(partial(keep_hint, hint=hint, at=here.at.clock()))
+    await here.at.ledger.write(keep_hint, hint=hint, at=here.at.clock())
 
 
 async def test_a_receiver_that_goes_is_missed_and_one_that_comes_back_is_relied_on(

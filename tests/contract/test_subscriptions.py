@@ -13,7 +13,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import httpx
@@ -139,8 +138,7 @@ async def test_a_video_is_told_through_it(here: Place):
     async with here.receiver():
         await here.ensure()
         video_id = (await made(here.at.service, new_key())).video_id
-        hinted = partial(hinted_at, videos=[video_id])
-        await until(lambda: here.at.ledger.read(hinted))
+        await until(lambda: here.at.ledger.read(hinted_at, videos=[video_id]))
 
 
 async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
@@ -157,7 +155,7 @@ async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
         nonce=nonce, organisation=here.at.organisation, secret="", made_at=time.time()
     )
     keep_webhook_secret(here.at.folder, held)
-    await here.at.ledger.write(partial(plan_subscription, planned=planned))
+    await here.at.ledger.write(plan_subscription, planned=planned)
     lost = await subscribe(here.at.service, planned.url)
     async with here.receiver():
         status = await here.ensure()
@@ -293,7 +291,7 @@ async def test_a_ping_that_says_the_same_every_time_is_heard_every_time(here: Pl
             }
             answer = await sender.post(receiver.address, content=body, headers=headers)
             assert answer.status_code == 200
-            marks.add(await here.at.ledger.read(partial(pings_heard, nonce=nonce, since=0.0)))
+            marks.add(await here.at.ledger.read(pings_heard, nonce=nonce, since=0.0))
 
     assert len(marks) == 3
 
@@ -398,7 +396,7 @@ async def test_a_host_that_changed_its_name_keeps_its_webhook(here: Place):
             entry, nonce=nonce, url=here.at.prefix + nonce, place="gone:/x", webhook_id=hook.id,
             made_at=time.time() + 1,
         )  # fmt: skip
-        await here.at.ledger.write(partial(plan_subscription, planned=older))
+        await here.at.ledger.write(plan_subscription, planned=older)
         keep_webhook_secret(
             here.at.folder,
             WebhookSecret(
@@ -443,7 +441,7 @@ async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
         await producing
 
         async def all_told() -> bool:
-            told = await here.at.ledger.read(partial(hinted_at, videos=videos))
+            told = await here.at.ledger.read(hinted_at, videos=videos)
             return told.keys() == set(videos)
 
         await until(all_told)
@@ -468,7 +466,7 @@ async def test_rotation_waits_for_what_is_on_its_way_through_the_old_one(
         assert await finished(here.at.service, video_id)
         status = await rotate_subscription(here.at, ping_timeout=WITHIN)
         clear_faults(running)
-        told = await here.at.ledger.read(partial(hinted_at, videos=[video_id]))
+        told = await here.at.ledger.read(hinted_at, videos=[video_id])
 
     assert status.made
     assert told.keys() == {video_id}

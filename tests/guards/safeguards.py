@@ -34,8 +34,8 @@ MUTATIONS = (
     Mutation(
         "an intent is committed before its request leaves",
         "tasks/engine/submit.py",
-        "take, closed_until = await at.ledger.write(opening)",
-        "take, closed_until = await at.ledger.read(opening)",
+        "take, closed_until = await at.ledger.write(",
+        "take, closed_until = await at.ledger.read(",
         "tests/model/first_story.py",
     ),
     Mutation(
@@ -682,9 +682,8 @@ MUTATIONS = (
     Mutation(
         "a notice is written down for all its addresses or for none",
         "tasks/notices/publish.py",
-        "    await ledger.write(partial(keep_notices, several=several))\n",
-        "    for one in several:\n"
-        "        await ledger.write(partial(keep_notices, several=[one]))\n",
+        "    await ledger.write(keep_notices, several=several)\n",
+        "    for one in several:\n        await ledger.write(keep_notices, several=[one])\n",
         "tests/unit/notices/test_telling.py::test_everybody_hears_though_it_ends_between_two_of_them",
     ),
     Mutation(
@@ -1532,8 +1531,8 @@ MUTATIONS = (
     Mutation(
         "a person's no in an agent's client is final",
         "deployments/mcp/plans.py",
-        "        await caller.board.write(no)\n",
-        "",
+        'write(void_plan, plan_id=view.plan.id, old="ready"',
+        'write(void_plan, plan_id=view.plan.id, old="void"',
         "tests/mcp/test_tools.py::test_a_no_is_final",
     ),
     Mutation(
@@ -1861,8 +1860,8 @@ MUTATIONS = (
     Mutation(
         "what a manifest says was charged counts in a new ledger",
         "tasks/campaign/recovery.py",
-        "    if found:\n        change = partial(count_told",
-        "    if not found:\n        change = partial(count_told",
+        "    if found:\n        await at.ledger.write(count_told",
+        "    if not found:\n        await at.ledger.write(count_told",
         "tests/pipeline/test_lost_ledger.py::test_what_rows_cost_that_left_or_changed_counts",
     ),
     Mutation(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +179,7 @@ async def test_no_allowance_covers_a_price_that_the_sheet_sets(
         said = await refused(client, "run_plan", plan=plan["plan"])
 
         assert (plan["credits"], plan["approve_at"]) == (0, said["approve_at"])
-        agent = await board.read(partial(find_person, name=AGENT))
+        agent = await board.read(find_person, name=AGENT)
         with pytest.raises(ProblemDetails, match="the service gives no price for rows"):
             await approve(board, agent, plan["plan"])
     assert service.balance() == before

@@ -105,8 +105,7 @@ class CampaignMachine(RuleBasedStateMachine):
     @rule(budget=st.sampled_from([0, 11, 24, 36, 60, 200, 500]))
     def set_budget(self, budget: int) -> None:
         amount, now = Decimal(budget), self.time.now
-        change = partial(set_budget, campaign=self.campaign, budget=amount, at=now)
-        self._go(self.ledger.write(change))
+        self._go(self.ledger.write(set_budget, campaign=self.campaign, budget=amount, at=now))
 
     @precondition(lambda self: self._in("uncertain"))
     @rule(pick=picks, again=st.booleans())
@@ -120,16 +119,17 @@ class CampaignMachine(RuleBasedStateMachine):
         change: Any = partial(give_up, charged=take.reserved, again=again)
         if made and (not again or take.quoted is None):
             change = partial(adopt_video, video_id=made[0])
-        self._go(self.ledger.write(partial(change, row=row, take=take, at=self.time.now)))
+        self._go(self.ledger.write(change, row=row, take=take, at=self.time.now))
 
     @precondition(lambda self: self.campaign is not None)
     @rule(name=names, whole=st.booleans())
     def ask_to_cancel(self, name: str, whole: bool) -> None:
         only = None if whole else {name}
-        change = partial(ask_to_cancel, campaign=self.campaign, only=only, at=self.time.now)
-        self._go(self.ledger.write(change))
+        self._go(
+            self.ledger.write(ask_to_cancel, campaign=self.campaign, only=only, at=self.time.now)
+        )
         rows = [row for row in self._rows() if whole or row.row == name]
-        self._go(self.ledger.write(partial(wake_stalled, found=rows, at=self.time.now)))
+        self._go(self.ledger.write(wake_stalled, found=rows, at=self.time.now))
 
     @precondition(lambda self: self._retakeable())
     @rule(pick=picks)
@@ -223,7 +223,7 @@ class CampaignMachine(RuleBasedStateMachine):
 
             async def hear(hint: Hint = hint) -> None:
                 nonlocal kept
-                kept = await self.ledger.write(partial(keep_hint, hint=hint, at=self.time.now))
+                kept = await self.ledger.write(keep_hint, hint=hint, at=self.time.now)
 
             self._go(hear())
             if kept and program is not None and program is self.program:

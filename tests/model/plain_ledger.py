@@ -6,6 +6,7 @@ own."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, create_engine, event
@@ -35,23 +36,23 @@ class PlainLedger:
         self.measures = Measures()
         metadata.create_all(self._engine)
 
-    async def write(self, change: Callable[[Connection], T]) -> T:
+    async def write(self, change: Callable[..., T], /, *args: Any, **named: Any) -> T:
         """Carry out a change in a transaction of its own."""
         self._fuse.burn("before commit")
         with self._engine.begin() as connection:
             before = self.watch(connection)
             self.in_transaction = True
             try:
-                (result,) = execute(connection, [change])
+                (result,) = execute(connection, [partial(change, *args, **named)])
             finally:
                 self.in_transaction = False
             self.judge(before, self.watch(connection))
         self._fuse.burn("after commit")
         return result
 
-    async def read(self, query: Callable[[Connection], T]) -> T:
+    async def read(self, query: Callable[..., T], /, *args: Any, **named: Any) -> T:
         """Carry out a query."""
-        return self.look(query)
+        return self.look(partial(query, *args, **named))
 
     def look(self, query: Callable[[Connection], T]) -> T:
         """Carry out a query for the test itself."""

@@ -169,17 +169,18 @@ class Program:
     async def run(self, briefs: list[Brief]) -> Campaign:
         """Adopt a sheet, quote what is new, approve it, and take up all there is to carry."""
         now = self.time.now
-        change = partial(ensure_campaign, name="spring", sheet="s.csv", sheet_digest="d", at=now)
-        campaign = await self.ledger.write(change)
-        await self.ledger.write(partial(sync_sheet, campaign_id=campaign.id, briefs=briefs, at=now))
+        campaign = await self.ledger.write(
+            ensure_campaign, name="spring", sheet="s.csv", sheet_digest="d", at=now
+        )
+        await self.ledger.write(sync_sheet, campaign_id=campaign.id, briefs=briefs, at=now)
         wanted = {brief.row for brief in briefs if brief.enabled}
         for row in await self._rows(campaign):
             if row.row in wanted and row.state in ("planned", "quoted", "held"):
                 await self._quote(row)
         waiting = [row for row in await self._rows(campaign) if row.state == "quoted"]
         waiting = [row for row in waiting if row.enabled]
-        await self.ledger.write(partial(self._approve, campaign=campaign, waiting=waiting))
-        work = await self.ledger.read(partial(_work_of, campaign=campaign))
+        await self.ledger.write(self._approve, campaign=campaign, waiting=waiting)
+        work = await self.ledger.read(_work_of, campaign=campaign)
         engine = await self._begin(campaign)
         await self._have_carried(*map(engine.process_shard, work.shards()))
         return campaign
@@ -288,10 +289,10 @@ class Program:
 
     async def _quote(self, row: CampaignRow) -> None:
         quoted = Quoted(row, *(await ask_price(self.at.service, row))[:2])
-        await self.ledger.write(partial(record_quote, quoted=quoted, at=self.time.now))
+        await self.ledger.write(record_quote, quoted=quoted, at=self.time.now)
 
     async def _rows(self, campaign: Campaign) -> list[CampaignRow]:
-        return await self.ledger.read(partial(rows_of, campaign_id=campaign.id))
+        return await self.ledger.read(rows_of, campaign_id=campaign.id)
 
     async def _deliver(
         self, row: CampaignRow, memory: Memory, address: str | None, at: Context
@@ -314,8 +315,7 @@ class Program:
     async def _remember_gate(self) -> None:
         until = self._gate.closed_until
         if until is not None and until.timestamp() > self.time.now:
-            change = partial(close_gate, organisation=ORGANISATION, until=until.timestamp())
-            await self.ledger.write(change)
+            await self.ledger.write(close_gate, organisation=ORGANISATION, until=until.timestamp())
 
 
 def _work_of(connection: Connection, campaign: Campaign) -> Work:

@@ -15,7 +15,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from callsheet.tasks.ledger.campaigns import find_campaign
@@ -73,14 +72,14 @@ async def _wrong(address: str, service: Sandbox, name: str, inbox: str) -> list[
         charges: Counter[str] = Counter()
         states: dict[str, Counter[str]] = {}
         for letter in "ab":
-            campaign = await ledger.read(partial(find_campaign, name=f"{name}-{letter}"))
+            campaign = await ledger.read(find_campaign, name=f"{name}-{letter}")
             if campaign is None:
                 return [f"there is no campaign {name}-{letter}"]
-            rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
-            takes = await ledger.read(partial(takes_of, campaign_id=campaign.id))
+            rows = await ledger.read(rows_of, campaign_id=campaign.id)
+            takes = await ledger.read(takes_of, campaign_id=campaign.id)
             charges += service.charged([take.key for _, take in takes if take.key])
             states[letter] = Counter(row.state for row in rows)
-        kept = await ledger.read(partial(nights_of, inbox=inbox, limit=9))
+        kept = await ledger.read(nights_of, inbox=inbox, limit=9)
     found = [f"{key} was charged {n} times" for key, n in charges.items() if n != 1]
     if len(charges) != ROWS or states != {"a": {"delivered": ROWS}, "b": {"quoted": ROWS}}:
         found.append(f"{len(charges)} takes were charged, the rows are {states}")

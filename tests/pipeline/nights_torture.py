@@ -7,7 +7,6 @@ python -m pytest tests/pipeline/nights_torture.py
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
 from callsheet.tasks.ledger.campaigns import find_campaign
@@ -74,13 +73,11 @@ async def test_of_a_new_campaign_one_video_is_made_until_somebody_keeps_it(night
 async def keep(nights: Nights, row: str) -> None:
     """Keep the video of a row, as a person does who has looked."""
     async with await open_ledger(nights.settings.ledger) as ledger:
-        campaign = await ledger.read(partial(find_campaign, name=f"{nights.name}-a"))
+        campaign = await ledger.read(find_campaign, name=f"{nights.name}-a")
         assert campaign is not None
-        (found,) = await ledger.read(partial(rows_of, campaign_id=campaign.id, row=row))
+        (found,) = await ledger.read(rows_of, campaign_id=campaign.id, row=row)
         assert found.take is not None
-        await ledger.write(
-            partial(review, take_id=found.take.id, verdict="keep", by="Alice", at=1.0)
-        )
+        await ledger.write(review, take_id=found.take.id, verdict="keep", by="Alice", at=1.0)
 
 
 def test_a_night_that_is_killed_once_its_answer_lies_there_says_it_again(

@@ -155,7 +155,7 @@ async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights)
     )  # fmt: skip
     assert all(Path(line["video"]).is_file() for line in nights.report("good"))
     async with await open_ledger(nights.settings.ledger) as ledger:
-        stored = await ledger.read(partial(plans_of, campaign=f"{nights.name}-good", limit=9))
+        stored = await ledger.read(plans_of, campaign=f"{nights.name}-good", limit=9)
     assert [(plan.state, plan.total, plan.approval) for plan in stored] == [
         ("approved", 30, "approved by the standing approval of inbox spring, 2026-11-20")
     ]
@@ -204,7 +204,7 @@ async def test_what_is_said_of_a_night_is_said_of_all_its_sweeps(nights: Nights)
     await nights.sweep()
     await nights.sweep()
     async with await open_ledger(nights.settings.ledger) as ledger:
-        kept = await ledger.read(partial(find_night, inbox="spring", date="2026-11-20"))
+        kept = await ledger.read(find_night, inbox="spring", date="2026-11-20")
     assert kept is not None
     told = NightReport.read(kept.report or "")
     assert (said(told), told.charged, kept.exit) == ({"a": "delivered"}, 45, 0)
@@ -445,9 +445,9 @@ async def test_a_fault_while_videos_come_home_keeps_no_other_sheet_from_its_nigh
 async def test_a_sheet_that_was_set_aside_and_is_mended_is_run_once(left: Nights) -> None:
     """Its videos are under way: they come home with its run, and not beside it as well."""
     async with await open_ledger(left.settings.ledger) as ledger:
-        (known,) = (await ledger.read(partial(sheets_in, inbox="spring"))).values()
+        (known,) = (await ledger.read(sheets_in, inbox="spring")).values()
         aside = replace(known, digest="0", outcome="set-aside", failures=3, set_aside_at=1.0)
-        await ledger.write(partial(end_sheet, inbox="spring", sheet=aside))
+        await ledger.write(end_sheet, inbox="spring", sheet=aside)
     left.put("a", videos("A", 3))
     found = [the_one(await left.sweep(night)) for night in ("2026-11-21", "2026-11-22")]
     assert [one.outcome for one in found] == ["delivered", "unchanged"]
@@ -524,8 +524,8 @@ async def test_a_plan_that_waits_is_where_the_board_shows_it(nights: Nights) -> 
     last = await nights.sweep("2026-11-24", inbox=wanted, clock=lambda: later)
     links += [the_one(last).link]
     async with await open_ledger(nights.settings.ledger) as ledger:
-        found = await ledger.read(partial(plans_of, campaign=f"{nights.name}-a", limit=9))
-        latest = await ledger.read(partial(latest_plan, plan_id=_last(links[0])))
+        found = await ledger.read(plans_of, campaign=f"{nights.name}-a", limit=9)
+        latest = await ledger.read(latest_plan, plan_id=_last(links[0]))
     plans = {plan.id: (plan.state, plan.total, plan.replaced_by) for plan in found}
     assert plans == {
         _last(links[0]): ("void", 15, _last(links[2])),
@@ -547,12 +547,12 @@ async def test_a_pause_is_kept_and_told(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
     async with await open_ledger(nights.settings.ledger) as ledger:
         found = Pause(inbox="spring", until=None, by="Alice", at=1.0)
-        await ledger.write(partial(pause, found=found))
+        await ledger.write(pause, found=found)
     report = await nights.sweep()
     assert (report.sheets, report.exit_status) == ((), 0)
     assert report.skipped == "spring is paused until further notice by Alice"
     async with await open_ledger(nights.settings.ledger) as ledger:
-        assert await ledger.write(partial(resume, inbox="spring"))
+        assert await ledger.write(resume, inbox="spring")
     assert said(await nights.sweep()) == {"a": "delivered"}
 
 
@@ -564,7 +564,7 @@ def claimed(night: str, place: str, *, at: float, seconds: float = 60.0) -> Any:
 
 async def taken_over(ledger: Ledger) -> None:
     """Have the lease of the inbox lapse, and another sweep acquire it."""
-    await ledger.write(partial(let_lapse, name=night_lease("spring")))
+    await ledger.write(let_lapse, name=night_lease("spring"))
     await ledger.write(claimed("2026-11-21", "another", at=time.time()))
 
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -58,7 +57,7 @@ async def test_a_night_of_all_kinds_of_sheets_and_one_with_nothing_to_do(nights:
     assert set(said(quiet).values()) == {"unchanged", "set-aside"}
     assert nights.ledger is not None
     async with await open_ledger(nights.ledger, create=False) as ledger:
-        kept = await ledger.read(partial(nights_of, inbox="spring", limit=9))
+        kept = await ledger.read(nights_of, inbox="spring", limit=9)
     told = [NightReport.read(night.report or "").charged for night in kept]
     assert [night.approved for night in kept] == told == [0, 240, 180]
     assert [night.exit for night in kept] == [2, 2, 2]

@@ -274,9 +274,9 @@ async def test_a_campaign_whose_run_was_killed_elsewhere_is_waited_for(
     sheet = nights.put("a", videos("A", 1))
     assert desk.run(str(sheet), "--max-wait", "0s").json["rows"]["approved"] == 1
     async with await open_ledger(nights.settings.ledger) as ledger:
-        campaign = await ledger.read(partial(find_campaign, name=f"{nights.name}-a"))
+        campaign = await ledger.read(find_campaign, name=f"{nights.name}-a")
         lease = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:boot/1:1")
-        assert await ledger.write(partial(lease, seconds=3.0)) is None
+        assert await ledger.write(lease, seconds=3.0) is None
     assert said(await nights.sweep()) == {"a": "delivered"}
 
 
@@ -363,7 +363,7 @@ async def test_a_file_reused_for_another_campaign_leaves_no_paid_video_behind(
     later = await slow.sweep("2026-11-22")
     assert of_campaigns(later) == {other: ("unchanged", 0, ())}
     async with await open_ledger(slow.settings.ledger) as ledger:
-        kept = await ledger.read(partial(find_night, inbox="spring", date="2026-11-21"))
+        kept = await ledger.read(find_night, inbox="spring", date="2026-11-21")
     assert kept is not None
     assert of_campaigns(NightReport.read(kept.report or "")) == of_campaigns(report)
 

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import httpx
@@ -51,9 +50,9 @@ async def test_what_was_approved_is_a_flow_run_where_a_deployment_is_there_for_i
         out = await _prefect(tmp_path, service, server, *WORKER)
         over = await ended(board.viewer, run)
         assert (over["exit"], over["words"]) == (0, None), out
-        found = await board.ledger.read(partial(find_campaign, name=name))
+        found = await board.ledger.read(find_campaign, name=name)
         assert found is not None
-        takes = await board.ledger.read(partial(takes_of, campaign_id=found.id))
+        takes = await board.ledger.read(takes_of, campaign_id=found.id)
     keys = [take.key for _, take in takes if take.key]
     assert sorted(service.charged(keys).values()) == [1, 1]
     async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:

@@ -61,7 +61,7 @@ def ledger(tmp_path: Path) -> str:
             carried = await Stage.set(ledger, brief("z", "Rum"), name="autumn")
             await carried.rendering("z")
             owned = partial(acquire_lease, campaign=carried.campaign, owner="elsewhere:1:1:there:1")
-            await ledger.write(partial(owned, seconds=600))
+            await ledger.write(owned, seconds=600)
 
     asyncio.run(fill())
     return address

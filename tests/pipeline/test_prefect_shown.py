@@ -225,10 +225,11 @@ def _log(client: httpx.Client, run: str) -> Log:
 async def _hold(folder: Path, sheet: str, name: str) -> None:
     """Have another process at work on a campaign."""
     async with await open_ledger(f"sqlite:///{folder}/.callsheet/ledger.db") as ledger:
-        made = partial(ensure_campaign, name=name, sheet=sheet, sheet_digest="", at=time.time())
-        campaign = await ledger.write(made)
+        campaign = await ledger.write(
+            ensure_campaign, name=name, sheet=sheet, sheet_digest="", at=time.time()
+        )
         held = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:there:1")
-        await ledger.write(partial(held, seconds=600))
+        await ledger.write(held, seconds=600)
 
 
 HALF_WAY = Snapshot(

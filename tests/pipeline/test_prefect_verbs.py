@@ -205,19 +205,19 @@ def _leave_under_way(desk: Desk, service: Sandbox, name: str) -> None:
 async def _hold(desk: Desk, name: str) -> None:
     """Have another process at work on a campaign."""
     async with await open_ledger(f"sqlite:///{desk.folder}/.callsheet/ledger.db") as ledger:
-        campaign = await ledger.read(partial(find_campaign, name=name))
+        campaign = await ledger.read(find_campaign, name=name)
         assert campaign is not None
         held = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:there:1")
-        await ledger.write(partial(held, seconds=600))
+        await ledger.write(held, seconds=600)
 
 
 async def _note_approval(desk: Desk, name: str, run: str) -> None:
     """Have a flow run approved what is under way of a campaign, before it was begun anew."""
     async with await open_ledger(f"sqlite:///{desk.folder}/.callsheet/ledger.db") as ledger:
-        campaign = await ledger.read(partial(find_campaign, name=name))
+        campaign = await ledger.read(find_campaign, name=name)
         assert campaign is not None
         note = partial(approve_once, campaign=campaign, run=run, rows=2, words="30 credits")
-        await ledger.write(partial(note, at=time.time()))
+        await ledger.write(note, at=time.time())
 
 
 def _call(desk: Desk, server: PrefectServer, orders: Sequence[Order]) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-from functools import partial
 
 import pytest
 
@@ -56,8 +55,7 @@ def _owner(who: str) -> str:
 
 async def _have(here: Here, name: str, owner: str, silent: float) -> None:
     async with await open_ledger(f"sqlite:///{here.folder}/.callsheet/ledger.db") as ledger:
-        made = partial(ensure_campaign, name=name, sheet="s", sheet_digest="d", at=time.time())
-        campaign = await ledger.write(made)
-        await ledger.write(
-            partial(acquire_lease, campaign=campaign, owner=owner, seconds=60 - silent)
+        campaign = await ledger.write(
+            ensure_campaign, name=name, sheet="s", sheet_digest="d", at=time.time()
         )
+        await ledger.write(acquire_lease, campaign=campaign, owner=owner, seconds=60 - silent)

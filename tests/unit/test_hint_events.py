@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import pytest
@@ -176,8 +175,10 @@ async def test_a_late_hint_of_a_delivered_video_calls_for_no_run(stage: Stage) -
 
 
 async def test_whose_a_video_is(stage: Stage) -> None:
-    find = partial(tracked_videos, videos=["vid_a", "vid_c", "vid_x"])
-    found = {one.video_id: one for one in await stage.ledger.read(find)}
+    found = {
+        one.video_id: one
+        for one in await stage.ledger.read(tracked_videos, videos=["vid_a", "vid_c", "vid_x"])
+    }
     assert {video: (one.row, one.under_way) for video, one in found.items()} == {
         "vid_a": ("a", True),
         "vid_c": ("c", False),

@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -70,7 +69,7 @@ async def test_it_keeps_what_it_renews_and_lets_go_of_the_rest(stage: Stage):
         await asyncio.sleep(1.0)
         assert await claims.holds()
         assert len(claims.batches) == 1
-    found = await stage.ledger.read(partial(headway_of, production=production))
+    found = await stage.ledger.read(headway_of, production=production)
     assert (found.held, found.claimable) == (0, True)
     assert not heard
 
@@ -79,8 +78,10 @@ async def test_one_that_was_silent_for_too_long_is_told_that_others_have_its_row
     production, heard = await begin(stage), list[str]()
     claims = claims_of(stage.ledger, production, -1.0, heard)
     assert await claims.claim() is not None
-    other = partial(claim_batch, production=production, worker=2, holder="two", seconds=60.0)
-    assert await stage.write(other) is not None
+    assert (
+        await stage.write(claim_batch, production=production, worker=2, holder="two", seconds=60.0)
+        is not None
+    )
 
     assert not await claims.holds()
     assert heard == ["worker 1 was silent for too long, and others have 1 of its batches"]
@@ -138,8 +139,10 @@ async def test_a_worker_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_c
     assert await claims.claim() is not None
     assert not await intends("b")
     assert await intends("a")
-    other = partial(claim_batch, production=production, worker=2, holder="two", seconds=60.0)
-    assert await stage.write(other) is not None
+    assert (
+        await stage.write(claim_batch, production=production, worker=2, holder="two", seconds=60.0)
+        is not None
+    )
     assert not await mine.in_charge()
 
 

@@ -105,10 +105,8 @@ async def test_no_limit_is_passed_by_workers_that_stop_each_for_itself(
 async def until_it_has_some(run: Run, worker: int) -> None:
     while True:
         await asyncio.sleep(0.05)
-        found = await run.at.ledger.read(partial(find_production, production_id=run.production_id))
-        if found and (await run.at.ledger.read(partial(states_by_worker, production=found))).get(
-            worker
-        ):
+        found = await run.at.ledger.read(find_production, production_id=run.production_id)
+        if found and (await run.at.ledger.read(states_by_worker, production=found)).get(worker):
             return
 
 

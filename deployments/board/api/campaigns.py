@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -89,7 +88,7 @@ async def list_campaigns(
     names = [one.name for one in known]
     begin = names.index(after) + 1 if after in names else 0
     page = known[begin : begin + limit]
-    lines = [line_of(one, await board.read(partial(tally_of, campaign=one))) for one in page]
+    lines = [line_of(one, await board.read(tally_of, campaign=one)) for one in page]
     more = begin + limit < len(known)
     return CampaignPage(campaigns=lines, next=page[-1].name if more else None)
 
@@ -97,8 +96,8 @@ async def list_campaigns(
 @router.get("/{campaign}")
 async def get_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> WholeCampaign:
     """Return a campaign: rows by state, credits, and reviews of its videos."""
-    tally = await board.read(partial(tally_of, campaign=known))
-    counts = await board.read(partial(counts_of, campaign_id=known.id))
+    tally = await board.read(tally_of, campaign=known)
+    counts = await board.read(counts_of, campaign_id=known.id)
     line = line_of(known, tally)
     return WholeCampaign(**dict(line), videos=_videos(counts), tags=dict(counts.tags))
 
@@ -212,7 +211,7 @@ async def get_costs(
     """Add up what campaigns cost, a line for each name."""
     sandbox = board.settings.sandbox
     wanted = period_of(since, until, sandbox=sandbox, named=("since", "until"))
-    found = await board.read(partial(costs, wanted=wanted, by=by))
+    found = await board.read(costs, wanted=wanted, by=by)
     return CostsOut.model_validate(found.as_json(board.settings.credit_price))
 
 
@@ -277,7 +276,6 @@ async def list_activity(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Activity:
     """List what people did."""
-    query = partial(acts_of, campaign=campaign, before=before, limit=limit + 1)
-    found = await board.read(query)
+    found = await board.read(acts_of, campaign=campaign, before=before, limit=limit + 1)
     more = found[limit - 1].id if len(found) > limit else None
     return Activity(acts=[Done(**vars(act)) for act in found[:limit]], next=more)

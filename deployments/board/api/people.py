@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
@@ -150,7 +149,7 @@ async def revoke_person(board: TheBoard, person: Admin, name: str) -> Gone:
 @router.get("/links")
 async def list_links(board: TheBoard, person: Admin, campaign: str | None = None) -> Links:
     """List links, to all campaigns or to one."""
-    found = await board.read(partial(all_links, campaign=campaign))
+    found = await board.read(all_links, campaign=campaign)
     return Links(links=[ListedLink(**_link(one)) for one in found])
 
 

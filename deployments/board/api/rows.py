@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -175,19 +174,17 @@ async def list_rows(
 ) -> RowPage:
     """List the rows that match, page by page."""
     page = await board.read(
-        partial(
-            shown_rows,
-            campaign_id=known.id,
-            which=asked.which,
-            sort=sort or "sheet",
-            after=after or None,
-            limit=limit or PAGE,
-        )
+        shown_rows,
+        campaign_id=known.id,
+        which=asked.which,
+        sort=sort or "sheet",
+        after=after or None,
+        limit=limit or PAGE,
     )
     numbers = [row.id for row in page.rows]
-    found = await board.read(partial(rows_by_number, numbers=numbers))
-    document = await board.read(partial(row_documents, campaign_id=known.id, numbers=numbers))
-    total = await board.read(partial(count_shown, campaign_id=known.id, which=asked.which))
+    found = await board.read(rows_by_number, numbers=numbers)
+    document = await board.read(row_documents, campaign_id=known.id, numbers=numbers)
+    total = await board.read(count_shown, campaign_id=known.id, which=asked.which)
     lines = [RowLine.model_validate(document(row)) for row in found]
     return RowPage(rows=lines, total=total, next=page.next)
 
@@ -195,12 +192,11 @@ async def list_rows(
 @router.get("/{row}")
 async def get_row(board: TheBoard, person: Viewer, known: TheCampaign, row: str) -> WholeRowLine:
     """Return everything that is known of a row."""
-    found = await board.read(partial(whole_row, campaign_id=known.id, row=row))
+    found = await board.read(whole_row, campaign_id=known.id, row=row)
     if found is None:
         raise ProblemDetails(404, f"{known.name} has no row {row[:80]}")
     own = found.row
-    documents = partial(row_documents, campaign_id=known.id, numbers=[own.id])
-    document = (await board.read(documents))(own)
+    document = (await board.read(row_documents, campaign_id=known.id, numbers=[own.id]))(own)
     return WholeRowLine(
         **document,
         title=own.title,

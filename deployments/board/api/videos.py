@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -88,8 +87,11 @@ async def get_videos_zip(
     if select is not None and person.guest is not None:
         raise ProblemDetails(403, "your link chooses videos by what the page shows, not by select")
     which = replace(asked.which, review="keep") if kept else asked.which
-    names = partial(rows_to_take, campaign=known, which=which, select=select)
-    made = videos.zip_of(known, await board.read(names), inside=person.guest is None)
+    made = videos.zip_of(
+        known,
+        await board.read(rows_to_take, campaign=known, which=which, select=select),
+        inside=person.guest is None,
+    )
     disposition = disposition_of(f"{known.name}.zip", download=True)
     headers = {"Content-Disposition": disposition, "Cache-Control": "no-store"}
     return StreamingResponse(made.chunks(), headers=headers, media_type="application/zip")

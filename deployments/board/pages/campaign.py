@@ -64,14 +64,14 @@ ALOUD = 8
 @router.get("")
 async def live(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
     """Show the rows that the address asks for."""
-    found = await board.read(partial(find_campaign, name=campaign))
+    found = await board.read(find_campaign, name=campaign)
     if found is None and await see_runs(board, person, campaign, limit=1):
         return page(request, "starting.html", person, campaign=campaign)
     found = found or await campaign_of(board, campaign)
     view = RowView(rows_in(request.query_params, "rows", "cancelled"))
     asked = view.asked
     read = partial(shown_rows, campaign_id=found.id, which=asked.which, sort=asked.sort)
-    shown = await board.read(partial(read, after=asked.after, limit=asked.limit))
+    shown = await board.read(read, after=asked.after, limit=asked.limit)
     told = await _told(board, person, found, view, len(shown.rows))
     told["cancelled"] = request.query_params.get("cancelled", "")
     told["groups"] = _groups(view, shown.rows)
@@ -99,7 +99,7 @@ async def stream(
 
 async def campaign_of(board: Board, name: str) -> Campaign:
     """Return a campaign; raise ProblemDetails (404) for none."""
-    found = await board.read(partial(find_campaign, name=name))
+    found = await board.read(find_campaign, name=name)
     if found is None:
         raise ProblemDetails(404, f"the ledger knows no campaign {name}")
     return found
@@ -110,9 +110,7 @@ async def _told(
 ) -> dict[str, Any]:
     """Return what the parts of a page that shows so many rows are filled with, but for these."""
     runs = await see_runs(board, person, campaign.name, limit=1)
-    tally, counts, matching = await board.read(
-        partial(page_figures, campaign=campaign, which=view.which)
-    )
+    tally, counts, matching = await board.read(page_figures, campaign=campaign, which=view.which)
     run = runs[0] if runs else None
     # Rows that came since, and would be on the first page if that were asked for now.
     left = next(iter(await see_left(board, campaign.name)), None)
@@ -208,7 +206,7 @@ class _Sent:
 
     async def _last(self) -> tuple[int, BoardRun | None]:
         """Return the newest event and the newest run: a run starts and ends without an event."""
-        event = await self.board.read(partial(last_event, campaign_id=self.campaign.id))
+        event = await self.board.read(last_event, campaign_id=self.campaign.id)
         runs = await see_runs(self.board, self.person, self.campaign.name, limit=1)
         run = runs[0] if runs else None
         # A lease is renewed all the time, and no page shows it.
@@ -223,8 +221,7 @@ class _Sent:
 
         found = {name: show(template) for name, template in PARTS.items()}
         found["spoken"] = show("_live_spoken.html")
-        read = partial(rows_by_id, campaign_id=self.campaign.id, numbers=self.numbers)
-        rows = await self.board.read(read)
+        rows = await self.board.read(rows_by_id, campaign_id=self.campaign.id, numbers=self.numbers)
         for row in rows.values():
             found[f"row-{row.id}"] = show("_live_row.html", row=row)
         # In the order of the page, in which variants follow each other.
@@ -277,8 +274,7 @@ async def attention(request: Request, board: TheBoard, person: Viewer, campaign:
     """Show the rows that wait for a person, by state and reason."""
     found = await campaign_of(board, campaign)
     which = RowFilter(states=tuple(sorted(NEEDS_PERSON)))
-    read = partial(shown_rows, campaign_id=found.id, which=which, limit=MOST)
-    shown = await board.read(read)
+    shown = await board.read(shown_rows, campaign_id=found.id, which=which, limit=MOST)
     return page(
         request,
         "attention.html",
@@ -286,7 +282,7 @@ async def attention(request: Request, board: TheBoard, person: Viewer, campaign:
         tab="attention",
         campaign=found.name,
         root=f"/c/{part(found.name)}",
-        tally=await board.read(partial(tally_of, campaign=found)),
+        tally=await board.read(tally_of, campaign=found),
         groups=_grouped(shown.rows),
         more=shown.next is not None,
         sheet=await _last_sheet(board, person, found.name) is not None,
@@ -342,8 +338,7 @@ def _grouped(rows: Sequence[ShownRow]) -> list[_Group]:
 
 async def _last_sheet(board: Board, person: Person, campaign: str) -> KeptPlan | None:
     """Return the newest plan that was made of a sheet."""
-    newest = partial(plans_of, campaign=campaign, limit=1, with_sheet=True)
-    return next(iter(await board.read(newest)), None)
+    return next(iter(await board.read(plans_of, campaign=campaign, limit=1, with_sheet=True)), None)
 
 
 async def _last_run(board: Board, person: Person, campaign: str) -> str | None:
@@ -373,7 +368,7 @@ async def _changes(
     request: Request, board: Board, person: Person, found: Refreshed, *, repaired: bool
 ) -> Response:
     known = found.campaign
-    tally = await board.read(partial(tally_of, campaign=known))
+    tally = await board.read(tally_of, campaign=known)
     shown = partial(page, request, "changes.html", person, tab="changes", tally=tally)
     root = f"/c/{part(known.name)}"
     return shown(campaign=known.name, root=root, drift=found.drift, repaired=repaired)
@@ -402,8 +397,8 @@ async def report(request: Request, board: TheBoard, person: Viewer, campaign: st
     found = await campaign_of(board, campaign)
     by = {}
     for kind in KINDS:
-        by[kind] = await board.read(partial(keep_rates, campaign_id=found.id, by=kind))
-    whole = await board.read(partial(keep_rates, campaign_id=found.id))
+        by[kind] = await board.read(keep_rates, campaign_id=found.id, by=kind)
+    whole = await board.read(keep_rates, campaign_id=found.id)
     plans = [one.plan for one in await see_plans(board, person, found.name)]
     return page(
         request,
@@ -413,8 +408,8 @@ async def report(request: Request, board: TheBoard, person: Viewer, campaign: st
         campaign=found.name,
         root=f"/c/{part(found.name)}",
         known=found,
-        tally=await board.read(partial(tally_of, campaign=found)),
-        counts=await board.read(partial(counts_of, campaign_id=found.id)),
+        tally=await board.read(tally_of, campaign=found),
+        counts=await board.read(counts_of, campaign_id=found.id),
         whole=whole[0] if whole else None,
         by=by,
         files=FILES,
@@ -432,6 +427,6 @@ async def file(board: TheBoard, person: Viewer, campaign: str, what: str, form: 
     if kind is None or format is None:
         raise ProblemDetails(404, "a report has no such file")
     out = io.BytesIO()
-    await board.read(partial(export, campaign=found, out=out, what=kind, format=format))
+    await board.read(export, campaign=found, out=out, what=kind, format=format)
     named = f'attachment; filename="{found.name}-{what}.{form}"'
     return Response(out.getvalue(), 200, {"Content-Disposition": named}, TYPES[format])

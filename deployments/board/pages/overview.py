@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -29,9 +28,9 @@ router = APIRouter()
 async def campaigns(request: Request, board: TheBoard, person: Viewer) -> Response:
     """Show all campaigns, and this month's total over them."""
     found = await board.read(all_campaigns)
-    shown = [(one, await board.read(partial(tally_of, campaign=one))) for one in found]
+    shown = [(one, await board.read(tally_of, campaign=one)) for one in found]
     month = replace(month_of(board.clock()), sandbox=board.settings.sandbox)
-    charged = await board.read(partial(charged_in, wanted=month))
+    charged = await board.read(charged_in, wanted=month)
     states: Counter[State] = Counter()
     for _, tally in shown:
         states.update(tally.rows)
@@ -52,7 +51,7 @@ async def costs_page(
 ) -> Response:
     """Show a line for every month, brand or person, and the total."""
     wanted = period_of(since, until, sandbox=board.settings.sandbox, named=("From", "To"))
-    found = await board.read(partial(costs, wanted=wanted, by=by))
+    found = await board.read(costs, wanted=wanted, by=by)
     asked = {name: value for name, value in (("since", since), ("until", until)) if value}
     return page(
         request, "costs.html", person,
@@ -78,8 +77,7 @@ async def activity(
     before: Before | None = None,
 ) -> Response:
     """Show what was done, of all campaigns or of one; `next` is where the older ones begin."""
-    query = partial(acts_of, campaign=campaign or None, before=before, limit=PAGE + 1)
-    found = await board.read(query)
+    found = await board.read(acts_of, campaign=campaign or None, before=before, limit=PAGE + 1)
     more = found[PAGE - 1].id if len(found) > PAGE else None
     return page(request, "activity.html", person, acts=found[:PAGE], campaign=campaign, next=more)
 

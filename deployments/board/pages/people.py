@@ -5,7 +5,6 @@ What is shown once, a login, a token or a link's address, is on the page that an
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
@@ -110,7 +109,7 @@ async def _page(
         status=status,
         people=await board.read(all_people),
         links=await board.read(all_links),
-        campaigns=await board.read(partial(all_campaigns)),
+        campaigns=await board.read(all_campaigns),
         roles=get_args(InvitedRole),
         rights=RIGHTS,
         here_only=HERE_ONLY if board.is_here_only else None,

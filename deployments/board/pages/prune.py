@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -61,7 +60,7 @@ async def _shown(
         tab="report",
         campaign=campaign,
         root=f"/c/{part(campaign)}",
-        tally=await board.read(partial(tally_of, campaign=found.campaign)),
+        tally=await board.read(tally_of, campaign=found.campaign),
         videos=wanted[:MOST],
         there=sum(one.old.take.deleted_at is None for one in wanted[:MOST]),
         files=sum(len(one.old.files) for one in wanted[:MOST] if one.old.left) if store else 0,

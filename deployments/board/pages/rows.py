@@ -76,16 +76,16 @@ async def _refused(
 
 async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
     known = await campaign_of(board, campaign)
-    whole = await board.read(partial(whole_row, campaign_id=known.id, row=row))
+    whole = await board.read(whole_row, campaign_id=known.id, row=row)
     if whole is None:
         raise ProblemDetails(404, f"{campaign} has no row {row[:80]}")
     videos = [one.take.video_id for one in whole.takes if one.take.video_id]
     numbers = [one.take.id for one in whole.takes]
-    calls = await board.read(partial(calls_about, take_ids=numbers, video_ids=videos))
+    calls = await board.read(calls_about, take_ids=numbers, video_ids=videos)
     copies = partial(copies_of, campaign_id=known.id, numbers=[whole.row.id])
     video = next((one for one in whole.takes if one.take.number == whole.shown.video_take), None)
     review = video.review if video else None
-    named = await board.read(partial(video_named, row=whole.row))
+    named = await board.read(video_named, row=whole.row)
     takes = sorted((one.take for one in whole.takes), key=lambda take: take.number)
     next_of = partial(next_run, now=board.clock(), rules=Rules.of(board.settings))
     return {
@@ -94,7 +94,7 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         "root": f"/c/{part(known.name)}",
         "here": _address(known.name, row),
         "known": known,
-        "tally": await board.read(partial(tally_of, campaign=known)),
+        "tally": await board.read(tally_of, campaign=known),
         "row": whole.row,
         "shown": whole.shown,
         "takes": whole.takes,
@@ -179,8 +179,8 @@ async def _rows_meant(board: Board, campaign: str, fields: FormData) -> list[str
     states = tuple(state for state in which.states or RETAKEABLE if state in RETAKEABLE)
     which = replace(which, states=states or (_FAILED,))
     shown = partial(names_shown, campaign_id=found.id)
-    kept = set(await board.read(partial(shown, which=replace(which, review="keep"))))
-    fit = [row for row in await board.read(partial(shown, which=which)) if row not in kept]
+    kept = set(await board.read(shown, which=replace(which, review="keep")))
+    fit = [row for row in await board.read(shown, which=which) if row not in kept]
     if not fit:
         raise ProblemDetails(
             422,

@@ -29,6 +29,6 @@ async def repair(board: Board, person: Person, campaign: str) -> Refreshed:
     """Fix what changed where that is free; return what was found, and what was done about it."""
     found = await see_drift(board, person, campaign)
     note = partial(note_act, act="repair", by=person.name, at=board.clock(), campaign=campaign)
-    await board.write(partial(note, rows=len({one.row for one in found.drift if one.row})))
+    await board.write(note, rows=len({one.row for one in found.drift if one.row}))
     async with connect(board.settings, clock=board.clock) as at:
         return await repair_drift(found, at)

@@ -74,5 +74,4 @@ async def last_digests(board: Board) -> list[LastDigest]:
 
 
 async def _note(board: Board, person: Person, act: str, name: str) -> None:
-    note = partial(note_act, act=act, by=person.name, at=board.clock(), words=name[:60])
-    await board.write(note)
+    await board.write(note_act, act=act, by=person.name, at=board.clock(), words=name[:60])

@@ -69,7 +69,7 @@ async def invite(
         raise BadInput("an allowance is credits a day, 0 or more")
     token, code = make_token(board.token), make_token(board.token)
     now = board.clock()
-    add = partial(
+    person = await board.write(
         invite_person,
         name=name,
         role=kind,
@@ -81,22 +81,19 @@ async def invite(
         allowance=allowance,
         again=again,
     )
-    person = await board.write(add)
     return Invitation(person=person, login=login_address(board, code), token=token)
 
 
 async def revoke(board: Board, by: str, name: str) -> bool:
     """Revoke a person; False where they were out already."""
-    gone = partial(revoke_person, name=name, by=by, at=board.clock())
-    return await board.write(gone)
+    return await board.write(revoke_person, name=name, by=by, at=board.clock())
 
 
 async def new_login(board: Board, person: Person, *, lasts: float) -> str:
     """Return a one-time address at which a person logs a browser in, for so many seconds."""
     code = make_token(board.token)
     until = board.clock() + lasts
-    keep = partial(make_login, digest=digest_of(code), person=person.id, expires_at=until)
-    await board.write(keep)
+    await board.write(make_login, digest=digest_of(code), person=person.id, expires_at=until)
     return login_address(board, code)
 
 
@@ -147,7 +144,7 @@ async def allow(
     token = make_token(board.token) if renew else None
     digest = None if token is None else digest_of(token)
     change = partial(allow_agent, name=agent_name(name), allowance=allowance, token=digest)
-    return await board.write(partial(change, by=by, at=board.clock())), token
+    return await board.write(change, by=by, at=board.clock()), token
 
 
 def agent_name(name: str) -> str:
@@ -187,24 +184,22 @@ async def make(
         raise BadInput(f"a link lasts up to {LONGEST / 86400:.0f} days")
     code, now = make_token(board.token), board.clock()
     link = await board.write(
-        partial(
-            make_link,
-            digest=digest_of(code),
-            campaign=campaign,
-            name=checked_name(name),
-            # Anyone who may decide or download has to see.
-            rights={"see", *rights},
-            by=by,
-            at=now,
-            expires_at=now + lasts,
-        )
+        make_link,
+        digest=digest_of(code),
+        campaign=campaign,
+        name=checked_name(name),
+        # Anyone who may decide or download has to see.
+        rights={"see", *rights},
+        by=by,
+        at=now,
+        expires_at=now + lasts,
     )
     return MadeLink(link=link, address=f"{board.origin}/login?code={code}")
 
 
 async def end(board: Board, by: str, link: int) -> bool:
     """End a link; False where it had ended before, or never was."""
-    return await board.write(partial(revoke_link, link=link, by=by, at=board.clock()))
+    return await board.write(revoke_link, link=link, by=by, at=board.clock())
 
 
 # Coming in and going out: a one-time login or a token becomes a browser's session.
@@ -227,10 +222,10 @@ async def who_waits(board: Board, code: str) -> Person:
     """Return whom a one-time login or a link would let in; raise ProblemDetails for no one."""
     if could_be(code):
         digest, now = digest_of(code), board.clock()
-        found = await board.read(partial(whose_login, digest=digest, at=now))
+        found = await board.read(whose_login, digest=digest, at=now)
         if found is not None:
             return found
-        link = await board.read(partial(link_of, digest=digest))
+        link = await board.read(link_of, digest=digest)
         if link is not None and link.holds(now):
             return link.guest
     raise _nobody()
@@ -247,13 +242,7 @@ async def log_in(board: Board, code: str) -> LoggedIn:
     session = make_token(board.token)
 
     entered = await board.write(
-        partial(
-            enter,
-            code=digest,
-            session=digest_of(session),
-            at=now,
-            longest=SESSION,
-        )
+        enter, code=digest, session=digest_of(session), at=now, longest=SESSION
     )
     if entered is None:
         raise _nobody()
@@ -263,7 +252,7 @@ async def log_in(board: Board, code: str) -> LoggedIn:
 
 async def log_out(board: Board, session: str) -> None:
     """Log a browser out."""
-    await board.write(partial(close_session, digest=digest_of(session)))
+    await board.write(close_session, digest=digest_of(session))
 
 
 def _nobody() -> ProblemDetails:
@@ -289,7 +278,7 @@ async def admin_token(board: Board) -> tuple[Person, str] | None:
     file = board.folder / "token"
     token = _kept(file)
     if token is not None:
-        known = await board.read(partial(person_of_token, digest=digest_of(token)))
+        known = await board.read(person_of_token, digest=digest_of(token))
         if known is not None:
             return known, token
     there = {one.person.name: one for one in await board.read(all_people)}
@@ -301,7 +290,7 @@ async def admin_token(board: Board) -> tuple[Person, str] | None:
         return None
     token = make_token(board.token)
     person = there[NAME].person
-    await board.write(partial(renew_token, person=person.id, token=digest_of(token)))
+    await board.write(renew_token, person=person.id, token=digest_of(token))
     _keep(file, token)
     return person, token
 

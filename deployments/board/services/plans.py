@@ -93,7 +93,7 @@ async def approve(
     if not person.may("agent"):
         raise ProblemDetails(403, f"this takes a person of the role approver, not {person.role}")
     plan = await kept_plan(board, plan_id)
-    if run := await board.read(partial(run_for, plan_id=plan_id)):
+    if run := await board.read(run_for, plan_id=plan_id):
         return _answer(run)
     await _check_state(board, person, plan)
     options = RunOptions.of(plan.terms)
@@ -190,12 +190,11 @@ async def _check_run(board: Board, person: Person, plan: KeptPlan, options: RunO
 
 async def _check_retake(board: Board, person: Person, plan: KeptPlan, options: RunOptions) -> None:
     assert plan.document is not None
-    campaign = await board.read(partial(find_campaign, name=plan.campaign))
+    campaign = await board.read(find_campaign, name=plan.campaign)
     if campaign is None:
         raise ProblemDetails(409, f"there is no campaign {plan.campaign} any more")
     lines = {line["row"]: line for line in paid_lines(plan.document)}
-    read = partial(rows_named, campaign=campaign, names=list(lines))
-    rows = await board.read(read)
+    rows = await board.read(rows_named, campaign=campaign, names=list(lines))
     asked = await _prices_now(board, [row.for_new_video() for row in rows])
     moved = [
         f"{row.row}: it changed meanwhile" for row in rows if not is_as_shown(row, lines[row.row])
@@ -381,8 +380,8 @@ async def see_plan(board: Board, person: Person, plan_id: str) -> PlanView:
     return PlanView(
         plan=plan,
         state=plan.state_at(board.clock()),
-        run=await board.read(partial(run_for, plan_id=plan_id)),
-        replaces=await board.read(partial(plan_before, plan_id=plan_id)),
+        run=await board.read(run_for, plan_id=plan_id),
+        replaces=await board.read(plan_before, plan_id=plan_id),
         latest=await latest_of(board, plan),
     )
 
@@ -391,14 +390,14 @@ async def latest_of(board: Board, plan: KeptPlan) -> str | None:
     """Return the plan that stands in the place of a plan by now; None where it was not replaced."""
     if plan.replaced_by is None:
         return None
-    return await board.read(partial(latest_plan, plan_id=plan.replaced_by))
+    return await board.read(latest_plan, plan_id=plan.replaced_by)
 
 
 async def see_plans(
     board: Board, person: Person, campaign: str | None, *, limit: int = 50
 ) -> list[PlanView]:
     """Return the newest plans, of a campaign or of all, without their rows."""
-    found = await board.read(partial(plans_of, campaign=campaign, limit=limit))
+    found = await board.read(plans_of, campaign=campaign, limit=limit)
     return [PlanView(plan=plan, state=plan.state_at(board.clock())) for plan in found]
 
 
@@ -406,7 +405,7 @@ async def plan_again(
     board: Board, person: Person, old: KeptPlan, *, words: str, sheet_id: str | None = None
 ) -> str:
     """Have a plan made in the place of one that no longer holds; return the new one's id."""
-    change = partial(
+    new = await board.write(
         replace_plan,
         old=old,
         plan_id=board.token(),
@@ -416,14 +415,13 @@ async def plan_again(
         at=board.clock(),
         sheet_id=sheet_id,
     )
-    new = await board.write(change)
     board.attention.set()
     return new
 
 
 async def kept_plan(board: Board, plan_id: str) -> KeptPlan:
     """Return a plan as the ledger has it; raises ProblemDetails (404) for none."""
-    plan = await board.read(partial(find_plan, plan_id=plan_id))
+    plan = await board.read(find_plan, plan_id=plan_id)
     if plan is None:
         raise ProblemDetails(404, "there is no such plan")
     return plan
@@ -432,7 +430,7 @@ async def kept_plan(board: Board, plan_id: str) -> KeptPlan:
 async def _begin(board: Board, person: Person, change: Any, options: RunOptions) -> str:
     plan_id = board.token()
     begun = partial(change, plan_id=plan_id, terms=options.kept())
-    await board.write(partial(begun, by=person.name, at=board.clock()))
+    await board.write(begun, by=person.name, at=board.clock())
     board.attention.set()
     return plan_id
 

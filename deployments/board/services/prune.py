@@ -57,5 +57,5 @@ async def delete_videos(
     files = sum(len(one.files) for one in done.videos)
     words = "deleted at the service" + (f", {count(files, 'file')} in the store" if store else "")
     act = partial(note_act, act="prune", by=person.name, campaign=campaign, rows=deleted)
-    await board.write(partial(act, at=board.clock(), words=words))
+    await board.write(act, at=board.clock(), words=words)
     return done

@@ -74,7 +74,7 @@ async def cancel(
     What is under way is marked, and cancelled by the run that is at work, or in the background
     here. Raises ProblemDetails: 404 for no such campaign, 422 for rows that are not there.
     """
-    found = await board.read(partial(find_campaign, name=campaign))
+    found = await board.read(find_campaign, name=campaign)
     only: frozenset[str] | None = None
     if rows is not None or select is not None:
         found = await campaign_named(board, campaign)
@@ -83,7 +83,7 @@ async def cancel(
         if not only:
             raise ProblemDetails(422, "no row of the campaign is chosen; nothing was cancelled")
     change = partial(cancel_on_board, name=campaign, campaign=found, only=only)
-    before, dropped = await board.write(partial(change, by=person.name, at=board.clock()))
+    before, dropped = await board.write(change, by=person.name, at=board.clock())
     if found is None and not dropped:
         raise ProblemDetails(404, f"there is no campaign {campaign}")
     names = {row.row for row in before}
@@ -91,7 +91,7 @@ async def cancel(
     asked = dropped + sum(row.state in LIVE for row in before)
     words = "the rest" if only is None else "rows"
     note = partial(note_act, act="cancel", by=person.name, at=board.clock(), words=words)
-    await board.write(partial(note, campaign=campaign, rows=asked))
+    await board.write(note, campaign=campaign, rows=asked)
     if found is not None and needs_service(after) and not _is_other(board, found):
         task = asyncio.create_task(_execute(board, found, names))
         _under_way.add(task)
@@ -132,7 +132,7 @@ def _check_money(board: Board, campaign: Campaign) -> None:
 
 
 async def _rows(board: Board, campaign: Campaign, names: Collection[str]) -> list[CampaignRow]:
-    found = await board.read(partial(rows_of, campaign_id=campaign.id))
+    found = await board.read(rows_of, campaign_id=campaign.id)
     return [row for row in found if row.row in names]
 
 
@@ -182,7 +182,7 @@ async def plan_of_retakes(
 
 async def campaign_named(board: Board, name: str) -> Campaign:
     """Return a campaign; raises ProblemDetails (404) for none."""
-    found = await board.read(partial(find_campaign, name=name))
+    found = await board.read(find_campaign, name=name)
     if found is None:
         raise ProblemDetails(404, f"there is no campaign {name}")
     return found
@@ -192,7 +192,7 @@ async def rows_chosen(
     ledger: Ledger, campaign: Campaign, rows: Sequence[str] | None, select: str | None
 ) -> list[CampaignRow]:
     """Return the rows that are named, or chosen; raises ProblemDetails (422) for no such row."""
-    known = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    known = await ledger.read(rows_of, campaign_id=campaign.id)
     missing = set(rows or ()) - {row.row for row in known}
     if missing:
         named = ", ".join(sorted(missing)[:20])
@@ -225,7 +225,7 @@ async def _without_kept(
     ledger: Ledger, campaign: Campaign, chosen: list[CampaignRow], *, named: bool
 ) -> list[CampaignRow]:
     """Return rows without those whose video is kept; ProblemDetails (422) for a named one."""
-    kept = await ledger.read(partial(kept_rows, campaign_id=campaign.id))
+    kept = await ledger.read(kept_rows, campaign_id=campaign.id)
     found = [row for row in chosen if row.id not in kept]
     if found == chosen or (found and not named):
         return found
@@ -241,7 +241,7 @@ async def _without_kept(
 
 async def see_run(board: Board, person: Person, run_id: str) -> BoardRun:
     """Return a run; raises ProblemDetails (404) for none."""
-    run = await board.read(partial(find_run, run_id=run_id))
+    run = await board.read(find_run, run_id=run_id)
     if run is None:
         raise ProblemDetails(404, "there is no such run")
     return run
@@ -251,7 +251,7 @@ async def see_runs(
     board: Board, person: Person, campaign: str, *, limit: int = 20
 ) -> list[BoardRun]:
     """Return the newest runs that were started on the board for a campaign."""
-    return await board.read(partial(runs_of, campaign=campaign, limit=limit))
+    return await board.read(runs_of, campaign=campaign, limit=limit)
 
 
 async def resume(board: Board, person: Person, run_id: str) -> BoardRun:
@@ -262,10 +262,10 @@ async def resume(board: Board, person: Person, run_id: str) -> BoardRun:
     if not person.may("approver"):
         raise ProblemDetails(403, f"this takes a person of the role approver, not {person.role}")
     run = await see_run(board, person, run_id)
-    if not await board.write(partial(run_again, run_id=run_id, at=board.clock())):
+    if not await board.write(run_again, run_id=run_id, at=board.clock()):
         raise _at_work(await see_run(board, person, run_id))
     note = partial(note_act, act="carry on", by=person.name, at=board.clock())
-    await board.write(partial(note, campaign=run.campaign, words=f"run {run_id}"))
+    await board.write(note, campaign=run.campaign, words=f"run {run_id}")
     board.attention.set()
     return run
 
@@ -287,7 +287,7 @@ def _at_work(run: BoardRun) -> ProblemDetails:
 
 async def see_left(board: Board, only: str | None = None) -> list[LeftRows]:
     """Return the campaigns (or `only` that) whose rows under way no one resumes by itself."""
-    found = await board.read(partial(left_under_way, is_dead=is_dead, only=only))
+    found = await board.read(left_under_way, is_dead=is_dead, only=only)
     return [one for one in found if not one.board_resumes and one.campaign.id not in board.resuming]
 
 
@@ -303,7 +303,7 @@ async def resume_left(board: Board, person: Person, campaign: str) -> int:
     if left is None:
         raise ProblemDetails(409, f"no row of {campaign} is under way without a run")
     note = partial(note_act, act="carry on", by=person.name, at=board.clock())
-    await board.write(partial(note, campaign=campaign, rows=left.rows, words="rows under way"))
+    await board.write(note, campaign=campaign, rows=left.rows, words="rows under way")
     board.resuming.add(found.id)
     board.attention.set()
     return left.rows
@@ -320,10 +320,8 @@ async def settle(board: Board, person: Person, campaign: str, row: str) -> str:
     """
     if not person.may("approver"):
         raise ProblemDetails(403, f"this takes a person of the role approver, not {person.role}")
-    known = await board.read(partial(find_campaign, name=campaign))
-    rows = (
-        [] if known is None else await board.read(partial(rows_of, campaign_id=known.id, row=row))
-    )
+    known = await board.read(find_campaign, name=campaign)
+    rows = [] if known is None else await board.read(rows_of, campaign_id=known.id, row=row)
     if not rows:
         raise ProblemDetails(404, f"{campaign} has no row {row[:80]}")
     found = rows[0]
@@ -331,6 +329,6 @@ async def settle(board: Board, person: Person, campaign: str, row: str) -> str:
         raise ProblemDetails(409, f"{row} is {found.state}, and only an uncertain row is settled")
     spent = found.take.reserved
     change = partial(give_up, row=found, take=found.take, charged=spent, again=False)
-    if not await board.write(partial(change, at=board.clock())):
+    if not await board.write(change, at=board.clock()):
         raise ProblemDetails(409, f"{row} changed meanwhile: look at it again")
     return f"{row} was given up, {in_credits(spent)} counted as spent on it"

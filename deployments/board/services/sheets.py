@@ -239,8 +239,7 @@ async def hand_in(
         await drop_old_uploads(board)
         kept = await _keep(board, person, name, content, place)
     words = f"{name}, {say_bytes(len(content))}"
-    note = partial(note_act, act="sheet", by=person.name, at=kept.added_at, words=words)
-    await board.write(note)
+    await board.write(note_act, act="sheet", by=person.name, at=kept.added_at, words=words)
     return await _view(board, person, kept, options)
 
 
@@ -261,10 +260,9 @@ async def map_columns(
     columns = _chosen(found, words, mapped)
     at = board.clock()
     keep = partial(keep_columns, headers=found.headers, columns=columns)
-    await board.write(partial(keep, by=person.name, at=at))
+    await board.write(keep, by=person.name, at=at)
     told = ", ".join(f"{header} = {column}" for header, column in columns.items())
-    note = partial(note_act, act="columns", by=person.name, at=at, words=f"{kept.name}: {told}")
-    await board.write(note)
+    await board.write(note_act, act="columns", by=person.name, at=at, words=f"{kept.name}: {told}")
     return await _view(board, person, kept, options)
 
 
@@ -350,7 +348,7 @@ async def _keep(
         added_by=person.name,
         added_at=board.clock(),
     )
-    await board.write(partial(keep_sheet, sheet=kept))
+    await board.write(keep_sheet, sheet=kept)
     return kept
 
 
@@ -448,7 +446,7 @@ async def see_sheet(
 
 async def kept_sheet(board: Board, sheet_id: str) -> KeptSheet:
     """Return what was uploaded; raises ProblemDetails (404) for nothing."""
-    kept = await board.read(partial(find_sheet, sheet_id=sheet_id))
+    kept = await board.read(find_sheet, sheet_id=sheet_id)
     if kept is None:
         raise ProblemDetails(404, "there is no such sheet", remedy="upload it again")
     return kept
@@ -473,7 +471,7 @@ async def read_mapped(
     found = await find(options.reading(board.settings))
     if options.map is not None:
         return options, found
-    known = await board.read(partial(columns_of, headers=found.headers))
+    known = await board.read(columns_of, headers=found.headers)
     if not known:
         return options, found
     options = options.but(map=tuple(f"{header}={column}" for header, column in known.items()))

@@ -48,8 +48,7 @@ class Videos:
 
     async def find(self, campaign: str, row: str, take: int) -> TakeVideo:
         """Return the video of a take; raise ProblemDetails where there is none."""
-        query = partial(find_take_video, campaign=campaign, row=row, take=take)
-        found = await self._board.read(query)
+        found = await self._board.read(find_take_video, campaign=campaign, row=row, take=take)
         if found is None:
             raise ProblemDetails(404, f"there is no video of take {take} of {row} in {campaign}")
         return found
@@ -153,11 +152,10 @@ async def decide(
     take, BadInput where it makes no sense.
     """
     known = await known_campaign(board, campaign)
-    found = partial(video_of_take, campaign_id=known.id, row=row, take=take)
-    number = await board.read(found)
+    number = await board.read(video_of_take, campaign_id=known.id, row=row, take=take)
     if number is None:
         raise ProblemDetails(404, f"{campaign} has no take {take} of a row {row[:80]}")
-    standing = await board.read(partial(review_of, take_id=number))
+    standing = await board.read(review_of, take_id=number)
     if standing is not None and shown_to(person, standing) != standing:
         # A guest does not see the words of others, and takes none of them away.
         reason, note = reason or None, note or None
@@ -206,16 +204,14 @@ async def decide_all(
     if until is not None:
         which = replace(which, until=min(until, which.until or until))
     return await board.write(
-        partial(
-            review_matching,
-            campaign=known,
-            which=which,
-            verdict=cast(Verdict, verdict),
-            reason=reason,
-            note=note,
-            by=person.name,
-            at=board.clock(),
-        )
+        review_matching,
+        campaign=known,
+        which=which,
+        verdict=cast(Verdict, verdict),
+        reason=reason,
+        note=note,
+        by=person.name,
+        at=board.clock(),
     )
 
 
@@ -238,16 +234,16 @@ async def events_as_they_come(
     """
     known = Horizon()
     while after is None:
-        known = await board.read(partial(horizon, before=known))
+        known = await board.read(horizon, before=known)
         after = known.told if known.told == known.newest else None
         if after is None:
             await asyncio.sleep(pause)
     while True:
-        known = await board.read(partial(horizon, before=known))
+        known = await board.read(horizon, before=known)
         found: Sequence[ShownEvent] = ()
         if known.told > after:
             between = partial(events_between, after=after, upto=known.told, limit=MANY)
-            found = await board.read(partial(between, campaign_id=campaign_id))
+            found = await board.read(between, campaign_id=campaign_id)
             after = found[-1].id if len(found) == MANY else known.told
         yield found
         if len(found) < MANY:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pytest
@@ -38,7 +37,7 @@ async def two_campaigns(ledger: Ledger) -> None:
 
 
 async def told(ledger: Ledger, by: By, **wanted: Any) -> Costs:
-    return await ledger.read(partial(costs, wanted=CostsOf(**wanted), by=by))
+    return await ledger.read(costs, wanted=CostsOf(**wanted), by=by)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ async def test_lines_add_up_to_what_the_campaigns_were_charged(ledger: Ledger) -
         found = await told(ledger, by)
         if found.note is None:
             assert sum(line.charged for line in found.lines) == found.total.charged
-    assert await ledger.read(partial(charged_in, wanted=CostsOf())) == 44
+    assert await ledger.read(charged_in, wanted=CostsOf()) == 44
 
 
 async def test_only_takes_of_the_time_count(ledger: Ledger) -> None:
@@ -116,7 +115,7 @@ async def test_credits_of_a_sandbox_are_never_added_to_real_ones(ledger: Ledger)
 
     assert (await told(ledger, "month")).total.charged == 32
     assert (await told(ledger, "month", sandbox=True)).total.charged == 12
-    assert await ledger.read(partial(charged_in, wanted=CostsOf())) == 32
+    assert await ledger.read(charged_in, wanted=CostsOf()) == 32
 
 
 def test_a_day_or_a_month_is_a_time_and_nothing_else_is() -> None:

@@ -8,7 +8,6 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
 import openpyxl
@@ -32,8 +31,7 @@ T0 = 1_750_000_000.0
 async def exported(stage: Stage, what: str, format: str = "jsonl") -> list[dict]:
     out = io.BytesIO()
     campaign = await stage.account()
-    query = partial(export, campaign=campaign, out=out, what=what, format=format)
-    count = await stage.ledger.read(query)
+    count = await stage.ledger.read(export, campaign=campaign, out=out, what=what, format=format)
     lines = READ[format](out.getvalue())
     assert count == len(lines)
     return lines
@@ -65,8 +63,7 @@ READ = {"csv": read_csv, "jsonl": read_jsonl, "xlsx": read_xlsx, "parquet": read
 async def test_a_csv_begins_with_a_mark_and_survives_commas_and_lines(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(notes='a, "b"\nc', tags=("x", "y")))
     out = io.BytesIO()
-    query = partial(export, campaign=stage.campaign, out=out, what="rows", format="csv")
-    await ledger.read(query)
+    await ledger.read(export, campaign=stage.campaign, out=out, what="rows", format="csv")
     assert out.getvalue().decode().startswith("\ufeffcampaign,row,line,state,")
     (line,) = await exported(stage, "rows", "csv")
     assert list(line) == ["campaign", *COLUMNS["rows"]]
@@ -198,11 +195,11 @@ async def test_the_report_tells_the_keep_rate(ledger: Ledger) -> None:
     stage = await priced(ledger)
     again = {"by": "Ann", "because": None, "at": NOW}
     await stage.write(approve_retakes, [Quoted(await stage.row("d"), None)], **again)
-    (whole,) = await ledger.read(partial(keep_rates, campaign_id=stage.campaign.id))
+    (whole,) = await ledger.read(keep_rates, campaign_id=stage.campaign.id)
     assert (whole.kept, whole.rejected, whole.rate) == (1, 1, 0.5)
     assert whole.videos == 3
     assert (whole.charged, whole.undecided, whole.each) == (Decimal("19.5"), 1, None)
-    tools = await ledger.read(partial(keep_rates, campaign_id=stage.campaign.id, by="tool"))
+    tools = await ledger.read(keep_rates, campaign_id=stage.campaign.id, by="tool")
     assert [(one.name, one.kept, one.rejected, one.charged) for one in tools] == [
         ("", 0, 1, 12), ("explainer", 1, 0, Decimal("7.5")),
     ]  # fmt: skip
@@ -236,7 +233,7 @@ async def test_money_in_parquet_is_decimal(ledger: Ledger) -> None:
     out = io.BytesIO()
     stage = await Stage.set(ledger, brief())
     what = {"what": "chargeback", "format": "parquet"}
-    await ledger.read(partial(export, campaign=stage.campaign, out=out, **what))
+    await ledger.read(export, campaign=stage.campaign, out=out, **what)
     schema = parquet.read_schema(io.BytesIO(out.getvalue()))
     assert str(schema.field("charged").type) == "decimal128(24, 6)"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 
 import pytest
 
@@ -197,8 +196,7 @@ async def test_a_row_that_has_moved_on_is_left_alone(ledger: Ledger) -> None:
 async def test_nothing_is_settled_while_a_run_is_at_work(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief())
     row = await stage.in_state("stalled")
-    take = partial(acquire_lease, campaign=stage.campaign, owner="x:1:2:3")
-    await ledger.write(take)
+    await ledger.write(acquire_lease, campaign=stage.campaign, owner="x:1:2:3")
     with pytest.raises(Parked):
         await settled(stage, Carry(row, row.take))
     assert (await stage.row()).state == "stalled"

@@ -171,7 +171,7 @@ async def test_of_two_approvals_at_once_the_second_one_sees_the_first(
 
         async def approve_too() -> int:
             try:
-                return await ledger.write(partial(approve, one=other))
+                return await ledger.write(approve, one=other)
             finally:
                 over.set()
 

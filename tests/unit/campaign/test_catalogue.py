@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,12 +98,12 @@ def told(at: float = NOW, *, base_url: str = BASE, **body: Any) -> Catalogue:
 
 
 async def known(ledger: Ledger, base_url: str | None = BASE) -> Catalogue | None:
-    return await ledger.read(partial(catalogue_of, base_url=base_url))
+    return await ledger.read(catalogue_of, base_url=base_url)
 
 
 async def test_it_is_kept_by_address_and_the_newest_wins(ledger: Ledger):
     def keep(*one: Any, **more: Any) -> Any:
-        return ledger.write(partial(keep_catalogue, told=told(*one, **more)))
+        return ledger.write(keep_catalogue, told=told(*one, **more))
 
     changes = [await keep(1.0, tools=[QUIZ]), await keep(2.0, tools=[QUIZ]), await keep(3.0)]
     await keep(4.0, base_url="http://other.test", tools=[LAUNCH])
@@ -217,7 +216,7 @@ async def offline(text: str, settings: Settings) -> Sheet:
 async def test_offline_the_last_word_of_the_service_counts(ledger, made_address, settings):
     at_hand = settings(CALLSHEET_LEDGER=made_address)
     before = await offline(WRONG, at_hand)
-    await ledger.write(partial(keep_catalogue, told=told(tools=[LAUNCH])))
+    await ledger.write(keep_catalogue, told=told(tools=[LAUNCH]))
     with pytest.raises(SheetError, match="1 problem") as caught:
         await offline(WRONG, at_hand)
     good = await offline(GOOD, at_hand)
@@ -234,7 +233,7 @@ async def test_offline_the_last_word_of_the_service_counts(ledger, made_address,
 
 async def test_offline_only_what_a_run_would_pay_for_counts(ledger, made_address, settings):
     at_hand = settings(CALLSHEET_LEDGER=made_address)
-    await ledger.write(partial(keep_catalogue, told=told(tools=[LAUNCH])))
+    await ledger.write(keep_catalogue, told=told(tools=[LAUNCH]))
     text = "id,tool,enabled\na,gone,yes\nb,gone,no\n"
     [made, _] = parse_sheet(text.encode(), name="s.csv").briefs
     stage = await Stage.set(ledger, made, name="s")

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-from functools import partial
 
 import pytest
 
@@ -38,7 +37,7 @@ async def owner_of(stage: Stage) -> str | None:
 
 
 async def lease_of(stage: Stage) -> leases.Lease | None:
-    return await stage.ledger.read(partial(leases.find, name=campaign_lease(stage.campaign.id)))
+    return await stage.ledger.read(leases.find, name=campaign_lease(stage.campaign.id))
 
 
 async def owned_by(stage: Stage, owner: str, *, seconds: float = LAPSE) -> None:
@@ -249,16 +248,16 @@ class Stumbling:
         self.ledger, self.beats = ledger, -1
         self.went_on = asyncio.Event()
 
-    async def read(self, query):
-        return await self.ledger.read(query)
+    async def read(self, query, **named):
+        return await self.ledger.read(query, **named)
 
-    async def write(self, change):
+    async def write(self, change, **named):
         self.beats += 1
         if self.beats == 1:
             raise LedgerError("locked")
         if self.beats == 3:
             self.went_on.set()
-        return await self.ledger.write(change)
+        return await self.ledger.write(change, **named)
 
 
 async def test_a_ledger_in_trouble_for_a_while_does_not_end_the_lease(stage: Stage):

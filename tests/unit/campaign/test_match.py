@@ -44,7 +44,7 @@ async def paid(ledger: Ledger, *briefs: Brief, name: str = "spring", place="/a/s
     """A campaign that was run from a place, all of it delivered."""
     origin = place and SheetOrigin(place=place)
     change = partial(ensure_campaign, name=name, sheet="s.csv", sheet_digest="d", at=NOW)
-    stage = Stage(ledger, await ledger.write(partial(change, origin=origin)))
+    stage = Stage(ledger, await ledger.write(change, origin=origin))
     await stage.sync(*briefs)
     for one in briefs:
         await stage.delivered(one.row)
@@ -178,14 +178,14 @@ async def test_what_is_approved_for_one_service_is_not_approved_for_the_other(
 ):
     """What a sandbox was to make, and nothing of it was sent: nobody has said yes to paying."""
     change = partial(ensure_campaign, name="spring", sheet="s.csv", sheet_digest="d", at=NOW)
-    stage = Stage(ledger, await ledger.write(partial(change, sandbox=tried)))
+    stage = Stage(ledger, await ledger.write(change, sandbox=tried))
     await stage.sync(*ROWS)
     await stage.in_state(state, "r0")
 
     other = OPTIONS.but(sandbox=not tried)
     named = await name_campaign(ledger, sheet(*ROWS, named_after_file=True), other)
     refused = (await match_sheet(ledger, sheet(*ROWS), other)).refusal
-    found = await ledger.write(partial(change, sandbox=not tried))
+    found = await ledger.write(change, sandbox=not tried)
 
     beside = "spring-real" if tried else "spring-sandbox"
     assert named.campaign == ("spring" if goes_on else beside)
@@ -214,10 +214,9 @@ async def test_rows_that_are_paid_for_are_found_in_a_large_sheet(ledger: Ledger)
     await stage.delivered("r0")
     await stage.delivered("r1200")
     wanted = [(one.row, one.digest) for one in briefs]
-    (found,) = await ledger.read(partial(paid_elsewhere, campaign_id=None, wanted=wanted))
+    (found,) = await ledger.read(paid_elsewhere, campaign_id=None, wanted=wanted)
     assert (found.campaign, list(found.costs)) == ("spring", ["r0", "r1200"])
-    own = partial(paid_elsewhere, campaign_id=stage.campaign.id, wanted=wanted)
-    assert await ledger.read(own) == []
+    assert await ledger.read(paid_elsewhere, campaign_id=stage.campaign.id, wanted=wanted) == []
 
 
 async def test_the_way_on_repeats_what_was_typed(ledger: Ledger):

@@ -11,7 +11,6 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -99,9 +98,9 @@ async def process(ledger_file: str, calls: int) -> dict[str, Any]:
             fetcher=cast(Any, None),
             baseline=Baseline(ledger, cast(Any, service), "studio"),
         )
-        campaign = await ledger.read(partial(find_campaign, name=NAME))
+        campaign = await ledger.read(find_campaign, name=NAME)
         assert campaign is not None
-        work = await ledger.read(partial(_work_of, campaign=campaign))
+        work = await ledger.read(_work_of, campaign=campaign)
         states = Counter[str]()
         async with Engine(campaign, at) as engine:
             shards = [asyncio.create_task(engine.process_shard(shard)) for shard in work.shards()]

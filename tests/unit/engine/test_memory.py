@@ -8,12 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
 
 from callsheet.tasks.ledger.ledger import open_ledger
 from tests.programs import ROOT
@@ -31,8 +29,7 @@ def carried(folder: Path, add: Add, count: int, *, calls: int) -> dict[str, Any]
 
     async def make() -> None:
         async with await open_ledger(f"sqlite:///{ledger}") as made:
-            change: Callable[[Connection], None] = partial(add, count=count, at=time.time())
-            await made.write(change)
+            await made.write(add, count=count, at=time.time())
 
     asyncio.run(make())
     words = [sys.executable, "-m", "tests.unit.engine.carrying", str(ledger), str(calls)]

@@ -120,7 +120,7 @@ class Calls:
     def __init__(self, earlier: Before) -> None:
         self._call = SimpleNamespace(before=earlier.as_text())
 
-    async def read(self, query: object) -> list[SimpleNamespace]:
+    async def read(self, query: object, **named: object) -> list[SimpleNamespace]:
         return [self._call]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -41,7 +40,7 @@ from tests.campaigns import NOW, Stage, brief
 
 
 async def kept(ledger: Ledger) -> KeptPace:
-    return await ledger.read(partial(pace_of, organisation="o"))
+    return await ledger.read(pace_of, organisation="o")
 
 
 async def test_nothing_is_limited_before_the_service_has_refused_a_create(ledger: Ledger):
@@ -55,7 +54,7 @@ async def test_two_processes_take_turns_that_no_other_has_and_none_while_the_gat
 ):
     async with await open_ledger(made_address) as one, await open_ledger(made_address) as other:
         pace = KeptPace(closed_until=1000.0, rate=4.0, rate_since=1005.0 - RECOVERY)
-        await one.write(partial(keep_pace, organisation="o", pace=pace))
+        await one.write(keep_pace, organisation="o", pace=pace)
         early = LedgerPace(one, "o", lambda: 999.0)
         assert await early.take_turns(3) == (Rate(4.0, pace.rate_since), [], 1000.0)
         each = [LedgerPace(ledger, "o", lambda: 1005.0) for ledger in (one, other)]
@@ -63,7 +62,7 @@ async def test_two_processes_take_turns_that_no_other_has_and_none_while_the_gat
         moments = sorted(moment for turns in found for moment in turns.moments)
         assert moments == [1005.0 + n / 4 for n in range(24)]
         assert {turns.rate for turns in found} == {Rate(4.0, 1005.0 - RECOVERY)}
-        assert await one.read(partial(gate_of, organisation="o")) == 1000.0
+        assert await one.read(gate_of, organisation="o") == 1000.0
 
 
 async def test_what_is_refused_at_the_same_time_counts_once(ledger: Ledger):
@@ -90,10 +89,10 @@ async def test_what_another_process_was_told_is_kept_to(ledger: Ledger, refused:
             await asyncio.sleep(0.05)
             assert service.gate.is_open
             if refused is None:
-                await ledger.write(partial(close_gate, organisation="o", until=until))
+                await ledger.write(close_gate, organisation="o", until=until)
             else:
                 pace = KeptPace(until, refused, until)
-                await ledger.write(partial(keep_pace, organisation="o", pace=pace))
+                await ledger.write(keep_pace, organisation="o", pace=pace)
             # Asked for twice within so long.
             await asyncio.sleep(3 * EVERY)
             assert not service.gate.is_open
@@ -139,7 +138,7 @@ async def test_a_create_is_not_sent_before_the_moment_that_another_process_was_t
         baseline=Baseline(ledger, service, "o"),
         clock=lambda: moment[0],
     )
-    await ledger.write(partial(close_gate, organisation="o", until=NOW + 30))
+    await ledger.write(close_gate, organisation="o", until=NOW + 30)
     keyed = operation == "create"
     outcome = await (submit(row, at) if keyed else submit_unkeyed(row, at, lambda: True))
     assert outcome is not None
@@ -172,7 +171,7 @@ async def test_a_fault_does_not_end_the_following():
     told = asyncio.Event()
 
     class Faulty:
-        async def read(self, _: object) -> KeptPace:
+        async def read(self, _: object, **named: object) -> KeptPace:
             if len(slept) < 2:
                 raise ValueError("never thought of")
             return KeptPace(closed_until=utc_now().timestamp() + 60)

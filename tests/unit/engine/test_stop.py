@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Collection
 from datetime import datetime
-from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -135,7 +134,7 @@ async def _stopped(play: Play, *, after: float, takes: float) -> tuple[str, int,
         began = play.time.now
     await processing
     assert paying == (["a"] if takes else [])
-    found = await play.ledger.read(partial(unsettled_calls, organisation="studio"))
+    found = await play.ledger.read(unsettled_calls, organisation="studio")
     return (await stage.row("a")).state, len(found), play.time.now - began
 
 

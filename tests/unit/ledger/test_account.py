@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import random
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -106,10 +105,8 @@ class Play:
             assert 0 <= found.reserved + found.charged <= LIMITS[found.kind], found
         rows = await self.stage.rows()
         assert len(rows) == 4
-        tally = await self.stage.ledger.read(partial(tally_of, campaign=self.stage.campaign))
-        figures = await self.stage.ledger.read(
-            partial(figures_of, campaign_id=self.stage.campaign.id)
-        )
+        tally = await self.stage.ledger.read(tally_of, campaign=self.stage.campaign)
+        figures = await self.stage.ledger.read(figures_of, campaign_id=self.stage.campaign.id)
         for name in NAMES:
             assert getattr(tally, name) == sum(getattr(f, name) or 0 for f in figures.values())
 

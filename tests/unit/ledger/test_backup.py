@@ -87,8 +87,7 @@ async def test_what_is_restored_is_the_ledger_line_for_line(
     assert (found.before, found.lines > 20) == (None, True)
     # What comes next has a number of its own.
     async with await open_ledger(target) as ledger:
-        made_next = partial(ensure_campaign, name="autumn", at=NOW, sheet="a.csv", sheet_digest="d")
-        await ledger.write(made_next)
+        await ledger.write(ensure_campaign, name="autumn", at=NOW, sheet="a.csv", sheet_digest="d")
         assert {c.name for c in await ledger.read(all_campaigns)} == {"spring", "autumn"}
 
 
@@ -170,8 +169,7 @@ async def test_what_is_there_is_replaced_by_word_alone_and_kept(
     kept = back_up(ledger_address, tmp_path / "kept.db", **BY_ME).path
     old = lines_of(ledger_address)
     async with await open_ledger(ledger_address) as ledger:
-        made = partial(ensure_campaign, name="autumn", at=NOW, sheet="a.csv", sheet_digest="d")
-        await ledger.write(made)
+        await ledger.write(ensure_campaign, name="autumn", at=NOW, sheet="a.csv", sheet_digest="d")
     newer = lines_of(ledger_address)
 
     with pytest.raises(BadInput, match="already; it is as it was"):

@@ -75,7 +75,7 @@ async def ready(
     """
     kind: PlanKind = "retake" if again else "run"
     begun = partial(ask_plan, plan_id=plan_id, kind=kind, campaign=campaign, terms={})
-    await ledger.write(partial(begun, by=by, at=at))
+    await ledger.write(begun, by=by, at=at)
     shown = {"action": "retake", **again} if again else {"row": "r1", "action": "make"}
     document = {
         "campaign": campaign,
@@ -83,8 +83,8 @@ async def ready(
         **more,
     }
     done = partial(finish_plan, plan_id=plan_id, campaign=campaign, document=document)
-    assert await ledger.write(partial(done, total=Decimal(credits), expires_at=at + 900))
-    found = await ledger.read(partial(find_plan, plan_id=plan_id))
+    assert await ledger.write(done, total=Decimal(credits), expires_at=at + 900)
+    found = await ledger.read(find_plan, plan_id=plan_id)
     assert found is not None
     return found
 
@@ -103,7 +103,7 @@ async def approved(
         approve_on_board, plan=plan, options=RunOptions(), run_id=f"run-{plan.id}-{by}"
     )
     person = await approver(ledger, by, role=role, allowance=allowance)
-    return (await ledger.write(partial(change, person=person, at=at))).id
+    return (await ledger.write(change, person=person, at=at)).id
 
 
 async def approver(
@@ -113,14 +113,15 @@ async def approver(
     amount = None if allowance is None else Decimal(allowance)
     invite = partial(invite_person, name=name, role=role, allowance=amount, by="Ada", at=NOW)
     secrets = partial(invite, token=f"token {name}", login=f"login {name}", login_until=NOW)
-    return (await ledger.write(partial(secrets, again=True))).id
+    return (await ledger.write(secrets, again=True)).id
 
 
 async def begun(ledger: Ledger, run_id: str, *, place: str = "here") -> None:
     """Have a run's approval known to the rows."""
-    claim = partial(claim_run, run_id=run_id, place=place, at=NOW, seconds=60.0)
-    assert await ledger.write(claim) is not None
-    await ledger.write(partial(note_begun, run_id=run_id, at=NOW))
+    assert (
+        await ledger.write(claim_run, run_id=run_id, place=place, at=NOW, seconds=60.0) is not None
+    )
+    await ledger.write(note_begun, run_id=run_id, at=NOW)
 
 
 async def test_a_plan_is_quoted_then_ready_and_expires_by_itself(ledger: Ledger):
@@ -128,17 +129,17 @@ async def test_a_plan_is_quoted_then_ready_and_expires_by_itself(ledger: Ledger)
     assert (plan.state_at(NOW), plan.state_at(NOW + 900)) == ("ready", "expired")
     assert await ledger.read(plans_quoting) == []
     again = partial(finish_plan, plan_id="p1", campaign="other", document={}, total=Decimal(1))
-    assert not await ledger.write(partial(again, expires_at=NOW))
+    assert not await ledger.write(again, expires_at=NOW)
 
 
 async def test_it_is_approved_once_and_again_is_the_same_run(ledger: Ledger):
     plan = await ready(ledger, "p1")
     runs = {await approved(ledger, plan), await approved(ledger, plan, by="Bob")}
     assert runs == {"run-p1-Ann"}
-    found = await ledger.read(partial(find_plan, plan_id="p1"))
+    found = await ledger.read(find_plan, plan_id="p1")
     assert found is not None
     assert (found.state, found.approved_by, found.approved_at) == ("approved", "Ann", NOW + 1)
-    acts = await ledger.read(partial(acts_of, campaign="spring", limit=9))
+    acts = await ledger.read(acts_of, campaign="spring", limit=9)
     assert [(act.act, act.by, act.rows) for act in acts] == [
         ("approve", "Ann", 1), ("plan", "Ann", None)
     ]  # fmt: skip
@@ -156,7 +157,7 @@ async def test_a_plan_made_before_another_was_approved_has_moved_on(ledger: Ledg
     await approved(ledger, one)
     with pytest.raises(MovedOn, match="was approved by Ann meanwhile"):
         await approved(ledger, other, by="Bob")
-    assert await ledger.read(partial(run_for, plan_id="p2")) is None
+    assert await ledger.read(run_for, plan_id="p2") is None
 
 
 async def test_rows_of_an_approved_plan_count_before_they_are_in_the_ledger(ledger: Ledger):
@@ -171,8 +172,7 @@ async def test_rows_of_an_approved_plan_count_before_they_are_in_the_ledger(ledg
     with pytest.raises(MovedOn, match="r1: campaign spring approved it"):
         await approved(ledger, other)
     # One that was refused before its rows were approved leaves nothing to pay for.
-    ended = partial(end_run, run_id=run, place=None, exit_status=4, words="no", at=NOW)
-    assert await ledger.write(ended)
+    assert await ledger.write(end_run, run_id=run, place=None, exit_status=4, words="no", at=NOW)
     assert await approved(ledger, other) == "run-p2-Ann"
 
 
@@ -212,7 +212,7 @@ async def test_an_approval_reads_the_person_in_its_own_transaction(
     plan = await ready(ledger, "p1")
     ann = await approver(ledger, "Ann", allowance=100)
     if now == "revoked":
-        await ledger.write(partial(revoke_person, name="Ann", by="Ada", at=NOW))
+        await ledger.write(revoke_person, name="Ann", by="Ada", at=NOW)
     elif now == "reviewer":
         await approver(ledger, "Ann", role="reviewer")
     else:
@@ -220,9 +220,9 @@ async def test_an_approval_reads_the_person_in_its_own_transaction(
 
     approve = partial(approve_on_board, plan=plan, options=RunOptions(), run_id="r", person=ann)
     with pytest.raises(refusal):
-        await ledger.write(partial(approve, at=NOW + 1))
+        await ledger.write(approve, at=NOW + 1)
 
-    assert await ledger.read(partial(run_for, plan_id="p1")) is None
+    assert await ledger.read(run_for, plan_id="p1") is None
 
 
 async def test_a_plan_waits_until_an_approved_one_is_in_its_rows(ledger: Ledger):
@@ -306,8 +306,7 @@ async def test_an_allowance_covers_only_making_videos(ledger: Ledger, role: Role
 
     # In a campaign that Ann began, and one that a typed command made.
     await begun(ledger, await approved(ledger, await ready(ledger, "a1", campaign="hers")))
-    typed = partial(ensure_campaign, name="typed", sheet="s.csv", sheet_digest="0", at=NOW)
-    await ledger.write(typed)
+    await ledger.write(ensure_campaign, name="typed", sheet="s.csv", sheet_digest="0", at=NOW)
     for name, campaign in (("a2", "hers"), ("a3", "typed")):
         plan = await ready(ledger, name, at=NOW + 2, campaign=campaign, by="x")
         if role == "approver":
@@ -319,9 +318,9 @@ async def test_an_allowance_covers_only_making_videos(ledger: Ledger, role: Role
 
 async def test_a_ledger_that_was_restored_today_knows_of_no_allowance(ledger: Ledger):
     start = NOW // DAY * DAY
-    await ledger.write(partial(note_act, act="restore", by="Ann", at=start - 1))
+    await ledger.write(note_act, act="restore", by="Ann", at=start - 1)
     await begun(ledger, await approved(ledger, await ready(ledger, "p1"), allowance=1000))
-    await ledger.write(partial(note_act, act="restore", by="Ann", at=NOW + 1))
+    await ledger.write(note_act, act="restore", by="Ann", at=NOW + 1)
     plan = await ready(ledger, "p2", at=NOW + 2)
     with pytest.raises(AllowanceSpent, match="restored from a backup today"):
         await approved(ledger, plan, allowance=1000, at=NOW + 3)
@@ -345,7 +344,7 @@ async def allowed(ledger: Ledger, credits: int | None) -> int:
     """Let an agent in, with this allowance; return its id."""
     change = partial(allow_agent, name="agent:a", token=None, by="Ada", at=NOW)
     amount = None if credits is None else Decimal(credits)
-    return (await ledger.write(partial(change, allowance=amount))).id
+    return (await ledger.write(change, allowance=amount)).id
 
 
 @pytest.mark.parametrize("credits", [None, 0, 19])
@@ -358,7 +357,7 @@ async def test_an_agent_approves_nothing_beyond_its_allowance(ledger: Ledger, cr
 
     approve = partial(approve_on_board, plan=plan, options=RunOptions(), run_id="r", person=agent)
     with pytest.raises(AllowanceSpent):
-        await ledger.write(partial(approve, at=NOW + 1))
+        await ledger.write(approve, at=NOW + 1)
 
     assert await ledger.read(open_runs) == []
 
@@ -373,7 +372,7 @@ async def test_approvals_of_an_agent_at_once_stay_within_its_allowance(
     async def approve(door: Ledger, plan: KeptPlan) -> bool:
         how = partial(approve_on_board, plan=plan, options=RunOptions(), run_id=f"run {plan.id}")
         try:
-            await door.write(partial(how, person=agent, at=NOW + 1))
+            await door.write(how, person=agent, at=NOW + 1)
         except AllowanceSpent:
             return False
         return True
@@ -383,21 +382,21 @@ async def test_approvals_of_an_agent_at_once_stay_within_its_allowance(
         done = await asyncio.gather(*map(approve, doors, plans))
 
     assert sum(done) == 2
-    assert await ledger.read(partial(approved_today, person="agent:a", at=NOW)) == 40
+    assert await ledger.read(approved_today, person="agent:a", at=NOW) == 40
 
 
 async def test_a_plan_that_was_replaced_leads_to_the_one_in_its_place(ledger: Ledger):
     plan = await ready(ledger, "p1")
     change = partial(replace_plan, old=plan, terms={}, words="r1: edited since", by="Ann", at=NOW)
-    assert await ledger.write(partial(change, plan_id="p2")) == "p2"
-    assert await ledger.write(partial(change, plan_id="p3")) == "p2"
-    old = await ledger.read(partial(find_plan, plan_id="p1"))
+    assert await ledger.write(change, plan_id="p2") == "p2"
+    assert await ledger.write(change, plan_id="p3") == "p2"
+    old = await ledger.read(find_plan, plan_id="p1")
     assert old is not None
     assert (old.state, old.words, old.replaced_by) == ("void", "r1: edited since", "p2")
     assert await ledger.read(plans_quoting) == ["p2"]
     with pytest.raises(MovedOn):
         await approved(ledger, plan)
-    assert not await ledger.write(partial(approve_plan, plan_id="p1", terms={}, by="A", at=NOW))
+    assert not await ledger.write(approve_plan, plan_id="p1", terms={}, by="A", at=NOW)
 
 
 async def test_plans_that_cannot_be_approved_any_more_go_after_a_month(ledger: Ledger):
@@ -409,32 +408,32 @@ async def test_plans_that_cannot_be_approved_any_more_go_after_a_month(ledger: L
         made = NOW + days * DAY
         old = await ready(ledger, f"old{number}", at=made)
         change = partial(replace_plan, old=old, plan_id=f"new{number}", terms={}, **words)
-        await ledger.write(partial(change, at=made))
+        await ledger.write(change, at=made)
     await ready(ledger, "expired")
     await ready(ledger, "waits", at=NOW + 31 * DAY)
-    await ledger.write(partial(extend_plan, plan_id="old0", expires_at=0))
-    await ledger.write(partial(extend_plan, plan_id="waits", expires_at=NOW + 90 * DAY))
+    await ledger.write(extend_plan, plan_id="old0", expires_at=0)
+    await ledger.write(extend_plan, plan_id="waits", expires_at=NOW + 90 * DAY)
 
-    assert await ledger.write(partial(drop_old_plans, at=NOW + 32 * DAY)) == 3
+    assert await ledger.write(drop_old_plans, at=NOW + 32 * DAY) == 3
 
-    left = {plan.id for plan in await ledger.read(partial(plans_of, campaign=None, limit=20))}
+    left = {plan.id for plan in await ledger.read(plans_of, campaign=None, limit=20)}
     assert left == {"run", "new0", "new1", "old2", "new2", "waits"}
 
 
 async def test_a_run_is_carried_by_one_at_a_time(ledger: Ledger):
     run = await approved(ledger, await ready(ledger, "p1"))
     claim = partial(claim_run, run_id=run, at=NOW, seconds=60.0)
-    assert await ledger.write(partial(claim, place="a")) is not None
-    assert await ledger.write(partial(claim, place="b")) is None
+    assert await ledger.write(claim, place="a") is not None
+    assert await ledger.write(claim, place="b") is None
     # Its process is known to be gone.
-    found = await ledger.write(partial(claim, place="b", is_dead=lambda place: place == "a"))
+    found = await ledger.write(claim, place="b", is_dead=lambda place: place == "a")
     assert found is not None
     assert (found.place, found.token, found.leased_until is None) == ("b", 2, False)
     ended = partial(end_run, run_id=run, exit_status=0, words=None, at=NOW)
-    assert not await ledger.write(partial(ended, place="a"))
-    assert await ledger.write(partial(ended, place="b"))
+    assert not await ledger.write(ended, place="a")
+    assert await ledger.write(ended, place="b")
     assert await ledger.read(open_runs) == []
-    assert await ledger.write(partial(claim, place="c")) is None
+    assert await ledger.write(claim, place="c") is None
 
 
 async def test_a_run_whose_lease_lapsed_is_taken_over_and_never_before(ledger: Ledger):
@@ -443,22 +442,22 @@ async def test_a_run_whose_lease_lapsed_is_taken_over_and_never_before(ledger: L
     claim = partial(claim_run, run_id=run, at=NOW, seconds=60.0)
     renew = partial(renew_run, run_id=run, seconds=60.0)
     again = partial(run_again, run_id=run, at=NOW)
-    assert await ledger.write(partial(claim, place="a host:1:1:a boot:0")) is not None
+    assert await ledger.write(claim, place="a host:1:1:a boot:0") is not None
     # A clock that is three hours ahead changes nothing: the database's own one counts.
-    assert await ledger.write(partial(claim, place="b", at=NOW + 3 * 3600)) is None
+    assert await ledger.write(claim, place="b", at=NOW + 3 * 3600) is None
     assert not await ledger.write(again)
-    assert not await ledger.write(partial(end_run_of(run), place=None))
+    assert not await ledger.write(end_run_of(run), place=None)
 
-    await ledger.write(partial(let_lapse, name=name))
-    found = await ledger.read(partial(find_run, run_id=run))
+    await ledger.write(let_lapse, name=name)
+    found = await ledger.read(find_run, run_id=run)
     assert found is not None
     assert (found.place, found.leased_until) == ("a host:1:1:a boot:0", None)
     assert await ledger.write(again)
-    assert await ledger.write(partial(claim, place="b")) is not None
-    assert not await ledger.write(partial(renew, place="a host:1:1:a boot:0"))
-    assert await ledger.write(partial(renew, place="b"))
-    assert not await ledger.write(partial(end_run_of(run), place="a host:1:1:a boot:0"))
-    assert await ledger.write(partial(end_run_of(run), place="b"))
+    assert await ledger.write(claim, place="b") is not None
+    assert not await ledger.write(renew, place="a host:1:1:a boot:0")
+    assert await ledger.write(renew, place="b")
+    assert not await ledger.write(end_run_of(run), place="a host:1:1:a boot:0")
+    assert await ledger.write(end_run_of(run), place="b")
 
 
 def end_run_of(run: str) -> Any:
@@ -467,7 +466,7 @@ def end_run_of(run: str) -> Any:
 
 async def test_a_run_that_no_process_has_is_ended_by_its_monitor(ledger: Ledger):
     run = await approved(ledger, await ready(ledger, "p1"))
-    assert await ledger.write(partial(end_run_of(run), place=None))
+    assert await ledger.write(end_run_of(run), place=None)
     assert await ledger.read(open_runs) == []
 
 
@@ -475,14 +474,14 @@ async def test_a_parked_run_is_taken_up_when_it_is_due_and_an_ended_one_when_ask
     run = await approved(ledger, await ready(ledger, "p1"))
     claim = partial(claim_run, run_id=run, place="a", seconds=60.0)
     end = partial(end_run, run_id=run, place="a", words=None, at=NOW)
-    assert await ledger.write(partial(claim, at=NOW)) is not None
-    assert not await ledger.write(partial(run_again, run_id=run, at=NOW))
-    await ledger.write(partial(end, exit_status=5, due_at=NOW + 60))
-    assert await ledger.write(partial(claim, at=NOW + 59)) is None
-    assert await ledger.write(partial(claim, at=NOW + 60)) is not None
-    await ledger.write(partial(end, exit_status=3))
-    assert await ledger.write(partial(run_again, run_id=run, at=NOW + 99))
-    found = await ledger.read(partial(find_run, run_id=run))
+    assert await ledger.write(claim, at=NOW) is not None
+    assert not await ledger.write(run_again, run_id=run, at=NOW)
+    await ledger.write(end, exit_status=5, due_at=NOW + 60)
+    assert await ledger.write(claim, at=NOW + 59) is None
+    assert await ledger.write(claim, at=NOW + 60) is not None
+    await ledger.write(end, exit_status=3)
+    assert await ledger.write(run_again, run_id=run, at=NOW + 99)
+    found = await ledger.read(find_run, run_id=run)
     assert found is not None
     assert (found.exit, found.due_at, found.is_over) == (3, NOW + 99, False)
 
@@ -504,7 +503,7 @@ async def test_two_approvals_of_one_person_are_counted_one_after_the_other(made_
     try:
         async with await open_ledger(made_database) as ledger:
             invite = partial(invite_person, name="Ann", role="approver", by="Ada", at=NOW)
-            await ledger.write(partial(invite, token="t", login="l", login_until=NOW))
+            await ledger.write(invite, token="t", login="l", login_until=NOW)
             assert await ledger.write(is_locked)
     finally:
         other.dispose()

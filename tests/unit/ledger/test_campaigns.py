@@ -34,7 +34,7 @@ async def test_a_campaign_is_made_once_and_follows_its_sheet(ledger: Ledger):
     first = await ledger.write(spring())
     second = await ledger.write(spring("other.csv"))
     assert (first.id, first.sheet) == (second.id, "s.csv")
-    found = await ledger.read(partial(find_campaign, name="spring"))
+    found = await ledger.read(find_campaign, name="spring")
     assert found == second
     assert second.sheet == "other.csv"
 
@@ -56,8 +56,8 @@ async def test_campaigns_are_listed_newest_first(ledger: Ledger):
 
 async def test_a_budget_can_be_nothing_at_all(ledger: Ledger, campaign: Campaign):
     for budget in (Decimal(0), Decimal("7.25")):
-        await ledger.write(partial(set_budget, campaign=campaign, budget=budget, at=NOW))
-        found = await ledger.read(partial(find_campaign, name="spring"))
+        await ledger.write(set_budget, campaign=campaign, budget=budget, at=NOW)
+        found = await ledger.read(find_campaign, name="spring")
         assert found is not None
         assert found.budget == budget
 
@@ -68,7 +68,7 @@ async def test_the_tally_adds_up_to_the_sheet(ledger: Ledger):
     await stage.rendering("r1")
     await stage.delivered("r2")
     await stage.sync(*(brief(f"r{n}") for n in range(5)))
-    tally = await ledger.read(partial(tally_of, campaign=stage.campaign))
+    tally = await ledger.read(tally_of, campaign=stage.campaign)
     assert tally.as_json() == {
         "total": 6, "planned": 2, "quoted": 1, "rendering": 1, "delivered": 1, "retired": 1,
     }  # fmt: skip
@@ -77,18 +77,18 @@ async def test_the_tally_adds_up_to_the_sheet(ledger: Ledger):
 
 
 async def test_a_gate_only_ever_closes_for_longer(ledger: Ledger):
-    assert await ledger.read(partial(gate_of, organisation="o")) is None
+    assert await ledger.read(gate_of, organisation="o") is None
     for until, closed in [(10.0, 10.0), (30.0, 30.0), (20.0, 30.0)]:
-        await ledger.write(partial(close_gate, organisation="o", until=until))
-        assert await ledger.read(partial(gate_of, organisation="o")) == closed
+        await ledger.write(close_gate, organisation="o", until=until)
+        assert await ledger.read(gate_of, organisation="o") == closed
 
 
 async def test_many_who_close_a_gate_at_once_agree_on_the_latest(ledger: Ledger, made_address: str):
     async with await open_ledger(made_address) as other:
         await asyncio.gather(
             *(
-                which.write(partial(close_gate, organisation="o", until=float(n)))
+                which.write(close_gate, organisation="o", until=float(n))
                 for n, which in enumerate([ledger, other] * 10)
             )
         )
-    assert await ledger.read(partial(gate_of, organisation="o")) == 19.0
+    assert await ledger.read(gate_of, organisation="o") == 19.0

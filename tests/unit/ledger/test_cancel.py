@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 
 import pytest
 
@@ -34,7 +33,7 @@ async def test_what_has_not_begun_is_cancelled_at_once(ledger: Ledger, state: St
     row = await stage.in_state(state)
     await asked(stage)
     assert (await stage.row()).state == "cancelled"
-    found = await ledger.read(partial(cancel_requests, campaign_id=stage.campaign.id))
+    found = await ledger.read(cancel_requests, campaign_id=stage.campaign.id)
     assert found.cancelled == {row.id}
     # An engine that still thinks it approved cannot begin it.
     assert await stage.open(replace(row, state="approved")) is None
@@ -94,7 +93,7 @@ async def test_a_mark_changes_with_every_request_and_with_nothing_else(ledger: L
     stage = await Stage.set(ledger, brief("a"), brief("b", topic="Milk"), brief("c", topic="Rum"))
 
     async def mark() -> CancelMark:
-        return await ledger.read(partial(cancel_mark, campaign_id=stage.campaign.id))
+        return await ledger.read(cancel_mark, campaign_id=stage.campaign.id)
 
     marks = [await mark()]
     row = await stage.rendering("a")
@@ -107,7 +106,7 @@ async def test_a_mark_changes_with_every_request_and_with_nothing_else(ledger: L
     await stage.quote("c")
     assert await mark() == marks[-1]
     assert len(set(marks)) == 3
-    found = await ledger.read(partial(cancel_requests, campaign_id=stage.campaign.id))
+    found = await ledger.read(cancel_requests, campaign_id=stage.campaign.id)
     assert found.takes == {row.id: row.take.id}
 
 

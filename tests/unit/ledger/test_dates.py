@@ -41,7 +41,7 @@ async def test_a_row_is_not_made_before_its_date(ledger: Ledger, state: State) -
     await stage.sync(*sheet.briefs)
     row = await stage.row()
     assert (row.state, row.reason, row.deliver_after) == ("planned", UNTIL, LATER)
-    assert await ledger.read(partial(waiting_of, campaign_id=stage.campaign.id)) == {UNTIL: 1}
+    assert await ledger.read(waiting_of, campaign_id=stage.campaign.id) == {UNTIL: 1}
     before = len(await stage.events())
     await stage.sync(*sheet.briefs)
     assert len(await stage.events()) == before
@@ -88,9 +88,9 @@ async def test_the_plan_names_what_will_be_late_at_the_pace_so_far(ledger: Ledge
 
 async def test_pace_and_lateness_are_read_from_the_ledger(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(deliver_by=NOW - 1), brief("b", "B", deliver_by=NOW - 2))
-    assert await ledger.read(partial(pace_of, campaign_id=stage.campaign.id)) is None
+    assert await ledger.read(pace_of, campaign_id=stage.campaign.id) is None
     await stage.ready("a")
-    assert await ledger.read(partial(pace_of, campaign_id=stage.campaign.id)) == Pace(0, 0)
+    assert await ledger.read(pace_of, campaign_id=stage.campaign.id) == Pace(0, 0)
     late = partial(late_rows, campaign_id=stage.campaign.id, at=NOW)
     assert await ledger.read(late) == [("b", NOW - 2), ("a", NOW - 1)]
     await stage.in_state("delivered", "b")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pytest
@@ -29,8 +28,12 @@ async def stage(ledger: Ledger) -> Stage:
 
 
 async def old(stage: Stage, before: float | None = None, **own: Any) -> dict[str, OldVideo]:
-    query = partial(old_videos, campaign_id=stage.campaign.id, before=before, **own)
-    return {one.row.row: one for one in await stage.ledger.read(query)}
+    return {
+        one.row.row: one
+        for one in await stage.ledger.read(
+            old_videos, campaign_id=stage.campaign.id, before=before, **own
+        )
+    }
 
 
 async def may(stage: Stage, one: OldVideo, **own: Any) -> bool:
@@ -67,7 +70,7 @@ async def test_a_deletion_is_recorded_once_and_nothing_is_lost(stage: Stage) -> 
     assert again.take.deletion.endswith("by Ann")
     assert before.take is not None
     assert (again.take.charged, again.take.stands) == (before.take.charged, True)
-    assert await stage.ledger.read(partial(deletion_of, video_id="vid_a")) == again.take.deletion
+    assert await stage.ledger.read(deletion_of, video_id="vid_a") == again.take.deletion
     assert [e.words for e in await stage.events("a") if e.kind == "prune"] == ["soon", "gone"]
     await stage.write(record_deleted_files, again, kinds=["mp4"], words="files", at=NOW)
     assert await old(stage) == {}
@@ -143,5 +146,4 @@ async def test_a_video_that_rows_share_is_kept(stage: Stage) -> None:
     said = f"it is also the video of row b of {stage.campaign.name}"
     assert (await old(stage))["a"].needed == said
     assert not await may(stage, one)
-    is_shared = partial(is_shared_file, uri=VIDEO.uri, old=one)
-    assert await stage.ledger.read(is_shared)
+    assert await stage.ledger.read(is_shared_file, uri=VIDEO.uri, old=one)

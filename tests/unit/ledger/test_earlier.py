@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -37,7 +36,7 @@ async def refuse(stage: Stage, *found: EarlierTake) -> None:
 
 
 async def refused(stage: Stage) -> set[str]:
-    return set(await stage.ledger.read(partial(refused_rows, campaign_id=stage.campaign.id)))
+    return set(await stage.ledger.read(refused_rows, campaign_id=stage.campaign.id))
 
 
 async def test_a_refused_row_is_on_hold_and_no_intent_is_written_for_it(stage: Stage) -> None:
@@ -92,7 +91,7 @@ async def test_only_takes_that_this_ledger_does_not_have_are_remembered(stage: S
     known.append(EarlierTake(row="gone", digest="d", sent_at=1.0))
     await stage.write(keep_earlier, stage.campaign.id, known, at=NOW)
 
-    found = await stage.ledger.read(partial(earlier_of, campaign_id=stage.campaign.id))
+    found = await stage.ledger.read(earlier_of, campaign_id=stage.campaign.id)
     assert {(one.row, one.nth) for one in found} == {("b", 1), ("a", 2), ("gone", 0)}
 
 
@@ -101,5 +100,5 @@ async def test_rows_that_could_be_paid_for_are_those_without_a_take(stage: Stage
     await stage.approve("b")
     await stage.moved(await stage.row("c"), "held", reason="too dear")
 
-    found = await stage.ledger.read(partial(unpaid_rows, campaign_id=stage.campaign.id))
+    found = await stage.ledger.read(unpaid_rows, campaign_id=stage.campaign.id)
     assert [row.row for row in found] == ["b", "c"]

@@ -406,7 +406,7 @@ async def test_a_commit_that_is_overtaken_begins_nothing(
     for row in "bc":
         await stage.approve(row, price)
     change = partial(acquire_lease, campaign=stage.campaign)
-    await ledger.write(partial(change, owner="mine"))
+    await ledger.write(change, owner="mine")
     async with await open_ledger(made_address) as other:
         taken: list[Any] = []
 

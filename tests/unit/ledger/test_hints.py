@@ -28,7 +28,7 @@ HINT = Hint(digest="a" * 64, nonce="n1", videos=frozenset({"vid_1", "vid_2"}), e
 
 
 async def _keep(ledger: Ledger, hint: Hint, at: float = T0) -> bool:
-    return await ledger.write(partial(keep_hint, hint=hint, at=at))
+    return await ledger.write(keep_hint, hint=hint, at=at)
 
 
 async def test_a_delivery_is_kept_once_whatever_id_it_comes_under(ledger: Ledger) -> None:
@@ -38,7 +38,7 @@ async def test_a_delivery_is_kept_once_whatever_id_it_comes_under(ledger: Ledger
     # The id is not signed: a delivery that was given the id of another one is not lost by it.
     assert await _keep(ledger, replace(HINT, digest="b" * 64))
     assert not await _keep(ledger, replace(HINT, digest="b" * 64))
-    assert await ledger.read(partial(events_heard, events=["evt_1", "evt_2"])) == {"evt_1"}
+    assert await ledger.read(events_heard, events=["evt_1", "evt_2"]) == {"evt_1"}
     assert await _keep(ledger, replace(HINT, digest="c" * 64, event_id=None))
     assert await _keep(ledger, replace(HINT, digest="d" * 64, event_id=None))
     assert await ledger.read(latest_hint) >= 3
@@ -52,7 +52,7 @@ async def test_two_that_arrive_in_one_commit_are_both_answered(ledger: Ledger) -
 async def test_hints_are_read_from_an_id_on_and_again_for_a_while(ledger: Ledger) -> None:
     await _keep(ledger, HINT, at=T0)
     await _keep(ledger, replace(HINT, digest="b" * 64, event_id="evt_2", ping=True), at=T0 + 60)
-    first, second = await ledger.read(partial(hints_heard, after=0, since=T0 + 1000))
+    first, second = await ledger.read(hints_heard, after=0, since=T0 + 1000)
     assert (first.videos, first.ping, first.heard_at) == (HINT.videos, False, T0)
     assert (second.videos, second.ping) == (HINT.videos, True)
 
@@ -66,25 +66,23 @@ async def test_hints_are_read_from_an_id_on_and_again_for_a_while(ledger: Ledger
 async def test_what_was_hinted_can_be_asked_for_many_videos_at_once(ledger: Ledger) -> None:
     await _keep(ledger, HINT)
     asked = [f"vid_{n}" for n in range(2000)]
-    assert await ledger.read(partial(hinted_at, videos=asked)) == dict.fromkeys(
-        ("vid_1", "vid_2"), T0
-    )
-    assert await ledger.read(partial(hinted_at, videos=[])) == {}
+    assert await ledger.read(hinted_at, videos=asked) == dict.fromkeys(("vid_1", "vid_2"), T0)
+    assert await ledger.read(hinted_at, videos=[]) == {}
 
 
 async def test_a_subscription_knows_when_it_was_last_heard(ledger: Ledger) -> None:
     await _keep(ledger, HINT, at=T0)
     await _keep(ledger, replace(HINT, digest="b" * 64, event_id="evt_2", ping=True), at=T0 + 5)
-    assert await ledger.read(partial(last_heard, nonce="n1")) == T0 + 5
-    assert await ledger.read(partial(last_heard, nonce="n2")) is None
-    assert await ledger.read(partial(count_hints, nonce="n1", since=T0)) == 1
+    assert await ledger.read(last_heard, nonce="n1") == T0 + 5
+    assert await ledger.read(last_heard, nonce="n2") is None
+    assert await ledger.read(count_hints, nonce="n1", since=T0) == 1
 
 
 async def test_hints_are_forgotten_once_the_service_cannot_repeat_them(ledger: Ledger) -> None:
     await _keep(ledger, HINT, at=T0)
     await _keep(ledger, replace(HINT, digest="b" * 64, event_id="evt_2"), at=T0 + KEPT)
-    assert await ledger.write(partial(drop_old_hints, at=T0 + KEPT + 1)) == 1
-    (left,) = await ledger.read(partial(hints_heard, after=0, since=0.0))
+    assert await ledger.write(drop_old_hints, at=T0 + KEPT + 1) == 1
+    (left,) = await ledger.read(hints_heard, after=0, since=0.0)
     assert left.videos == HINT.videos
     assert await _keep(ledger, HINT, at=T0 + KEPT + 2)
 

@@ -6,7 +6,6 @@ import asyncio
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 import pytest
 from sqlalchemy import Connection, insert, select
@@ -35,8 +34,12 @@ def add(connection: Connection, campaign_id: int, words: str) -> None:
 
 
 async def words_between(ledger: Ledger, campaign_id: int, after: int, upto: int) -> list[str]:
-    page = partial(events_between, campaign_id=campaign_id, after=after, upto=upto)
-    return [event.words or "" for event in await ledger.read(page)]
+    return [
+        event.words or ""
+        for event in await ledger.read(
+            events_between, campaign_id=campaign_id, after=after, upto=upto
+        )
+    ]
 
 
 async def test_what_is_written_is_told_at_once_where_nobody_else_writes(ledger: Ledger):
@@ -44,9 +47,9 @@ async def test_what_is_written_is_told_at_once_where_nobody_else_writes(ledger: 
     first = await ledger.read(horizon)
     assert first.told == first.newest > 0
     await stage.write(add, stage.campaign.id, "a")
-    second = await ledger.read(partial(horizon, before=first))
+    second = await ledger.read(horizon, before=first)
     assert await words_between(ledger, stage.campaign.id, first.told, second.told) == ["a"]
-    assert await ledger.read(partial(horizon, before=second)) == second
+    assert await ledger.read(horizon, before=second) == second
 
 
 @pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
@@ -59,20 +62,20 @@ async def test_an_event_waits_for_one_before_it_that_is_not_committed_yet(
     with writing(made_address) as late, writing(made_address) as other:
         add(late, number, "first")
         await stage.write(add, number, "second")
-        known = await ledger.read(partial(horizon, before=begin))
+        known = await ledger.read(horizon, before=begin)
         assert known.told == begin.told < known.newest
         # Whoever comes after it need not be waited for.
         add(other, number, "third")
-        known = await ledger.read(partial(horizon, before=known))
+        known = await ledger.read(horizon, before=known)
         assert known.told == begin.told
         late.commit()
-        known = await ledger.read(partial(horizon, before=known))
+        known = await ledger.read(horizon, before=known)
         assert await words_between(ledger, number, begin.told, known.told) == ["first", "second"]
         last = known.told
         # Somebody who only now joins is told the same.
-        fresh = await ledger.read(partial(horizon, before=Horizon()))
+        fresh = await ledger.read(horizon, before=Horizon())
         assert fresh.told <= last
-    known = await ledger.read(partial(horizon, before=known))
+    known = await ledger.read(horizon, before=known)
     assert await words_between(ledger, number, last, known.told) == ["third"]
 
 
@@ -97,9 +100,13 @@ async def test_every_event_is_told_once_and_in_order_while_many_write(
     known, after = Horizon(), begin
     while True:
         done = all(writer.done() for writer in writers)
-        known = await ledger.read(partial(horizon, before=known))
-        page = partial(events_between, campaign_id=number, after=after, upto=known.told, limit=500)
-        found = [event.id for event in await ledger.read(page)]
+        known = await ledger.read(horizon, before=known)
+        found = [
+            event.id
+            for event in await ledger.read(
+                events_between, campaign_id=number, after=after, upto=known.told, limit=500
+            )
+        ]
         told += found
         after = max(after, known.told)
         if done and known.told == known.newest and not found:

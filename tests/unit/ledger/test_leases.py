@@ -30,24 +30,24 @@ NAME = "night:spring"
 
 
 async def take(ledger: Ledger, owner: str, *, seconds: float = 60.0, **own: Any) -> Lease:
-    return await ledger.write(partial(acquire, name=NAME, owner=owner, seconds=seconds, **own))
+    return await ledger.write(acquire, name=NAME, owner=owner, seconds=seconds, **own)
 
 
 async def look(ledger: Ledger) -> Lease:
-    found = await ledger.read(partial(find, name=NAME))
+    found = await ledger.read(find, name=NAME)
     assert found is not None
     return found
 
 
 async def test_it_has_one_owner_until_it_lapses(ledger: Ledger) -> None:
-    assert await ledger.read(partial(find, name=NAME)) is None
+    assert await ledger.read(find, name=NAME) is None
     mine = await take(ledger, "Ann")
     assert (mine.owner, mine.token, mine.is_live) == ("Ann", 1, True)
     assert mine.until == pytest.approx(mine.since + 60.0, abs=1e-3)
     assert await take(ledger, "Bob") == mine
     assert await take(ledger, "Bob", is_dead=lambda owner: owner == "Carol") == mine
 
-    await ledger.write(partial(let_lapse, name=NAME))
+    await ledger.write(let_lapse, name=NAME)
     assert replace(await look(ledger), until=mine.until) == replace(mine, is_live=False)
     theirs = await take(ledger, "Bob")
     assert (theirs.owner, theirs.token) == ("Bob", 2)
@@ -64,28 +64,28 @@ async def test_its_owner_renews_it_and_keeps_since_when(ledger: Ledger) -> None:
     again = await take(ledger, "Ann")
     assert (again.since, again.token, again.until > mine.until) == (mine.since, 1, True)
     change = partial(renew, name=NAME, seconds=600.0)
-    assert await ledger.write(partial(change, owner="Ann"))
+    assert await ledger.write(change, owner="Ann")
     assert (await look(ledger)).until > again.until
-    assert not await ledger.write(partial(change, owner="Bob"))
+    assert not await ledger.write(change, owner="Bob")
 
 
 async def test_one_that_lapsed_is_renewed_unless_another_had_it(ledger: Ledger) -> None:
     mine = await take(ledger, "Ann", seconds=-1.0)
     change = partial(renew, name=NAME, owner="Ann", token=mine.token)
-    assert await ledger.write(partial(change, seconds=-1.0))
+    assert await ledger.write(change, seconds=-1.0)
     await take(ledger, "Bob")
-    await ledger.write(partial(release, name=NAME, owner="Bob"))
+    await ledger.write(release, name=NAME, owner="Bob")
     # It is free, and Ann may acquire it anew: not go on as if nothing had happened.
-    assert not await ledger.write(partial(change, seconds=60.0))
+    assert not await ledger.write(change, seconds=60.0)
     assert (await take(ledger, "Ann")).token == 3
-    assert not await ledger.write(partial(change, seconds=60.0))
+    assert not await ledger.write(change, seconds=60.0)
 
 
 async def test_only_its_owner_releases_it(ledger: Ledger) -> None:
     await take(ledger, "Ann")
-    assert not await ledger.write(partial(release, name=NAME, owner="Bob"))
-    assert await ledger.write(partial(release, name=NAME, owner="Ann"))
-    assert not await ledger.write(partial(release, name=NAME, owner="Ann"))
+    assert not await ledger.write(release, name=NAME, owner="Bob")
+    assert await ledger.write(release, name=NAME, owner="Ann")
+    assert not await ledger.write(release, name=NAME, owner="Ann")
     assert (await look(ledger)).owner is None
     assert (await take(ledger, "Bob")).token == 2
 
@@ -110,22 +110,22 @@ async def test_a_campaign_is_at_work_as_long_as_its_lease_lives(ledger: Ledger) 
     stage = await Stage.set(ledger)
     name = campaign_lease(stage.campaign.id)
     assert await ledger.read(campaign_at_work) is None
-    await ledger.write(partial(acquire, name=name, owner="Ann", seconds=60.0))
+    await ledger.write(acquire, name=name, owner="Ann", seconds=60.0)
     assert await ledger.read(campaign_at_work) == "spring"
     lease = (await stage.account()).lease
     assert lease is not None
     assert lease.owner == "Ann"
     asked = partial(owns, campaign_id=stage.campaign.id)
-    assert [await ledger.write(partial(asked, owner=one)) for one in ("Ann", "Bob")] == [
+    assert [await ledger.write(asked, owner=one) for one in ("Ann", "Bob")] == [
         True,
         False,
     ]
 
-    await ledger.write(partial(let_lapse, name=name))
+    await ledger.write(let_lapse, name=name)
     assert await ledger.read(campaign_at_work) is None
     assert (await stage.account()).lease is None
     # Until another takes it, nothing that it guards can have been changed by another.
-    assert await ledger.write(partial(asked, owner="Ann"))
+    assert await ledger.write(asked, owner="Ann")
 
 
 async def test_it_is_not_taken_before_what_it_guards_is_committed(

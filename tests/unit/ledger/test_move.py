@@ -20,7 +20,7 @@ async def test_it_moves_the_row_and_writes_the_event(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     row = await stage.row()
     change = partial(move, row=row, new="quoted", at=7.0)
-    assert await ledger.write(partial(change, reason="why", words="12 credits"))
+    assert await ledger.write(change, reason="why", words="12 credits")
     moved = await stage.row()
     assert (moved.state, moved.since, moved.reason) == ("quoted", 7.0, "why")
     (event,) = await stage.events()
@@ -69,8 +69,8 @@ async def test_a_remark_stands_beside_the_row_and_in_its_history(ledger: Ledger)
     stage = await Stage.set(ledger, brief())
     row = await stage.row()
     change = partial(remark, at=2.0)
-    assert await ledger.write(partial(change, row=row, words="look"))
-    assert not await ledger.write(partial(change, row=replace(row, state="ready"), words="never"))
+    assert await ledger.write(change, row=row, words="look")
+    assert not await ledger.write(change, row=replace(row, state="ready"), words="never")
     assert (await stage.row()).reason == "look"
     assert [event.words for event in await stage.events()] == ["look"]
 

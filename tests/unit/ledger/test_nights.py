@@ -57,16 +57,14 @@ async def claim(
     inbox: str = "spring",
 ) -> KeptNight | Lease:
     return await ledger.write(
-        partial(
-            claim_night,
-            inbox=inbox,
-            date=date,
-            zone="UTC",
-            place=place,
-            at=at,
-            seconds=LAPSE,
-            is_dead=lambda other: other == dead,
-        )
+        claim_night,
+        inbox=inbox,
+        date=date,
+        zone="UTC",
+        place=place,
+        at=at,
+        seconds=LAPSE,
+        is_dead=lambda other: other == dead,
     )
 
 
@@ -78,19 +76,19 @@ async def claimed(ledger: Ledger, place: str, **own: Any) -> KeptNight:
 
 
 async def lapse(ledger: Ledger, inbox: str = "spring") -> None:
-    await ledger.write(partial(let_lapse, name=night_lease(inbox)))
+    await ledger.write(let_lapse, name=night_lease(inbox))
 
 
 async def approve(ledger: Ledger, night: KeptNight, credits: int, **limits: Any) -> None:
     terms = {"place": "one", "sheet": "a.csv", "per_night": Decimal(100), "per_sheet": None}
     terms |= {"since": NOW}
     change = partial(approve_in_night, night_id=night.id, **{**terms, **limits})
-    await ledger.write(partial(change, credits=Decimal(credits)))
+    await ledger.write(change, credits=Decimal(credits))
 
 
 async def see(ledger: Ledger, **seen: str) -> None:
     names = {f"{name}.csv": version for name, version in seen.items()}
-    await ledger.write(partial(see_sheets, inbox="spring", seen=names, at=NOW))
+    await ledger.write(see_sheets, inbox="spring", seen=names, at=NOW)
 
 
 async def test_a_night_is_claimed_by_one(ledger: Ledger) -> None:
@@ -103,7 +101,7 @@ async def test_a_night_is_claimed_by_one(ledger: Ledger) -> None:
 async def test_an_inbox_is_swept_by_one_whatever_the_date(ledger: Ledger) -> None:
     await claim(ledger, "one")
     assert isinstance(await claim(ledger, "another", date="2026-11-21"), Lease)
-    assert await ledger.read(partial(find_night, inbox="spring", date="2026-11-21")) is None
+    assert await ledger.read(find_night, inbox="spring", date="2026-11-21") is None
     assert (await claimed(ledger, "another", inbox="autumn")).inbox == "autumn"
 
 
@@ -115,8 +113,8 @@ async def test_a_sweep_that_is_over_is_taken_up(ledger: Ledger, dead: str | None
     after = await claimed(ledger, "another", dead=dead)
     assert after.id == before.id
     renew = partial(renew_night, inbox="spring", seconds=LAPSE)
-    assert not await ledger.write(partial(renew, place="one"))
-    assert await ledger.write(partial(renew, place="another"))
+    assert not await ledger.write(renew, place="one")
+    assert await ledger.write(renew, place="another")
 
 
 async def test_a_clock_that_is_ahead_takes_no_sweep_over(ledger: Ledger) -> None:
@@ -128,7 +126,7 @@ async def test_a_night_that_was_left_ends_when_a_later_one_begins(ledger: Ledger
     left = await claimed(ledger, "one")
     await lapse(ledger)
     await claimed(ledger, "another", date="2026-11-21", at=NOW + LAPSE)
-    found = await ledger.read(partial(find_night, inbox="spring", date="2026-11-20"))
+    found = await ledger.read(find_night, inbox="spring", date="2026-11-20")
     assert found is not None
     assert (found.ended_at, found.skipped) == (NOW + LAPSE, LEFT)
     with pytest.raises(SpendRefused, match="another nightly run has this night"):
@@ -157,8 +155,7 @@ async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Led
     await see(ledger, a="1")
     night = await claimed(ledger, "one")
     await approve(ledger, night, 60)
-    ended = partial(end_night, night_id=night.id, place="one", exit_status=0, at=NOW + 1)
-    assert await ledger.write(ended)
+    assert await ledger.write(end_night, night_id=night.id, place="one", exit_status=0, at=NOW + 1)
     with pytest.raises(SpendRefused, match="another nightly run"):
         await approve(ledger, night, 1)
 
@@ -166,7 +163,7 @@ async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Led
     with pytest.raises(SpendRefused, match="40 of the 100 credits that may be spent in the night"):
         await approve(ledger, night, 41)
     await approve(ledger, night, 40)
-    (found,) = await ledger.read(partial(nights_of, inbox="spring", limit=9))
+    (found,) = await ledger.read(nights_of, inbox="spring", limit=9)
     assert found.approved == 100
 
 
@@ -190,11 +187,10 @@ async def test_a_sheet_has_a_limit_of_its_own_in_each_night(ledger: Ledger) -> N
     with pytest.raises(SpendRefused, match="one sheet"):
         await approve(ledger, night, 1, **limit)
     # What was refused is not counted for the night either.
-    (found,) = await ledger.read(partial(nights_of, inbox=None, limit=9))
+    (found,) = await ledger.read(nights_of, inbox=None, limit=9)
     assert found.approved == 60
 
-    end = partial(end_night, night_id=night.id, place="one", exit_status=0, at=NOW)
-    await ledger.write(end)
+    await ledger.write(end_night, night_id=night.id, place="one", exit_status=0, at=NOW)
     await approve(ledger, await claimed(ledger, "one", date="2026-11-21"), 30, **limit)
 
 
@@ -204,7 +200,7 @@ async def test_after_a_restore_the_night_it_was_in_approves_nothing_more(
 ) -> None:
     await see(ledger, a="1")
     night = await claimed(ledger, "one")
-    await ledger.write(partial(note_act, act="restore", by="Ann", at=at, words="b.db"))
+    await ledger.write(note_act, act="restore", by="Ann", at=at, words="b.db")
     if refused:
         with pytest.raises(SpendRefused, match="restored from a backup at 00:16 UTC, after the"):
             await approve(ledger, night, 1)
@@ -247,9 +243,8 @@ async def test_what_a_lost_ledger_paid_for_in_the_night_counts(
 
 async def test_a_version_that_is_as_before_stands_still(ledger: Ledger) -> None:
     await see(ledger, a="1", b="1")
-    change = partial(see_sheets, inbox="spring", seen={"a.csv": "2", "b.csv": "1"}, at=NOW + 5)
-    await ledger.write(change)
-    known = await ledger.read(partial(sheets_in, inbox="spring"))
+    await ledger.write(see_sheets, inbox="spring", seen={"a.csv": "2", "b.csv": "1"}, at=NOW + 5)
+    known = await ledger.read(sheets_in, inbox="spring")
     assert [(known[name].version, known[name].seen_at) for name in ("a.csv", "b.csv")] == [
         ("2", NOW + 5),
         ("1", NOW),
@@ -260,9 +255,9 @@ async def begun(
     ledger: Ledger, name: str, campaign: str, *, charged: int = 0, event: int = 0
 ) -> SweptSheet:
     """Begin a campaign of a sheet, as the ledger knows that sheet."""
-    known = (await ledger.read(partial(sheets_in, inbox="spring")))[f"{name}.csv"]
+    known = (await ledger.read(sheets_in, inbox="spring"))[f"{name}.csv"]
     begin = partial(begin_campaign, inbox="spring", sheet=replace(known, campaign=campaign))
-    return await ledger.write(partial(begin, charged=Decimal(charged), event=event))
+    return await ledger.write(begin, charged=Decimal(charged), event=event)
 
 
 async def test_what_a_sweep_noted_that_was_killed_at_a_sheet_stays(ledger: Ledger) -> None:
@@ -279,7 +274,7 @@ async def test_what_a_sweep_noted_that_was_killed_at_a_sheet_stays(ledger: Ledge
     ):
         found = await begun(ledger, name, campaign, charged=charged, event=charged)
         assert (found.charged_before, found.event_before) == (noted, noted)
-    await ledger.write(partial(end_sheet, inbox="spring", sheet=found))
+    await ledger.write(end_sheet, inbox="spring", sheet=found)
     for campaign, noted in (("other", 50), ("one", 10)):
         assert (await begun(ledger, "a", campaign, charged=50)).charged_before == noted
 
@@ -290,16 +285,16 @@ async def test_a_campaign_of_a_sheet_is_known_until_nothing_of_it_is_under_way(
     """It is known before anything is spent, and whatever campaign the file has by then."""
     await see(ledger, a="1")
     for name in ("one", "other"):
-        await ledger.write(partial(ensure_campaign, name=name, sheet="a", sheet_digest="d", at=NOW))
+        await ledger.write(ensure_campaign, name=name, sheet="a", sheet_digest="d", at=NOW)
         last = await begun(ledger, "a", name)
     unfinished = partial(sheets_under_way, inbox="spring", sandbox=False)
 
     found = [(one.campaign, one.former) for one in await ledger.read(unfinished)]
     assert found == [("one", True), ("other", False)]
     (former, present) = await ledger.read(unfinished)
-    await ledger.write(partial(end_sheet, inbox="spring", sheet=former))
+    await ledger.write(end_sheet, inbox="spring", sheet=former)
     assert [one.campaign for one in await ledger.read(unfinished)] == ["other"]
-    await ledger.write(partial(end_sheet, inbox="spring", sheet=present))
+    await ledger.write(end_sheet, inbox="spring", sheet=present)
     assert await ledger.read(unfinished) == []
     assert last.campaign == "other"
 
@@ -308,16 +303,16 @@ async def test_a_pause_ends_by_itself_or_by_a_word(ledger: Ledger) -> None:
     asleep = partial(pause_of, inbox="spring")
     for inbox, until in (("spring", NOW + 9), ("*", None)):
         found = Pause(inbox=inbox, until=until, by="Alice", at=NOW)
-        await ledger.write(partial(pause, found=found))
-    own = await ledger.read(partial(asleep, at=NOW + 8))
+        await ledger.write(pause, found=found)
+    own = await ledger.read(asleep, at=NOW + 8)
     assert own is not None
     assert own.inbox == "spring"
-    later = await ledger.read(partial(asleep, at=NOW + 9))
+    later = await ledger.read(asleep, at=NOW + 9)
     assert later is not None
     assert later.inbox == "*"
-    assert await ledger.write(partial(resume, inbox="*"))
-    assert not await ledger.write(partial(resume, inbox="*"))
-    assert await ledger.read(partial(asleep, at=NOW + 9)) is None
+    assert await ledger.write(resume, inbox="*")
+    assert not await ledger.write(resume, inbox="*")
+    assert await ledger.read(asleep, at=NOW + 9) is None
 
 
 async def test_a_night_that_is_skipped_says_why_and_may_be_swept_yet(ledger: Ledger) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from callsheet.tasks.ledger.ledger import Ledger
@@ -30,7 +28,7 @@ NOTICE = Notice(
 
 
 async def take(ledger: Ledger, after: float) -> bool:
-    return await ledger.write(partial(take_notice, key=NOTICE.key, at=NOW + after))
+    return await ledger.write(take_notice, key=NOTICE.key, at=NOW + after)
 
 
 @pytest.mark.parametrize(
@@ -47,24 +45,24 @@ async def take(ledger: Ledger, after: float) -> bool:
 async def test_a_notice_is_left_to_who_took_it_for_a_while(
     ledger: Ledger, after: float, taken: bool
 ) -> None:
-    await ledger.write(partial(keep_notices, several=[NOTICE]))
+    await ledger.write(keep_notices, several=[NOTICE])
     assert await take(ledger, 0)
     assert await take(ledger, after) is taken
 
 
 async def test_what_could_not_be_sent_is_taken_again_at_once(ledger: Ledger) -> None:
-    await ledger.write(partial(keep_notices, several=[NOTICE]))
+    await ledger.write(keep_notices, several=[NOTICE])
     assert await take(ledger, 0)
-    await ledger.write(partial(note_unsent, key=NOTICE.key, because="refused"))
+    await ledger.write(note_unsent, key=NOTICE.key, because="refused")
     assert await take(ledger, 1)
 
 
 async def test_what_was_sent_is_never_taken_again(ledger: Ledger) -> None:
     """Also where another process had read it as waiting before, and takes it only later."""
-    await ledger.write(partial(keep_notices, several=[NOTICE]))
+    await ledger.write(keep_notices, several=[NOTICE])
     assert await take(ledger, 0)
-    await ledger.write(partial(note_sent, key=NOTICE.key, at=NOW + 1))
+    await ledger.write(note_sent, key=NOTICE.key, at=NOW + 1)
     assert not await take(ledger, TAKEN + 2)
     # Nor where a second try had failed after the first one arrived.
-    await ledger.write(partial(note_unsent, key=NOTICE.key, because="no answer"))
+    await ledger.write(note_unsent, key=NOTICE.key, because="no answer")
     assert not await take(ledger, TAKEN + 3)

@@ -53,16 +53,16 @@ async def test_a_ledger_from_before_the_first_release_is_refused(
 async def test_who_is_at_work_begins_nothing_after_an_upgrade_past_it(made_address: str) -> None:
     async with await open_ledger(made_address) as ledger:
         named = {"sheet": "s", "sheet_digest": "d", "at": 1.0}
-        campaign = await ledger.write(partial(ensure_campaign, name="spring", **named))
+        campaign = await ledger.write(ensure_campaign, name="spring", **named)
         lease = partial(acquire_lease, campaign=campaign, owner="me")
-        before = await ledger.read(partial(find_campaign, name="spring"))
+        before = await ledger.read(find_campaign, name="spring")
         run(made_address, NOTED.format("9002"))
         try:
             with pytest.raises(LedgerNewer):
                 await ledger.write(lease)
         finally:
             run(made_address, NOTED.format(REVISION))
-        found = await ledger.read(partial(find_campaign, name="spring"))
+        found = await ledger.read(find_campaign, name="spring")
         assert found == before
         assert await ledger.write(lease) is None
 

@@ -67,7 +67,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
 async def steps(file: Path, *queries: Callable[[Connection], Any]) -> list[int]:
     """How many steps SQLite takes for each query."""
     async with await open_ledger(f"sqlite:///{file}") as ledger:
-        return [await ledger.read(partial(_count, query=query)) for query in queries]
+        return [await ledger.read(_count, query=query) for query in queries]
 
 
 def _count(connection: Connection, query: Callable[[Connection], Any]) -> int:
@@ -124,11 +124,11 @@ async def test_no_page_reads_a_whole_table(made: dict[int, Path]) -> None:
     async with await open_ledger(f"sqlite:///{made[300]}") as ledger:
         (asked,) = statements(ledger)
         for how in PAGES.values():
-            await ledger.read(partial(shown_rows, campaign_id=1, **how))
-            await ledger.read(partial(count_shown, campaign_id=1, which=how.get("which")))
-        await ledger.read(partial(counts_of, campaign_id=1))
-        await ledger.read(partial(whole_row, campaign_id=1, row="row-7"))
-        scans = await ledger.read(partial(_scans, asked=list(asked)))
+            await ledger.read(shown_rows, campaign_id=1, **how)
+            await ledger.read(count_shown, campaign_id=1, which=how.get("which"))
+        await ledger.read(counts_of, campaign_id=1)
+        await ledger.read(whole_row, campaign_id=1, row="row-7")
+        scans = await ledger.read(_scans, asked=list(asked))
     assert len(asked) > 40
     assert not scans, "\n".join(scans)
 

@@ -24,11 +24,11 @@ OPEN = {"organisation": ORG, "operation": "image-to-video", "body": b"{}", "at":
 
 
 async def open_one(ledger: Ledger, **more) -> int | None:
-    return await ledger.write(partial(open_call, **(OPEN | more)))
+    return await ledger.write(open_call, **(OPEN | more))
 
 
 async def unsettled(ledger: Ledger, organisation: str | None = ORG) -> list:
-    return await ledger.read(partial(unsettled_calls, organisation=organisation))
+    return await ledger.read(unsettled_calls, organisation=organisation)
 
 
 async def test_one_call_is_open_for_a_target_at_a_time(ledger: Ledger):
@@ -37,7 +37,7 @@ async def test_one_call_is_open_for_a_target_at_a_time(ledger: Ledger):
     assert await open_one(ledger) is None
     assert await open_one(ledger, target="vid_1") is not None
     assert await open_one(ledger, organisation="another") is not None
-    assert await ledger.write(partial(close_call, call_id=first, outcome="made", at=NOW))
+    assert await ledger.write(close_call, call_id=first, outcome="made", at=NOW)
     assert await open_one(ledger) not in (None, first)
 
 
@@ -58,18 +58,18 @@ async def test_a_call_that_was_not_sent_after_all_leaves_nothing(ledger: Ledger)
 
 async def test_an_unknown_outcome_stays_until_a_person_settles_it(ledger: Ledger):
     number = await open_one(ledger)
-    await ledger.write(partial(close_call, call_id=number, outcome="unknown", at=NOW))
+    await ledger.write(close_call, call_id=number, outcome="unknown", at=NOW)
     (call,) = await unsettled(ledger)
     assert (call.id, call.outcome, call.row) == (number, "unknown", None)
-    assert await ledger.write(partial(resolve_call, call_id=number, at=NOW, video_id="vid_1"))
-    assert not await ledger.write(partial(resolve_call, call_id=number, at=NOW))
+    assert await ledger.write(resolve_call, call_id=number, at=NOW, video_id="vid_1")
+    assert not await ledger.write(resolve_call, call_id=number, at=NOW)
     assert await unsettled(ledger) == []
 
 
 async def test_a_call_is_closed_once(ledger: Ledger):
     number = await open_one(ledger)
-    assert await ledger.write(partial(close_call, call_id=number, outcome="refused", at=NOW))
-    assert not await ledger.write(partial(close_call, call_id=number, outcome="made", at=NOW))
+    assert await ledger.write(close_call, call_id=number, outcome="refused", at=NOW)
+    assert not await ledger.write(close_call, call_id=number, outcome="made", at=NOW)
 
 
 async def taken(stage: Stage, row: str):
@@ -115,16 +115,16 @@ async def test_a_call_that_never_left_lets_the_row_be_sent_again(ledger: Ledger)
 
 async def test_what_was_there_before_a_call_is_told_from_what_came_after(ledger: Ledger):
     note = partial(note_videos, organisation=ORG)
-    await ledger.write(partial(note, video_ids=["vid_1", "vid_2", "vid_1"], at=NOW))
-    await ledger.write(partial(note, video_ids=["vid_2", "vid_3"], at=NOW + 10))
+    await ledger.write(note, video_ids=["vid_1", "vid_2", "vid_1"], at=NOW)
+    await ledger.write(note, video_ids=["vid_2", "vid_3"], at=NOW + 10)
     known = partial(videos_known, organisation=ORG)
-    assert await ledger.read(partial(known, before=NOW)) == {"vid_1", "vid_2"}
-    assert await ledger.read(partial(known, before=NOW + 10)) == {"vid_1", "vid_2", "vid_3"}
-    assert await ledger.read(partial(videos_known, organisation="x", before=NOW)) == set()
+    assert await ledger.read(known, before=NOW) == {"vid_1", "vid_2"}
+    assert await ledger.read(known, before=NOW + 10) == {"vid_1", "vid_2", "vid_3"}
+    assert await ledger.read(videos_known, organisation="x", before=NOW) == set()
 
 
 async def test_a_video_of_ours_is_never_what_another_call_made(ledger: Ledger):
     stage = await Stage.set(ledger, brief(operation="image-to-video"), brief("b", "Coffee"))
     row = await taken(stage, "a")
     await stage.write(accept, row, row.take, video_id="vid_ours", at=NOW)
-    assert "vid_ours" in await ledger.read(partial(videos_known, organisation=ORG, before=0))
+    assert "vid_ours" in await ledger.read(videos_known, organisation=ORG, before=0)

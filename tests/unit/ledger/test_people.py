@@ -46,26 +46,23 @@ DAY = 86400.0
 
 async def invited(ledger: Ledger, name: str = "Ann", **how: Any) -> Person:
     said = {"role": "approver", "token": f"token of {name}", "login": f"login of {name}", **how}
-    return await ledger.write(
-        partial(invite_person, name=name, login_until=DAY, by="Ada", at=1.0, **said)
-    )
+    return await ledger.write(invite_person, name=name, login_until=DAY, by="Ada", at=1.0, **said)
 
 
 async def entered(ledger: Ledger, code: str, session: str = "s", at: float = 2.0) -> bool:
-    come = partial(enter, code=code, session=session, at=at, longest=DAY)
-    return await ledger.write(come) is not None
+    return await ledger.write(enter, code=code, session=session, at=at, longest=DAY) is not None
 
 
 async def test_a_person_is_found_by_name_and_token_with_their_allowance(ledger: Ledger) -> None:
     made = await invited(ledger, allowance=Decimal("12.5"))
 
     for found in (
-        await ledger.read(partial(find_person, name="Ann")),
-        await ledger.read(partial(person_of_token, digest="token of Ann")),
+        await ledger.read(find_person, name="Ann"),
+        await ledger.read(person_of_token, digest="token of Ann"),
     ):
         assert found == made
         assert found.allowance == Decimal("12.5")
-    assert await ledger.read(partial(person_of_token, digest="login of Ann")) is None
+    assert await ledger.read(person_of_token, digest="login of Ann") is None
 
 
 async def test_to_invite_again_ends_what_was_there(ledger: Ledger) -> None:
@@ -76,9 +73,9 @@ async def test_to_invite_again_ends_what_was_there(ledger: Ledger) -> None:
 
     await invited(ledger, token="new", login="new login", role="viewer", again=True)
 
-    assert await ledger.read(partial(find_session, digest="s", at=3.0)) is None
-    assert await ledger.read(partial(person_of_token, digest="token of Ann")) is None
-    found = await ledger.read(partial(person_of_token, digest="new"))
+    assert await ledger.read(find_session, digest="s", at=3.0) is None
+    assert await ledger.read(person_of_token, digest="token of Ann") is None
+    found = await ledger.read(person_of_token, digest="new")
     assert found is not None
     assert found.role == "viewer"
 
@@ -89,14 +86,14 @@ async def test_a_login_is_used_once_however_many_try(ledger: Ledger) -> None:
     tried = [entered(ledger, "login of Ann", session=f"s{n}") for n in range(10)]
 
     assert sorted(await asyncio.gather(*tried)) == [False] * 9 + [True]
-    assert await ledger.read(partial(whose_login, digest="login of Ann", at=2.0)) is None
+    assert await ledger.read(whose_login, digest="login of Ann", at=2.0) is None
 
 
 async def test_a_login_ends_with_its_time(ledger: Ledger) -> None:
     person = await invited(ledger)
-    await ledger.write(partial(make_login, digest="short", person=person.id, expires_at=5.0))
+    await ledger.write(make_login, digest="short", person=person.id, expires_at=5.0)
 
-    assert await ledger.read(partial(whose_login, digest="short", at=4.0)) == person
+    assert await ledger.read(whose_login, digest="short", at=4.0) == person
     assert not await entered(ledger, "short", at=5.0)
 
 
@@ -108,7 +105,7 @@ async def test_whoever_is_revoked_has_no_session_login_or_token(ledger: Ledger) 
     assert await ledger.write(revoke)
     assert not await ledger.write(revoke)
 
-    assert await ledger.read(partial(find_session, digest="s", at=4.0)) is None
+    assert await ledger.read(find_session, digest="s", at=4.0) is None
     assert not await entered(ledger, "login of Ann")
     assert not await entered(ledger, "token of Ann")
     (listed,) = await ledger.read(all_people)
@@ -120,7 +117,7 @@ async def test_a_list_says_who_was_here_last_and_when(ledger: Ledger) -> None:
     await invited(ledger, "Ben")
     await entered(ledger, "token of Ann", at=2.0)
     await entered(ledger, "token of Ann", session="t", at=4.0)
-    await ledger.write(partial(note_visit, digest="s", at=9.0))
+    await ledger.write(note_visit, digest="s", at=9.0)
 
     listed = await ledger.read(all_people)
 
@@ -129,9 +126,9 @@ async def test_a_list_says_who_was_here_last_and_when(ledger: Ledger) -> None:
 
 async def test_a_renewed_token_is_the_only_one(ledger: Ledger) -> None:
     person = await invited(ledger)
-    await ledger.write(partial(renew_token, person=person.id, token="other"))
-    assert await ledger.read(partial(person_of_token, digest="token of Ann")) is None
-    assert await ledger.read(partial(person_of_token, digest="other")) == person
+    await ledger.write(renew_token, person=person.id, token="other")
+    assert await ledger.read(person_of_token, digest="token of Ann") is None
+    assert await ledger.read(person_of_token, digest="other") == person
 
 
 async def test_a_session_ends_with_its_time_or_when_it_is_closed(ledger: Ledger) -> None:
@@ -139,22 +136,21 @@ async def test_a_session_ends_with_its_time_or_when_it_is_closed(ledger: Ledger)
     await entered(ledger, "token of Ann", at=2.0)
     await entered(ledger, "token of Ann", session="t", at=2.0)
 
-    assert await ledger.read(partial(find_session, digest="s", at=DAY))
-    assert await ledger.read(partial(find_session, digest="s", at=2.0 + DAY)) is None
-    await ledger.write(partial(close_session, digest="t"))
-    assert await ledger.read(partial(find_session, digest="t", at=3.0)) is None
+    assert await ledger.read(find_session, digest="s", at=DAY)
+    assert await ledger.read(find_session, digest="s", at=2.0 + DAY) is None
+    await ledger.write(close_session, digest="t")
+    assert await ledger.read(find_session, digest="t", at=3.0) is None
 
 
 @pytest.fixture
 async def spring(ledger: Ledger) -> Ledger:
-    make = partial(ensure_campaign, name="spring", sheet="s.csv", sheet_digest="0", at=0.0)
-    await ledger.write(make)
+    await ledger.write(ensure_campaign, name="spring", sheet="s.csv", sheet_digest="0", at=0.0)
     return ledger
 
 
 async def linked(ledger: Ledger, *rights: str) -> int:
     make = partial(make_link, digest="link", campaign="spring", name="Mara", rights=rights)
-    return (await ledger.write(partial(make, by="Ada", at=1.0, expires_at=10.0))).id
+    return (await ledger.write(make, by="Ada", at=1.0, expires_at=10.0)).id
 
 
 async def test_a_link_lets_in_as_whom_it_was_made_for_and_no_longer_than_it_holds(
@@ -164,7 +160,7 @@ async def test_a_link_lets_in_as_whom_it_was_made_for_and_no_longer_than_it_hold
     assert await entered(spring, "link")
     assert await entered(spring, "link", session="again")
 
-    found = await spring.read(partial(find_session, digest="s", at=9.0))
+    found = await spring.read(find_session, digest="s", at=9.0)
 
     assert found is not None
     assert found.person.name == f"Mara (link {number})"
@@ -172,7 +168,7 @@ async def test_a_link_lets_in_as_whom_it_was_made_for_and_no_longer_than_it_hold
     assert found.person.guest is not None
     assert found.person.guest.campaign == "spring"
     assert not found.person.may_download
-    assert await spring.read(partial(find_session, digest="s", at=10.0)) is None
+    assert await spring.read(find_session, digest="s", at=10.0) is None
     assert not await entered(spring, "link", session="late", at=10.0)
 
 
@@ -184,10 +180,10 @@ async def test_a_link_that_is_ended_ends_whoever_is_in_by_it(spring: Ledger) -> 
     assert await spring.write(end)
     assert not await spring.write(end)
 
-    assert await spring.read(partial(find_session, digest="s", at=4.0)) is None
+    assert await spring.read(find_session, digest="s", at=4.0) is None
     assert [one.revoked_at for one in await spring.read(all_links)] == [3.0]
-    assert await spring.read(partial(all_links, campaign="autumn")) == []
-    ended = await spring.read(partial(link_of, digest="link"))
+    assert await spring.read(all_links, campaign="autumn") == []
+    ended = await spring.read(link_of, digest="link")
     assert ended is not None
     assert not ended.holds(4.0)
 
@@ -196,15 +192,15 @@ async def test_acts_are_told_newest_first_and_without_secrets(ledger: Ledger) ->
     for number in range(3):
         words = "at mav_secret" if number == 2 else None
         note = partial(note_act, at=float(number), by="Ann", act="approve", words=words)
-        await ledger.write(partial(note, campaign="spring" if number else "autumn", rows=number))
+        await ledger.write(note, campaign="spring" if number else "autumn", rows=number)
 
-    newest, before = await ledger.read(partial(acts_of, limit=2))
+    newest, before = await ledger.read(acts_of, limit=2)
 
     assert (newest.rows, before.rows) == (2, 1)
     assert newest.words == "at mav_***"
-    older = await ledger.read(partial(acts_of, before=before.id, limit=2))
+    older = await ledger.read(acts_of, before=before.id, limit=2)
     assert [act.campaign for act in older] == ["autumn"]
-    assert len(await ledger.read(partial(acts_of, campaign="spring", limit=9))) == 2
+    assert len(await ledger.read(acts_of, campaign="spring", limit=9)) == 2
 
 
 async def test_a_person_stays_as_they_are_until_their_change_is_committed(
@@ -228,7 +224,7 @@ async def test_a_person_stays_as_they_are_until_their_change_is_committed(
                 return False
 
             for find in (partial(person_of_token, **token), partial(find_session, **session)):
-                assert await ledger.write(partial(is_held, find=find))
+                assert await ledger.write(is_held, find=find)
     finally:
         other.dispose()
         empty_ledger(made_database)
@@ -236,27 +232,27 @@ async def test_a_person_stays_as_they_are_until_their_change_is_committed(
 
 async def test_an_agent_has_a_token_and_an_allowance_and_never_a_browser(ledger: Ledger) -> None:
     allow = partial(allow_agent, name="agent:a", by="Ada", at=1.0)
-    first = await ledger.write(partial(allow, allowance=None, token=None))
+    first = await ledger.write(allow, allowance=None, token=None)
     assert (first.role, first.allowance) == ("agent", 0)
     assert not first.may("approver")
-    given = await ledger.write(partial(allow, allowance=Decimal(200), token="secret"))
-    again = await ledger.write(partial(allow, allowance=None, token=None))
+    given = await ledger.write(allow, allowance=Decimal(200), token="secret")
+    again = await ledger.write(allow, allowance=None, token=None)
     assert given == again
     assert (again.id, again.allowance) == (first.id, 200)
 
-    assert await ledger.read(partial(person_of_token, digest="secret")) == again
+    assert await ledger.read(person_of_token, digest="secret") == again
     assert not await entered(ledger, "secret")
 
 
 async def test_an_agent_that_was_revoked_comes_back_by_an_allowance_alone(ledger: Ledger) -> None:
     allow = partial(allow_agent, name="agent:a", by="Ada", at=1.0)
-    await ledger.write(partial(allow, allowance=Decimal(9), token="secret"))
-    assert await ledger.write(partial(revoke_person, name="agent:a", by="Ada", at=2.0))
+    await ledger.write(allow, allowance=Decimal(9), token="secret")
+    assert await ledger.write(revoke_person, name="agent:a", by="Ada", at=2.0)
     with pytest.raises(BadInput, match="was revoked"):
-        await ledger.write(partial(allow, allowance=None, token="other"))
-    assert await ledger.read(partial(person_of_token, digest="other")) is None
-    back = await ledger.write(partial(allow, allowance=Decimal(1), token=None))
-    assert (back.allowance, await ledger.read(partial(person_of_token, digest="secret"))) == (
+        await ledger.write(allow, allowance=None, token="other")
+    assert await ledger.read(person_of_token, digest="other") is None
+    back = await ledger.write(allow, allowance=Decimal(1), token=None)
+    assert (back.allowance, await ledger.read(person_of_token, digest="secret")) == (
         1,
         None,
     )
@@ -267,5 +263,5 @@ async def test_a_person_who_has_the_name_of_an_agent_is_none(ledger: Ledger) -> 
     ann = await invited(ledger, "agent:a", allowance=Decimal(1))
     allow = partial(allow_agent, name="agent:a", by="Ada", at=1.0)
     with pytest.raises(BadInput):
-        await ledger.write(partial(allow, allowance=Decimal(500), token=None))
-    assert await ledger.read(partial(find_person, name="agent:a")) == ann
+        await ledger.write(allow, allowance=Decimal(500), token=None)
+    assert await ledger.read(find_person, name="agent:a") == ann

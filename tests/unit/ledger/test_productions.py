@@ -123,7 +123,7 @@ async def test_who_claims_at_the_same_moment_gets_other_rows(stage: Stage, made_
     async def one(name: str) -> list[int]:
         async with await open_ledger(made_address) as ledger:
             change = partial(claim_batch, production=production, worker=1, seconds=LONG)
-            found = [await ledger.write(partial(change, holder=name)) for _ in range(3)]
+            found = [await ledger.write(change, holder=name) for _ in range(3)]
         return [number for batch in found if batch for number in batch.numbers]
 
     claimed_by = await asyncio.gather(*map(one, "abcd"))
@@ -205,7 +205,7 @@ async def test_a_production_that_is_stopped_or_over_gives_nothing_away(stage: St
     await stage.write(stop_production, production.id, because="enough", until=5.0)
     await stage.write(stop_production, production.id, because="later", until=6.0)
     assert await claimed(stage, production, "one") == []
-    found = await stage.ledger.read(partial(find_production, production_id=production.id))
+    found = await stage.ledger.read(find_production, production_id=production.id)
     assert found is not None
     assert (found.stopped, found.stopped_until) == ("enough", 5.0)
 
@@ -231,8 +231,7 @@ async def test_a_run_that_lost_its_campaign_begins_no_production(stage: Stage):
     await stage.write(take_over, stage.campaign, owner="another run")
     with pytest.raises(Parked, match="another run has taken the lease of campaign spring"):
         await begin(stage)
-    found = partial(find_production, production_id="1")
-    assert await stage.ledger.read(found) is None
+    assert await stage.ledger.read(find_production, production_id="1") is None
     states = await stage.ledger.read(lambda c: c.execute(select(rows.c.batch_id)).scalars().all())
     assert set(states) == {None}
 
@@ -247,7 +246,7 @@ async def test_the_lease_of_a_worker_is_for_all_its_batches(stage: Stage):
     for lost in (first, second):
         assert not await stage.write(end_batch, lost.id)
     await stage.write(end_production, production.id)
-    assert await stage.ledger.read(partial(find, name=worker_lease("two"))) is None
+    assert await stage.ledger.read(find, name=worker_lease("two")) is None
 
 
 async def test_workers_renew_their_campaign_in_the_name_of_their_run(stage: Stage):
@@ -264,7 +263,7 @@ async def test_headway_says_what_is_held_and_what_is_left(stage: Stage):
     production = await begin(stage, size=3)
 
     async def headway() -> Headway:
-        return await stage.ledger.read(partial(headway_of, production=production))
+        return await stage.ledger.read(headway_of, production=production)
 
     assert await headway() == Headway(0, claimable=True, workers=0)
     first = await claim(stage, production, "one")
@@ -275,7 +274,7 @@ async def test_headway_says_what_is_held_and_what_is_left(stage: Stage):
     await stage.write(end_batch, first.id)
     await stage.write(free_batches, production.id, holder="two")
     assert await headway() == Headway(0, claimable=True, workers=0)
-    states = await stage.ledger.read(partial(states_by_worker, production=production))
+    states = await stage.ledger.read(states_by_worker, production=production)
     assert states == {1: {"approved": 5}}
     # What is ended and could go on is for another run.
     assert await claimed(stage, production, "two") == ["d", "e"]
@@ -284,14 +283,14 @@ async def test_headway_says_what_is_held_and_what_is_left(stage: Stage):
 async def test_a_lapsed_batch_counts_as_left_before_anybody_claims_it(stage: Stage):
     production = await begin(stage, size=5)
     assert await claim(stage, production, "one", seconds=LAPSED) is not None
-    found = await stage.ledger.read(partial(headway_of, production=production))
+    found = await stage.ledger.read(headway_of, production=production)
     assert found == Headway(0, claimable=True, workers=0)
 
 
 async def test_workers_learn_whether_webhooks_tell_of_videos(stage: Stage):
     production = await begin(stage)
     await stage.write(rely_on_hints, production.id, rely=True)
-    found = await stage.ledger.read(partial(find_production, production_id=production.id))
+    found = await stage.ledger.read(find_production, production_id=production.id)
     assert found is not None
     assert found.hinted
 

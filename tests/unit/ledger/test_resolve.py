@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import partial
 
 import pytest
 
@@ -26,7 +25,7 @@ async def test_an_adopted_video_is_watched_and_its_money_stays_set_aside(ledger:
     assert await stage.write(adopt_video, row, row.take, video_id="vid_7", at=NOW)
     found = await stage.row()
     assert (found.state, found.take.video_id, found.take.reserved) == ("rendering", "vid_7", 12)
-    (known,) = await ledger.read(partial(tracked_videos, videos=["vid_7"]))
+    (known,) = await ledger.read(tracked_videos, videos=["vid_7"])
     assert (known.campaign, known.row) == ("spring", "a")
     assert not await stage.write(adopt_video, row, row.take, video_id="vid_8", at=NOW)
 

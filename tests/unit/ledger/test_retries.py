@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pytest
@@ -59,9 +58,9 @@ async def test_a_failed_row_gets_as_many_takes_as_were_approved(ledger: Ledger) 
     row = await polled(stage, row)
     assert (row.state, row.retries) == ("failed", 0)
     assert len({*keys}) == 3
-    found = await ledger.read(partial(takes_of, campaign_id=stage.campaign.id))
+    found = await ledger.read(takes_of, campaign_id=stage.campaign.id)
     assert [take.key for _, take in found] == keys
-    totals = await ledger.read(partial(sums, campaign_id=stage.campaign.id))
+    totals = await ledger.read(sums, campaign_id=stage.campaign.id)
     assert totals[:2] == totals[2:]
     words = [event.words or "" for event in await stage.events()]
     assert sum("another take, since the render failed" in one for one in words) == 2

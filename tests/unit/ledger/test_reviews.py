@@ -38,7 +38,7 @@ async def decide(stage: Stage, verdict: Any, row: str = "a", **how: Any) -> Revi
 async def standing(stage: Stage, row: str = "a") -> Review | None:
     take = (await stage.row(row)).take
     assert take is not None
-    return await stage.ledger.read(partial(review_of, take_id=take.id))
+    return await stage.ledger.read(review_of, take_id=take.id)
 
 
 async def told(stage: Stage, row: str = "a") -> list[tuple[str | None, str | None, str | None]]:
@@ -199,7 +199,7 @@ async def test_many_videos_are_decided_on_together_and_what_stands_stays(ledger:
     first = await stage.write(review_all, ids, "keep", **named)
     again = await stage.write(review_all, ids, "keep", **named)
     assert (first, again) == (Reviewed(3, 1, 1), Reviewed(0, 4, 1))
-    found = await ledger.read(partial(reviews_of, campaign_id=stage.campaign.id))
+    found = await ledger.read(reviews_of, campaign_id=stage.campaign.id)
     assert Counter((r.verdict, r.by) for r in found.values()) == {
         ("keep", "Ann"): 3, ("keep", "Bob"): 1, ("reject", "Bob"): 1,
     }  # fmt: skip

@@ -114,7 +114,7 @@ async def test_rows_that_share_a_commit_cost_seven_statements_each(
 async def test_rows_are_found_by_what_is_asked_for(ledger: Ledger, which: Any, index: str):
     asked: list[tuple[str, Any]] = []
     event.listen(ledger.reader, "before_cursor_execute", lambda *a: asked.append((a[2], a[3])))
-    await ledger.read(partial(rows_of, campaign_id=1, **which))
+    await ledger.read(rows_of, campaign_id=1, **which)
     statement, parameters = asked[-1]
 
     def explain(connection: Connection) -> list[str]:

@@ -90,9 +90,10 @@ async def test_what_is_counted_is_all_that_may_be_spent(
     counted: int | None,
 ) -> None:
     terms: dict[str, Any] = {"seconds": 60.0, "is_dead": lambda _: False, "at": 0.0}
-    claim = partial(claim_night, inbox="spring", date=NIGHT.date, zone="UTC", place="one", **terms)
-    night = await ledger.write(claim)
-    await ledger.write(partial(see_sheets, inbox="spring", seen={"a.csv": "1"}, at=0.0))
+    night = await ledger.write(
+        claim_night, inbox="spring", date=NIGHT.date, zone="UTC", place="one", **terms
+    )
+    await ledger.write(see_sheets, inbox="spring", seen={"a.csv": "1"}, at=0.0)
     count = partial(
         approval(INBOX, tolerance, retries).count, rows=[row(price) for price in prices]
     )
@@ -101,6 +102,6 @@ async def test_what_is_counted_is_all_that_may_be_spent(
             await ledger.write(count)
     else:
         await ledger.write(count)
-    found = await ledger.read(partial(find_night, inbox="spring", date=NIGHT.date))
+    found = await ledger.read(find_night, inbox="spring", date=NIGHT.date)
     assert found is not None
     assert (found.id, found.approved) == (night.id, counted or 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +58,7 @@ async def test_a_plan_stays_while_it_says_the_same(
     second = await kept(ledger, tmp_path, **changed)
 
     assert (first == second) is stays
-    found = await ledger.read(partial(plans_of, campaign="spring", limit=9))
+    found = await ledger.read(plans_of, campaign="spring", limit=9)
     states = {plan.id: (plan.state, plan.replaced_by) for plan in found}
     assert states == {first: ("void", second)} | {second: ("ready", None)}
     expires = {plan.expires_at for plan in found if plan.id == second}

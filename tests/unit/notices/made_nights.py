@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, insert
@@ -74,7 +73,7 @@ ASIDE = replace(BROKEN, outcome="set-aside", words="it failed in three nights")
 
 async def swept(ledger: Ledger, report: NightReport) -> None:
     """Keep a night as one that has ended."""
-    await ledger.write(partial(_keep, report=report))
+    await ledger.write(_keep, report=report)
 
 
 def _keep(connection: Connection, *, report: NightReport) -> None:

@@ -98,16 +98,16 @@ async def test_a_second_ping_with_the_same_body_is_heard_again(ledger: Ledger) -
     mark = partial(pings_heard, nonce=NONCE, since=NOW - 60)
     marks = [await ledger.read(mark)]
     for moment, event in ((NOW, "evt_1"), (NOW + 1, "evt_2")):
-        await ledger.write(partial(keep_hint, hint=replace(ping, event_id=event), at=moment))
+        await ledger.write(keep_hint, hint=replace(ping, event_id=event), at=moment)
         marks.append(await ledger.read(mark))
     real = replace(ping, digest="1" * 64, ping=False, event_id="evt_3")
-    await ledger.write(partial(keep_hint, hint=real, at=NOW + 2))
+    await ledger.write(keep_hint, hint=real, at=NOW + 2)
 
     assert len(set(marks)) == 3
     assert await ledger.read(mark) == marks[-1], "only pings count"
-    assert await ledger.read(partial(pings_heard, nonce="other", since=0.0)) == (None, None)
-    assert await ledger.read(partial(events_heard, events=["evt_1", "evt_9"])) == {"evt_1"}
-    assert await ledger.read(partial(events_heard, events=[])) == set()
+    assert await ledger.read(pings_heard, nonce="other", since=0.0) == (None, None)
+    assert await ledger.read(events_heard, events=["evt_1", "evt_9"]) == {"evt_1"}
+    assert await ledger.read(events_heard, events=[]) == set()
 
 
 async def test_webhooks_are_known_by_organisation_and_by_nonce(
@@ -116,10 +116,14 @@ async def test_webhooks_are_known_by_organisation_and_by_nonce(
     at = subscriber(ledger, tmp_path)
     for nonce, organisation in (("a", at.organisation), ("b", "other"), ("c", "other")):
         planned = entry(at, nonce=nonce, organisation=organisation)
-        await at.ledger.write(partial(plan_subscription, planned=planned))
-    known = partial(all_subscriptions, organisation=at.organisation, nonces=["b"])
+        await at.ledger.write(plan_subscription, planned=planned)
 
-    assert {one.nonce for one in await at.ledger.read(known)} == {"a", "b"}
+    assert {
+        one.nonce
+        for one in await at.ledger.read(
+            all_subscriptions, organisation=at.organisation, nonces=["b"]
+        )
+    } == {"a", "b"}
 
 
 async def test_what_is_to_become_of_a_webhook(at: Subscriber) -> None:
@@ -232,7 +236,7 @@ async def test_events_are_found_in_records_of_any_shape(
 
     assert await missed_events(at, webhook(BASE)) == events
     heard = Hint(digest="0" * 64, nonce=NONCE, event_id=events[0] if events else None)
-    await ours.write(partial(keep_hint, hint=heard, at=NOW))
+    await ours.write(keep_hint, hint=heard, at=NOW)
     assert await missed_events(at, webhook(BASE)) == ()
     await service.aclose()
 
