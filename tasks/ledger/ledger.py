@@ -187,7 +187,7 @@ class Ledger:
             return
 
 
-def bound(change: Callable[..., T], *args: object, **named: object) -> Change[T]:
+def bound(change: Callable[..., T], /, *args: object, **named: object) -> Change[T]:
     """Return a change that is to be called with a connection alone."""
     return partial(change, *args, **named)
 
