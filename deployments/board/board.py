@@ -16,16 +16,15 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any, Concatenate, ParamSpec, TypeVar
+from typing import IO, Annotated, Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
-from sqlalchemy import Connection
 
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.sheet_reading import SheetReader
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
-from callsheet.tasks.ledger.ledger import Change, Ledger, bound
+from callsheet.tasks.ledger.ledger import Change, Ledger, Query, bound
 from callsheet.tasks.ledger.people import Person, Right, Role, checked_first
 from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.runtime.known_settings import Settings
@@ -81,15 +80,11 @@ class Board:
         """Where it keeps what is no business of the ledger's: uploaded sheets, logs of runs."""
         return self.settings.home / "board"
 
-    async def read(
-        self, query: Callable[Concatenate[Connection, P], T], /, *args: P.args, **named: P.kwargs
-    ) -> T:
+    async def read(self, query: Query[P, T], /, *args: P.args, **named: P.kwargs) -> T:
         """Ask the ledger."""
         return await self.ledger.read(query, *args, **named)
 
-    async def write(
-        self, change: Callable[Concatenate[Connection, P], T], /, *args: P.args, **named: P.kwargs
-    ) -> T:
+    async def write(self, change: Query[P, T], /, *args: P.args, **named: P.kwargs) -> T:
         """Change the ledger, and return once that is committed.
 
         For a request, the person is checked in the same transaction (ProblemDetails 401, 403).

@@ -41,6 +41,8 @@ from callsheet.tasks.runtime.telemetry import Measures
 T = TypeVar("T")
 P = ParamSpec("P")
 Change = Callable[[Connection], T]
+#: What is asked or changed, with parameters of its own behind the connection.
+Query = Callable[Concatenate[Connection, P], T]
 
 #: Changes in one commit at most: a group is short enough that no one waits long for it.
 GROUP = 256
@@ -78,9 +80,7 @@ class Ledger:
         self._thread = threading.Thread(target=self._write_groups, name="ledger", daemon=True)
         self._thread.start()
 
-    async def write(
-        self, change: Callable[Concatenate[Connection, P], T], /, *args: P.args, **named: P.kwargs
-    ) -> T:
+    async def write(self, change: Query[P, T], /, *args: P.args, **named: P.kwargs) -> T:
         """Run `change(connection, ...)` in a transaction; return its result once that is committed.
 
         Other changes may share the transaction; one that raises takes none of them along.
@@ -100,9 +100,7 @@ class Ledger:
         """How many changes wait for the next commit."""
         return self._pending.qsize()
 
-    async def read(
-        self, query: Callable[Concatenate[Connection, P], T], /, *args: P.args, **named: P.kwargs
-    ) -> T:
+    async def read(self, query: Query[P, T], /, *args: P.args, **named: P.kwargs) -> T:
         """Run `query(connection, ...)` in a thread, on its own connection; return its result."""
         with self._closing:
             self._refuse_closed()
