@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
@@ -37,6 +38,17 @@ FIRST = (
     "tests/contract/test_client_",
     "tests/up/",
 )
+#: Files of tests of what holds where several change a ledger at once.
+LOCKS = (
+    "tests/pipeline/test_at_once.py",
+    "tests/unit/ledger/test_accounts.py",
+    "tests/unit/ledger/test_board_plans.py",
+    "tests/unit/ledger/test_group_commit.py",
+    "tests/unit/ledger/test_leases.py",
+    "tests/unit/ledger/test_productions.py",
+)
+#: Files of tests that go in by a door, with programs on the other side.
+DOORS = tuple(f"tests/{name}/" for name in ("board", "faults", "mcp", "pipeline", "receiver"))
 #: Files that begin so wait for programs more than they keep a processor busy.
 WAITING = ("board", "contract", "workers", "faults", "pipeline", "receiver", "up")
 
@@ -59,29 +71,40 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     finally:
         gc.freeze()
         gc.enable()
+        # Whoever tests nothing that has a ledger need not import it.
+        if "sqlalchemy" in sys.modules:
+            from tests.compiled import share
+
+            share()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave what PostgreSQL is asked twice to the slow tests; have the processors busy."""
-    _leave_twins(items)
+    """Leave to later what the first case of a test has shown; have the processors busy."""
+    _leave_cases(items)
     if config.option.forks:
         _mix(items)
 
 
-def _leave_twins(items: list[pytest.Item]) -> None:
-    """Mark as slow what runs on PostgreSQL, but the first case of each test.
+def _leave_cases(items: list[pytest.Item]) -> None:
+    """Mark what need not be waited for at each change.
 
-    Every statement is run there once; what its cases decide is the same on SQLite.
+    Of a test at a door, the first case runs each time, and the others before a change lands. What
+    runs on SQLite too runs on PostgreSQL once before a change lands, and with its other cases among
+    the slow tests: every statement is run there, and what cases decide is the same on both. Where
+    locks are what is tested (`LOCKS`), it is not left to later.
     """
-    seen: set[str] = set()
+    cases: Counter[tuple[str, bool]] = Counter()
     for item in items:
-        cases = getattr(item, "callspec", None)
-        if cases is not None and "postgres" in cases.params.values():
-            test = item.nodeid.partition("[")[0]
-            if test in seen:
-                item.add_marker("slow")
-            seen.add(test)
+        if not hasattr(item, "callspec"):
+            continue
+        test, _, case = item.nodeid.partition("[")
+        on_postgres = "postgres" in case
+        cases[test, on_postgres] += 1
+        if on_postgres and not test.startswith(LOCKS):
+            item.add_marker("merge" if cases[test, True] == 1 else "slow")
+        elif cases[test, on_postgres] > 1 and (on_postgres or test.startswith(DOORS)):
+            item.add_marker("slow" if on_postgres else "merge")
 
 
 def _mix(items: list[pytest.Item]) -> None:
