@@ -1,6 +1,6 @@
 """What a run holds open.
 
-Ledger, service, store, spool and clock; with the rate of creates that all processes share.
+Ledger, service, store, spool and clock; with the gate of the service that all processes share.
 
 The one place where they are wired together.
 """
@@ -13,33 +13,22 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-
-from sqlalchemy import Connection
 
 from callsheet.tasks.engine.evidence import Baseline
 from callsheet.tasks.engine.policy.decision import Lane
 from callsheet.tasks.ledger.accounts import Terms
 from callsheet.tasks.ledger.gauges import keeping_counts
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.service_state import (
-    KeptPace,
-    accepted_of_late,
-    close_gate,
-    gate_of,
-    keep_pace,
-    pace_of,
-)
+from callsheet.tasks.ledger.service_state import close_gate, gate_of
 from callsheet.tasks.runtime.errors import LedgerError
 from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import log_as
 from callsheet.tasks.runtime.process import Sleep, UnixClock, raise_file_limit
-from callsheet.tasks.service import Gate, Pace, VideoService
-from callsheet.tasks.service.rate_limits import Rate, Turns, after_refusal, turns
+from callsheet.tasks.service import Gate, VideoService
 from callsheet.tasks.store import Fetcher, Inspector, Store, open_store
 from callsheet.tasks.store.addresses import linking
 
@@ -95,7 +84,7 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
             await stack.enter_async_context(sending_traces())
         await stack.enter_async_context(keeping_counts(ledger))
         service = await stack.enter_async_context(await open_service(settings, ledger, clock))
-        following = following_pace(ledger, service, organisation_of(settings))
+        following = following_gate(ledger, service, organisation_of(settings))
         await stack.enter_async_context(following)
         inspector = Inspector(settings.second_process, timeout=settings.second_process_timeout)
         stack.push_async_callback(inspector.aclose)
@@ -121,7 +110,7 @@ def check_links(settings: Settings) -> None:
 
 @asynccontextmanager
 async def connect_to_show(settings: Settings) -> AsyncIterator[Context]:
-    """Open what a process needs that only shows a run: nothing is recorded, paced or processed."""
+    """Open what a process needs that only shows a run: nothing is recorded or processed."""
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
         service = await stack.enter_async_context(await open_service(settings, None, time.time))
@@ -159,12 +148,10 @@ async def open_service(settings: Settings, ledger: Ledger | None, clock: UnixClo
         if known is not None and known > clock():
             closed_until = datetime.fromtimestamp(known, UTC)
     gate = Gate(closed_until=closed_until, on_close=remember)
-    shared = None if ledger is None else LedgerPace(ledger, organisation, clock)
     return VideoService(
         base_url=base_url,
         api_key=api_key,
         gate=gate,
-        pace=Pace(gate, shared=shared),
         concurrency=_at_once(settings),
         measures=None if ledger is None else ledger.measures,
     )
@@ -226,11 +213,8 @@ def make_fetcher(settings: Settings, spool: Path) -> Fetcher:
     return Fetcher(spool=spool, allow_http=allow_http)
 
 
-# The pace of creates as all processes of one ledger share it: told through the ledger.
-#
-# It is written when the service refuses a create, and while there is a limit as turns are taken; it
-# is read a few times a second, and with the intent of every create. What follows from what is in
-# `tasks.service.rate_limits`.
+# The gate as all processes of one ledger share it: each writes until when the service refuses
+# requests, and reads it a few times a second and with the intent of every create.
 
 
 #: How often the ledger is asked what other processes were told by the service, in seconds.
@@ -239,73 +223,12 @@ EVERY = 0.25
 AFTER_FAULT = 5.0
 
 
-class LedgerPace:
-    """One key's pace in a ledger; `clock` returns Unix seconds."""
-
-    def __init__(self, ledger: Ledger, organisation: str, clock: Callable[[], float]) -> None:
-        self._ledger = ledger
-        self._organisation = organisation
-        self._clock = clock
-
-    async def take_turns(self, count: int) -> Turns:
-        """Take turns for so many creates, after those of everybody else."""
-        return await self._ledger.write(
-            take_turns, organisation=self._organisation, count=count, at=self._clock()
-        )
-
-    async def slow_down(self, sent: float, until: float) -> Rate | None:
-        """Keep a refusal; return None where the ledger could not: the gate is closed anyway."""
-        organisation, now = self._organisation, self._clock()
-        change = partial(slow_down, organisation=organisation, sent=sent, until=until, at=now)
-        try:
-            return await self._ledger.write(change)
-        except LedgerError as error:
-            log.warning("the pace of creates could not be kept: %s", error)
-            return None
-
-
-def take_turns(connection: Connection, organisation: str, *, count: int, at: float) -> Turns:
-    """Take turns from the ledger, none while the gate is closed."""
-    kept = pace_of(connection, organisation, to_change=True)
-    rate = rate_of(kept)
-    if kept.closed_until > at:
-        return Turns(rate, [], kept.closed_until)
-    per_second = None if rate is None else rate.at(at)
-    if per_second is None:
-        return Turns(rate, [])
-    begin = max(at, kept.next_at or 0.0)
-    moments, following = turns(count, per_second, begin=begin)
-    keep_pace(connection, organisation, replace(kept, next_at=following))
-    return Turns(rate, moments)
-
-
-def slow_down(
-    connection: Connection, organisation: str, *, sent: float, until: float, at: float
-) -> Rate:
-    """Keep that a create was refused until a moment; return the rate from then on."""
-    kept = pace_of(connection, organisation, to_change=True)
-    accepted = accepted_of_late(connection)
-    rate = after_refusal(rate_of(kept), accepted, sent=sent, now=at, until=until)
-    if rate != rate_of(kept):
-        # Turns that were taken before the refusal are void.
-        changed = KeptPace(until, rate.refused, rate.since, next_at=rate.since)
-        keep_pace(connection, organisation, changed)
-    return rate
-
-
-def rate_of(kept: KeptPace) -> Rate | None:
-    """Return a rate as it is kept, if there is one."""
-    if kept.rate is None or kept.rate_since is None:
-        return None
-    return Rate(kept.rate, kept.rate_since)
-
-
 @asynccontextmanager
-async def following_pace(
+async def following_gate(
     ledger: Ledger, service: VideoService, organisation: str, *, sleep: Sleep = asyncio.sleep
 ) -> AsyncIterator[None]:
     """Keep to what other processes are told by the service, while this one is at work."""
-    task = asyncio.create_task(_follow(ledger, service, organisation, sleep), name="pace")
+    task = asyncio.create_task(_follow(ledger, service, organisation, sleep), name="gate")
     try:
         yield
     finally:
@@ -314,7 +237,7 @@ async def following_pace(
             await task
 
 
-def heed(service: VideoService, closed_until: float) -> None:
+def heed(service: VideoService, closed_until: float | None) -> None:
     """Close the gate here, too, until a moment (Unix seconds) that another process was told."""
     if closed_until:
         service.gate.close(datetime.fromtimestamp(closed_until, UTC))
@@ -323,14 +246,12 @@ def heed(service: VideoService, closed_until: float) -> None:
 async def _follow(ledger: Ledger, service: VideoService, organisation: str, sleep: Sleep) -> None:
     while True:
         try:
-            kept = await ledger.read(pace_of, organisation=organisation)
-            heed(service, kept.closed_until)
-            service.pace.follow(rate_of(kept))
+            heed(service, await ledger.read(gate_of, organisation=organisation))
         except LedgerError as error:
             # A ledger that is busy now is asked again.
-            log.debug("the pace of creates could not be read: %s", error)
+            log.debug("the gate of the service could not be read: %s", error)
         except Exception as error:
             # Whatever it is: to follow no more would be to break limits of the service.
-            log.warning("the pace of creates could not be read: %r", error)
+            log.warning("the gate of the service could not be read: %r", error)
             await sleep(AFTER_FAULT)
         await sleep(EVERY)

@@ -11,7 +11,6 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -55,8 +54,6 @@ from callsheet.tasks.runtime.telemetry import RowSpans
 
 log = logging.getLogger("callsheet.engine")
 
-#: The lanes whose rows take turns at the pace of creates.
-PAID: frozenset[Lane] = frozenset({"submit", "submit_unkeyed"})
 #: So many rows are taken up before others get their turn.
 TAKEN_UP = 50
 
@@ -254,18 +251,15 @@ class Engine:
         while True:
             active = await self._scheduler.next(lane)
             try:
-                # Anyone who waits for a turn is not under way: nothing of it has to be let finish.
-                async with self.at.service.pace if lane in PAID else nullcontext():
-                    if not self._stopping:
-                        with (
-                            self._calls.noted(active),
-                            about(active.facts),
-                            self._spans.visited(active.row.id),
-                        ):
-                            await self._visit(lane, active)
+                if not self._stopping:
+                    with (
+                        self._calls.noted(active),
+                        about(active.facts),
+                        self._spans.visited(active.row.id),
+                    ):
+                        await self._visit(lane, active)
             except Exception as error:
-                # Of the turn, too, which may be in the ledger: a worker that ended would leave its
-                # row waited for and never processed.
+                # A worker that ended would leave its row waited for and never processed.
                 self._break_off(error)
 
     def _break_off(self, error: Exception) -> None:

@@ -78,7 +78,7 @@ class Stop:
         if silent > SILENT:
             since = datetime.fromtimestamp(self._at.clock() - silent, UTC)
             return f"the service has not answered since {since:%H:%M:%S} UTC"
-        return self._at.service.pace.limits()
+        return None
 
     def _silence(self) -> float:
         """Return for how long no call was answered, in seconds."""

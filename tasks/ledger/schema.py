@@ -334,11 +334,6 @@ gates = Table(
     # A fingerprint of the organisation's key, never the key.
     Column("organisation", String(64), primary_key=True),
     Column("closed_until", Float, nullable=False),
-    # The creates a second that the service last refused, since when more of them are tried again,
-    # and when the next one may leave. Empty while none was ever refused.
-    Column("rate", Float),
-    Column("rate_since", Float),
-    Column("next_at", Float),
 )
 
 # What was counted on every machine: requests, polls, hints, seconds to delivery.

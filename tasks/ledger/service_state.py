@@ -1,6 +1,6 @@
 """What the ledger remembers of the service.
 
-Paid calls without a key, rate limits, and the catalog.
+Paid calls without a key, the gate of each key, and the catalog.
 
 At most one call is open for a target of an organisation, in all processes: what a lost answer
 left behind could not be told apart otherwise.
@@ -228,26 +228,7 @@ def _calls(connection: Connection, which: ColumnElement[bool]) -> list[PaidCall]
 _FIELDS = tuple(field.name for field in fields(PaidCall))
 
 
-# What all processes know of an organisation's key: until when its gate is closed, and its pace.
-#
-# Moments are Unix seconds. The rules of the pace are the service client's; here it is kept.
-
-
-#: Creates that are counted at most when it is asked how many were accepted of late.
-COUNTED = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class KeptPace:
-    """A gate and a pace: `rate` creates a second were refused, since `rate_since` it grows again.
-
-    The next create that no one has a turn for may leave at `next_at`.
-    """
-
-    closed_until: float = 0.0
-    rate: float | None = None
-    rate_since: float | None = None
-    next_at: float | None = None
+# What all processes know of an organisation's key: until when its gate is closed, in Unix seconds.
 
 
 def gate_of(connection: Connection, organisation: str) -> float | None:
@@ -286,30 +267,6 @@ def close_gate(connection: Connection, organisation: str, *, until: float) -> No
             .where(gates.c.organisation == organisation, gates.c.closed_until < until)
             .values(closed_until=until)
         )
-
-
-def pace_of(connection: Connection, organisation: str, *, to_change: bool = False) -> KeptPace:
-    """Return what is kept of a key's gate and pace; `to_change` has others wait until it is."""
-    query = select(gates.c.closed_until, gates.c.rate, gates.c.rate_since, gates.c.next_at)
-    query = query.where(gates.c.organisation == organisation)
-    found = connection.execute(query.with_for_update() if to_change else query).first()
-    return KeptPace() if found is None else KeptPace(*found)
-
-
-def keep_pace(connection: Connection, organisation: str, pace: KeptPace) -> None:
-    """Keep a pace that was read to change it; the gate stays closed for as long as it was."""
-    close_gate(connection, organisation, until=pace.closed_until)
-    connection.execute(
-        update(gates)
-        .where(gates.c.organisation == organisation)
-        .values(rate=pace.rate, rate_since=pace.rate_since, next_at=pace.next_at)
-    )
-
-
-def accepted_of_late(connection: Connection) -> list[float]:
-    """Return the moments at which the ledger's last takes were accepted, so many at most."""
-    last = select(takes.c.accepted_at).order_by(takes.c.id.desc()).limit(COUNTED)
-    return [moment for moment in connection.scalars(last) if moment is not None]
 
 
 # What services told of what they offer, so that a sheet can be compared with it offline.

@@ -24,7 +24,7 @@ from callsheet.tasks.service import answers
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.service.answers import Created, Quote, Reader, SignedUrl, Video
 from callsheet.tasks.service.operations import MAKING, Money, Operation
-from callsheet.tasks.service.rate_limits import Gate, Pace
+from callsheet.tasks.service.rate_limits import Gate
 from callsheet.tasks.service.request import Request, Wire, target_of
 from callsheet.tasks.service.sending import LONGEST, OnRequest, Sender
 from callsheet.tasks.values.briefs import CaptionFormat, Json, canonical_json
@@ -38,8 +38,6 @@ _NOT_ESTIMATED = ("idempotency_key", "start_generation")
 class VideoService:
     """One service, one key. Use it as `async with`; share `gate` with all clients of the key.
 
-    Anyone who makes many videos takes turns with `async with service.pace`, each around its create.
-
     `on_request` is called after every request and must not raise; `measures` counts them. One
     request may take `longest` seconds, however it trickles. At most `concurrency` requests are
     under way at once.
@@ -52,7 +50,6 @@ class VideoService:
         api_key: str,
         transport: httpx.AsyncBaseTransport | None = None,
         gate: Gate | None = None,
-        pace: Pace | None = None,
         clock: Clock = utc_now,
         sleep: Sleep = asyncio.sleep,
         random: Random = chance.random,
@@ -62,7 +59,6 @@ class VideoService:
         longest: float = LONGEST,
     ) -> None:
         self.gate = gate or Gate(clock=clock, sleep=sleep, random=random)
-        self.pace = pace or Pace(self.gate, clock=clock, sleep=sleep)
         self._wire = Wire(
             base_url=base_url, api_key=api_key, transport=transport, limit=concurrency + 8
         )
@@ -73,7 +69,6 @@ class VideoService:
             sleep=sleep,
             random=random,
             concurrency=concurrency,
-            pace=self.pace,
             on_request=on_request,
             measures=measures,
             longest=longest,

@@ -32,7 +32,7 @@ from callsheet.tasks.service.failures import (
     still_unknown,
 )
 from callsheet.tasks.service.operations import Money, Operation
-from callsheet.tasks.service.rate_limits import Gate, Pace
+from callsheet.tasks.service.rate_limits import Gate
 from callsheet.tasks.service.request import Request, Wire
 from callsheet.tasks.service.response import Response, Shapeless, Unparsable
 
@@ -45,8 +45,6 @@ WAITING = timedelta(seconds=300)
 #: One request may take so long, in seconds. The transport's own limits start again with every byte,
 #: so an answer that drips would hold a call for ever; cut off here, its outcome is unknown.
 LONGEST = 300.0
-#: What a limit of the service is about, by the specification; all else costs it little.
-PAID = frozenset({Money.KEYED, Money.ONCE})
 #: A create that meets itself (409) is asked again after 2 s, then 4 s.
 IN_PROGRESS = 2.0
 
@@ -74,7 +72,6 @@ class Sender:
         sleep: Sleep,
         random: Random,
         concurrency: int,
-        pace: Pace | None = None,
         on_request: OnRequest | None = None,
         measures: Measures | None = None,
         longest: float = LONGEST,
@@ -82,7 +79,6 @@ class Sender:
         self._measures = measures
         self._wire = wire
         self._gate = gate
-        self._pace = pace or Pace(gate, clock=clock, sleep=sleep)
         self._clock = clock
         self._sleep = sleep
         self._random = random
@@ -134,20 +130,11 @@ class Sender:
         return result
 
     async def _pass_gate(self, request: Request, effort: _Effort) -> None:
-        """Return when the request may leave; its sender has taken its first turn before."""
-        late = effort.attempts > 1 or effort.limited > 0
-        while True:
-            if not self._gate.is_open:
-                late = True
-                now = self._clock()
-                latest = now + WAITING - effort.waiting
-                await self._gate.wait(operation=request.operation.name, latest=latest)
-                effort.waiting += self._clock() - now
-            if not late or request.operation.money not in PAID:
-                return
-            await self._pace.again()
-            if self._gate.is_open:
-                return
+        """Return when the request may leave."""
+        now = self._clock()
+        latest = now + WAITING - effort.waiting
+        await self._gate.wait(operation=request.operation.name, latest=latest)
+        effort.waiting += self._clock() - now
 
     async def _once(
         self, request: Request, read: Callable[[Response], T], effort: _Effort
@@ -165,13 +152,7 @@ class Sender:
             result = from_exception(request, cause, outcome)
         else:
             result = self._judge(request, response, read, effort)
-        taken = self._clock() - now
-        effort.sending += taken
-        if response is not None and request.operation.money in PAID:
-            if response.status == 429:
-                self._pace.refused(now)
-            else:
-                self._pace.answered(taken.total_seconds())
+        effort.sending += self._clock() - now
         failure = result if isinstance(result, Failure) else None
         effort.unknown |= failure is not None and failure.outcome in UNKNOWN
         if self._measures is not None:

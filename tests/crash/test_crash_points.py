@@ -33,8 +33,6 @@ RECORDED = {
     "submit._intend_unkeyed",
     "quotes.record_quotes",
     "service_state.close_gate",
-    "context.slow_down",
-    "context.take_turns",
     "takes.accept",
     "takes.refuse",
     "takes.settle",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 _LOST = "tests/faults/test_lost_answers.py::test_"
 _REFUSED = "tests/faults/test_refusals.py::test_"
 _GONE = "tests/faults/test_connection.py::test_"
-_PACE = "tests/faults/test_pace.py::test_"
+_RATE = "tests/faults/test_rate_limits.py::test_"
 _WAITING = "tests/faults/test_waiting.py::test_"
 _DELIVERY = "tests/faults/test_delivery.py::test_"
 _BUCKET = "tests/faults/test_bucket.py::test_"
@@ -132,8 +132,8 @@ SUBMITTING = {
     ),
     "429 with seconds": _shown(
         _LIMIT + "[in seconds]",
-        _PACE + "two_processes_of_a_ledger_share_what_the_service_allows",
-        _PACE + "a_run_that_waits_for_its_turns_can_be_stopped_and_goes_on_later",
+        _RATE + "two_processes_of_a_ledger_share_the_gate",
+        _RATE + "a_run_that_waits_at_the_gate_can_be_stopped_and_goes_on_later",
     ),
     "429 with a date of a clock that is wrong": _shown(
         _MORE_CREATES + "[a limit told as a date of a clock three hours ahead]",

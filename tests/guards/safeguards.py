@@ -43,7 +43,7 @@ MUTATIONS = (
         "tasks/engine/submit.py",
         "    heed(at.service, closed_until)\n    if take is None:",
         "    pass\n    if take is None:",
-        "tests/unit/engine/test_shared_pace.py::test_a_create_is_not_sent_before_the_moment_that_another_process_was_told",
+        "tests/unit/engine/test_shared_gate.py::test_a_create_is_not_sent_before_the_moment_that_another_process_was_told",
     ),
     Mutation(
         "another attempt goes under the same key",

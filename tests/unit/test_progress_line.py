@@ -40,7 +40,7 @@ SMALL = Snapshot(
     seconds=0.4,
     seconds_left=None,
 )
-WAITING = replace(LARGE, waits_for="12 creates a second, the service allows no more")
+WAITING = replace(LARGE, waits_for="the service accepts no requests before 11:32:00 UTC")
 OVERNIGHT = replace(LARGE, seconds_left=50000.0, speeds=Speeds(rows=1.25, videos=0.0, bytes=0.0))
 PRICED = CreditPrice(Decimal("0.12"), "USD")
 DONE = replace(SMALL, rows={"delivered": 1}, done=1, seconds_left=0.0)
@@ -66,7 +66,7 @@ PICTURES: list[tuple[Snapshot, int, list[str]]] = [
         "42%  4,215 of 10,000 rows  done 11:32, in 4m 41s",
         "4,985 approved  800 rendering  4,200 delivered  3 held  12 failed",
         "60,000 of 120,000 credits  1,240 rows/min  1,236 videos/min  12 MB/s",
-        "12 creates a second, the service allows no more",
+        "the service accepts no requests before 11:32:00 UTC",
     ]),
     (OVERNIGHT, 80, [
         "42%  4,215 of 10,000 rows  done 23 Nov 01:20, in 13h 53m",
@@ -80,7 +80,7 @@ PICTURES: list[tuple[Snapshot, int, list[str]]] = [
     ]),
     (DONE, 30, ["100%  1 of 1 row", "1 delivered  12 credits"]),
     (WAITING, 16, ["42%", "4,985 approved", "800 rendering", "4,200 delivered",
-                   "12 creates a ..."]),
+                   "the service a..."]),
 ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.row_selection import rows_to_process
 from callsheet.tasks.ledger.schema import rows, takes
 from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.service import Created, Gate, Pace, Video
+from callsheet.tasks.service import Created, Gate, Video
 
 NAME = "spring"
 REQUEST = {"topic": "a kettle that hums in tune " * 20, "duration_seconds": 5}
@@ -36,7 +36,6 @@ class Service:
 
     def __init__(self, calls: int) -> None:
         self.gate = Gate()
-        self.pace = Pace(self.gate)
         self.enough = asyncio.Event()
         self._left = calls
 

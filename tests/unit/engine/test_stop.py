@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, cast
 
 import pytest
+from sqlalchemy import Connection
 
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
@@ -23,8 +24,7 @@ from callsheet.tasks.runtime.errors import (
     ServiceError,
 )
 from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.service import Created, Gate, Pace, SignedUrl, Video
-from callsheet.tasks.service.rate_limits import Rate, Turns
+from callsheet.tasks.service import Created, Gate, SignedUrl, Video
 from tests.campaigns import NOW, Stage, brief
 from tests.model.plain_ledger import PlainLedger
 from tests.model.virtual_time import Fuse, VirtualTime, run_virtually
@@ -41,7 +41,6 @@ class Service:
     ) -> None:
         self._sick, self._listing, self._takes = sick, listing, takes
         self.gate = Gate()
-        self.pace = Pace(self.gate)
 
     async def get(self, video_id: str) -> Video:
         if video_id in self._sick:
@@ -213,25 +212,16 @@ def test_a_run_says_what_all_its_rows_wait_for(closed: str | None, words: str) -
     assert any(one is not None and one.startswith(words) for one in seen), seen
 
 
-class LockedPace:
-    """A shared pace whose ledger is locked by another program."""
+def test_a_ledger_that_takes_no_intent_breaks_the_run_off_and_leaves_no_row_waiting() -> None:
+    play = Play(Service())
 
-    async def take_turns(self, count: int) -> Turns:
+    def locked(_: Connection) -> None:
         raise LedgerError("the ledger is locked by another program")
-
-    async def slow_down(self, sent: float, until: float) -> Rate | None:
-        raise AssertionError("nothing was refused")
-
-
-def test_a_ledger_that_gives_no_turn_breaks_the_run_off_and_leaves_no_row_waiting() -> None:
-    service = Service()
-    play = Play(service)
-    service.pace = Pace(service.gate, shared=LockedPace(), clock=play.time.moment)
-    service.pace.follow(Rate(4.0, NOW))
 
     async def active() -> list[CampaignRow]:
         stage = await Stage.set(play.ledger, brief("a", "Tea a"), brief("b", "Tea b"))
         rows = [await stage.approve(name) for name in ("a", "b")]
+        play.ledger.watch = locked
         async with asyncio.timeout(DEADLINE), Engine(stage.campaign, play.at) as engine:
             with pytest.raises(RunStopped, match="run stopped: the ledger is locked"):
                 await engine.process(rows)

@@ -1,8 +1,9 @@
-"""One pace for all processes of a ledger: turns are nobody's twice, a refusal counts once."""
+"""One gate for all processes of a ledger: what one was told, the others keep to."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -11,88 +12,34 @@ import httpx
 import pytest
 from sqlalchemy import Connection, event
 
-from callsheet.tasks.engine.context import (
-    AFTER_FAULT,
-    EVERY,
-    Context,
-    LedgerPace,
-    following_pace,
-    rate_of,
-)
+from callsheet.tasks.engine.context import AFTER_FAULT, EVERY, Context, following_gate
+from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.evidence import Baseline
 from callsheet.tasks.engine.policy.decision import Accepted
 from callsheet.tasks.engine.submit import submit, submit_unkeyed
-from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.service_state import (
-    KeptPace,
-    close_gate,
-    gate_of,
-    gate_of_group,
-    keep_pace,
-    pace_of,
-)
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.service_state import close_gate, gate_of_group
 from callsheet.tasks.ledger.statements import execute, gathers
 from callsheet.tasks.runtime.process import utc_now
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Gate, VideoService
-from callsheet.tasks.service.rate_limits import RECOVERY, Rate
 from tests.campaigns import NOW, Stage, brief
+from tests.model.plain_ledger import PlainLedger
+from tests.model.virtual_time import Fuse, VirtualTime, run_virtually
+
+#: Creates that may be under way at once.
+AT_ONCE = 4
+#: Creates that the service takes in ten seconds.
+TAKEN = 2
 
 
-async def kept(ledger: Ledger) -> KeptPace:
-    return await ledger.read(pace_of, organisation="o")
-
-
-async def test_nothing_is_limited_before_the_service_has_refused_a_create(ledger: Ledger):
-    pace = LedgerPace(ledger, "o", lambda: 1000.0)
-    assert await pace.take_turns(5) == (None, [], 0.0)
-    assert await kept(ledger) == KeptPace()
-
-
-async def test_two_processes_take_turns_that_no_other_has_and_none_while_the_gate_is_closed(
-    made_address: str,
-):
-    async with await open_ledger(made_address) as one, await open_ledger(made_address) as other:
-        pace = KeptPace(closed_until=1000.0, rate=4.0, rate_since=1005.0 - RECOVERY)
-        await one.write(keep_pace, organisation="o", pace=pace)
-        early = LedgerPace(one, "o", lambda: 999.0)
-        assert await early.take_turns(3) == (Rate(4.0, pace.rate_since), [], 1000.0)
-        each = [LedgerPace(ledger, "o", lambda: 1005.0) for ledger in (one, other)]
-        found = await asyncio.gather(*(pace.take_turns(3) for pace in each * 4))
-        moments = sorted(moment for turns in found for moment in turns.moments)
-        assert moments == [1005.0 + n / 4 for n in range(24)]
-        assert {turns.rate for turns in found} == {Rate(4.0, 1005.0 - RECOVERY)}
-        assert await one.read(gate_of, organisation="o") == 1000.0
-
-
-async def test_what_is_refused_at_the_same_time_counts_once(ledger: Ledger):
-    stage = await Stage.set(ledger, *(brief(f"r{n}", str(n)) for n in range(6)))
-    for n in range(6):
-        await stage.rendering(f"r{n}")
-    # All were accepted at NOW, which is 1000.
-    paces = [LedgerPace(ledger, "o", lambda: 1000.5) for _ in range(2)]
-    rates = [await pace.slow_down(1000.0 + n / 10, 1002.0) for n, pace in enumerate(paces * 2)]
-    assert set(rates) == {Rate(3.0, 1002.0)}
-    assert await kept(ledger) == KeptPace(1002.0, 3.0, 1002.0, next_at=1002.0)
-    later = LedgerPace(ledger, "o", lambda: 1003.0)
-    lower = await later.slow_down(1002.5, 1004.0)
-    assert lower is not None
-    assert (lower.refused < 3.0, lower.since) == (True, 1004.0)
-    assert rate_of(await kept(ledger)) == lower
-
-
-@pytest.mark.parametrize("refused", [None, 24.0])
-async def test_what_another_process_was_told_is_kept_to(ledger: Ledger, refused: float | None):
+async def test_what_another_process_was_told_is_kept_to(ledger: Ledger):
     async with VideoService(base_url="http://127.0.0.1:9/api/v1", api_key="mav_1") as service:
         until = utc_now().timestamp() + 60
-        async with following_pace(ledger, service, "o"):
+        async with following_gate(ledger, service, "o"):
             await asyncio.sleep(0.05)
             assert service.gate.is_open
-            if refused is None:
-                await ledger.write(close_gate, organisation="o", until=until)
-            else:
-                pace = KeptPace(until, refused, until)
-                await ledger.write(keep_pace, organisation="o", pace=pace)
+            await ledger.write(close_gate, organisation="o", until=until)
             # Asked for twice within so long.
             await asyncio.sleep(3 * EVERY)
             assert not service.gate.is_open
@@ -171,10 +118,10 @@ async def test_a_fault_does_not_end_the_following():
     told = asyncio.Event()
 
     class Faulty:
-        async def read(self, _: object, **named: object) -> KeptPace:
+        async def read(self, _: object, **named: object) -> float:
             if len(slept) < 2:
                 raise ValueError("never thought of")
-            return KeptPace(closed_until=utc_now().timestamp() + 60)
+            return utc_now().timestamp() + 60
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
@@ -184,8 +131,69 @@ async def test_a_fault_does_not_end_the_following():
 
     async with (
         VideoService(base_url="http://127.0.0.1:9/api/v1", api_key="mav_1") as service,
-        following_pace(cast(Any, Faulty()), service, "o", sleep=sleep),
+        following_gate(cast(Any, Faulty()), service, "o", sleep=sleep),
     ):
         await told.wait()
         assert not service.gate.is_open
     assert slept[:3] == [AFTER_FAULT, EVERY, EVERY]
+
+
+def test_no_more_creates_than_at_once_leave_when_the_gate_opens():
+    """Those that the service refuses wait, and are all made once, under their first keys."""
+    time, ledger = VirtualTime(NOW), cast(Any, PlainLedger(Fuse()))
+    names = [f"r{n}" for n in range(8)]
+    sent: list[tuple[int, bytes]] = []
+    made: list[tuple[int, bytes]] = []
+    under_way: list[int] = [0]
+    over = asyncio.Event()
+
+    async def passed(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return httpx.Response(200, json={"data": {"id": "vid_1", "status": "generating"}})
+        under_way.append(under_way[-1] + 1)
+        answered = answer(request)
+        await asyncio.sleep(0.5)
+        under_way.append(under_way[-1] - 1)
+        return answered
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        window = int((time.now - NOW) / 10)
+        sent.append((window, request.content))
+        if sum(one == window for one, _ in made) == TAKEN:
+            after = math.ceil(NOW + 10 * (window + 1) - time.now)
+            return httpx.Response(429, headers={"retry-after": str(after)})
+        made.append(sent[-1])
+        if len(made) == len(names):
+            over.set()
+        return httpx.Response(202, json={"data": {"id": f"vid_{len(made)}"}})
+
+    async def story() -> None:
+        service = VideoService(
+            base_url="http://127.0.0.1:9/api/v1",
+            api_key="mav_1",
+            transport=httpx.MockTransport(passed),
+            gate=Gate(clock=time.moment, random=lambda: 0.0),
+            clock=time.moment,
+        )
+        at = Context(
+            settings=load_settings(environ={"CALLSHEET_AT_ONCE": str(AT_ONCE)}),
+            ledger=ledger,
+            service=service,
+            store=cast(Any, None),
+            fetcher=cast(Any, None),
+            baseline=Baseline(ledger, service, "o"),
+            clock=time.seconds,
+        )
+        stage = await Stage.set(ledger, *(brief(name, name) for name in names))
+        rows = [await stage.approve(name) for name in names]
+        async with Engine(stage.campaign, at) as engine:
+            processing = asyncio.create_task(engine.process(rows))
+            await over.wait()
+            engine.stop("the test is over")
+            await processing
+
+    run_virtually(story(), time)
+    assert len(made) == len({body for _, body in made}) == len(names)
+    assert {body for _, body in sent} == {body for _, body in made}, "all under their first keys"
+    assert len(sent) > len(made)
+    assert max(under_way) == AT_ONCE

