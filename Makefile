@@ -17,11 +17,11 @@ install: $(VENV)/.installed
 	@echo "Then go to the folder of your sheet and run: callsheet run SHEET --sandbox"
 
 # Runtime only: what you need to make videos, and the sandbox to try it with.
-$(VENV)/.installed: constraints.txt constraints-analysis.txt constraints-mcp.txt \
+$(VENV)/.installed: constraints.txt constraints-parquet.txt constraints-mcp.txt \
 		constraints-sandbox.txt pyproject.toml $(VENV)/.uv
 	@echo "Installing Callsheet into $(VENV) (one to three minutes, no account needed)"
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes \
-		-r constraints.txt -r constraints-analysis.txt -r constraints-mcp.txt \
+		-r constraints.txt -r constraints-parquet.txt -r constraints-mcp.txt \
 		-r constraints-sandbox.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
 	@touch $@
@@ -152,7 +152,7 @@ lock: $(VENV)/.uv
 		-o constraints-dev.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate pyproject.toml -c constraints-dev.txt -o constraints.txt
-	for extra in analysis mcp sandbox demo otel; do $(BIN)/python -m tests.containers.extra $$extra | $(UV) pip \
+	for extra in parquet mcp sandbox demo otel; do $(BIN)/python -m tests.containers.extra $$extra | $(UV) pip \
 		compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate - -c constraints-dev.txt -o constraints-$$extra.txt; done
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \

@@ -154,7 +154,7 @@ def export(
     Raise ConfigurationError if the libraries for the format are not installed.
     """
     if format == "parquet":
-        check_extra("analysis", "pyarrow", use="a Parquet file")
+        check_extra("parquet", "pyarrow", use="a Parquet file")
     columns = ("campaign", *COLUMNS[what])
     lines = _told(campaign.name, columns, _LINES[what](connection, campaign.id))
     return WRITE[format](out, columns, lines)

@@ -32,7 +32,7 @@ HERE = re.compile(
 )
 LOCKED = (
     "constraints.txt",
-    *(f"constraints-{one}.txt" for one in ("analysis", "build", "mcp", "otel", "sandbox", "demo")),
+    *(f"constraints-{one}.txt" for one in ("build", "mcp", "otel", "parquet", "sandbox", "demo")),
 )
 
 
@@ -101,7 +101,7 @@ def test_all_that_is_installed_is_pinned_with_hashes() -> None:
 
 def test_extras_are_pinned_and_not_in_what_every_image_has() -> None:
     pins = {name: _names(name) for name in (*LOCKED, "constraints-dev.txt")}
-    for extra in ("analysis", "sandbox", "demo"):
+    for extra in ("parquet", "sandbox", "demo"):
         wanted = {Requirement(line).name for line in lines_of(extra)}
         assert wanted <= pins[f"constraints-{extra}.txt"]
         assert not wanted & pins["constraints.txt"]

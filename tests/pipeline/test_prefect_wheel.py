@@ -37,7 +37,7 @@ def wheel(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def pins(folder: Path) -> Path:
     """The versions that everything else is tested with."""
-    names = ("constraints.txt", "constraints-analysis.txt", "constraints-sandbox.txt")
+    names = ("constraints.txt", "constraints-parquet.txt", "constraints-sandbox.txt")
     text = "".join((ROOT / name).read_text() for name in names)
     file = folder / "pins.txt"
     file.write_text(re.sub(r" \\$|^ +--hash.*\n", "", text, flags=re.MULTILINE))
@@ -99,7 +99,7 @@ def test_the_command_makes_videos_and_names_the_extra_that_is_missing(
     ended = callsheet(team, python, "export", name, "-o", "rows.parquet")
     assert ended.status == 2
     assert "a Parquet file needs pyarrow, which is not installed; nothing was spent" in ended.err
-    assert "pip install 'callsheet[analysis]'" in ended.err
+    assert "pip install 'callsheet[parquet]'" in ended.err
     assert not (team.folder / "rows.parquet").exists()
 
 
@@ -154,7 +154,7 @@ def test_plain_pip_installs_it_with_all_that_it_needs(
     call(folder, sys.executable, "-m", "venv", str(home))
     made = str(home / "bin" / "python")
     install = ("-m", "pip", "install", "--quiet", "--constraint", str(pins))
-    done = call(folder, made, *install, f"{wheel}[analysis,sandbox]")
+    done = call(folder, made, *install, f"{wheel}[parquet,sandbox]")
     assert done.status == 0, done.err
     sheet = team.sheet(f"{name}.csv", simple_sheet(1, title=name))
     ended = callsheet(team, made, "run", sheet, "--sandbox", "--without-prefect", "--yes", "--json")

@@ -24,7 +24,7 @@ from tests.launcher import ROOT
 
 #: The pins of everything that is installed for use, with all extras: none of the tests.
 CONSTRAINTS = [
-    ROOT / f"constraints{extra}.txt" for extra in ("", "-analysis", "-otel", "-sandbox", "-demo")
+    ROOT / f"constraints{extra}.txt" for extra in ("", "-parquet", "-otel", "-sandbox", "-demo")
 ]
 #: Licenses that let a company use, change and pass on the package without publishing what is its
 #: own: as SPDX writes them, and as older packages do.
