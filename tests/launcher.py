@@ -119,7 +119,15 @@ IMPORTED = {
         "alembic.command",
         "psycopg",
     ),
-    "sandbox": ("callsheet.deployments.sandbox.__main__", "callsheet.deployments.sandbox.serve"),
+    "sandbox": (
+        "callsheet.deployments.sandbox.__main__",
+        "callsheet.deployments.sandbox.serve",
+        "anyio._backends._asyncio",
+        "concurrent.futures.thread",
+        "pydantic.v1",
+        "uvicorn.lifespan.on",
+        "uvicorn.loops.asyncio",
+    ),
 }
 
 

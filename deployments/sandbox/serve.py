@@ -78,6 +78,8 @@ class _SandboxServer(uvicorn.Server):
                 log_level="critical",
                 access_log=False,
                 lifespan="on",
+                loop="asyncio",
+                ws="none",
                 server_header=False,
                 timeout_graceful_shutdown=1,
                 timeout_keep_alive=60,
