@@ -11,9 +11,10 @@ import shutil
 import socket
 import subprocess
 import sysconfig
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -119,12 +120,24 @@ def moto_s3() -> Iterator[S3Server]:
     moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     moto.start()
     host, port = moto.get_host_and_port()
+    _one_wins(moto)
     server = S3Server(f"http://{host}:{port}")
     try:
         server.client().create_bucket(Bucket=server.bucket)
         yield server
     finally:
         moto.stop()
+
+
+def _one_wins(moto: Any) -> None:
+    """Have writes on a condition come one after the other: moto looks, and writes later."""
+    app, alone = moto._server.app, threading.Lock()
+
+    def call(environ: dict[str, Any], start: Any) -> Any:
+        with alone if "HTTP_IF_NONE_MATCH" in environ else nullcontext():
+            return app(environ, start)
+
+    moto._server.app = call
 
 
 async def no_sleep(seconds: float) -> None:
