@@ -22,6 +22,8 @@ from callsheet.deployments.parser import START, build_parser
 from callsheet.tasks.runtime.errors import BadInput
 from tests.repository import PROGRAM, files_in
 
+pytestmark = pytest.mark.merge
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *files_in("docs", of="**/*.md")])
 #: What is no sentence: the seed of keys of commands typed by hand, and the feet of the help.

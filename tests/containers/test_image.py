@@ -24,6 +24,8 @@ from tests.containers.named import check_command, unknown_variables
 from tests.programs import ROOT
 from tests.repository import files_in, tracked
 
+pytestmark = pytest.mark.merge
+
 ARGUMENTS, STAGES = read_dockerfile()
 IMAGES = [stage for stage in STAGES if stage.name in ("callsheet", "demo")]
 #: Addresses that are this machine's, a container's, an example's or filled in.

@@ -14,6 +14,8 @@ from tests.programs import Finished
 from tests.stores import moto_s3
 from tests.unit.store.s3_proxy import checking, refusal
 
+pytestmark = pytest.mark.merge
+
 VIDEOS = 8
 
 

@@ -20,6 +20,8 @@ from tests.programs import Desk, Finished, Sandbox
 from tests.stores import S3Server, moto_s3
 from tests.unit.store.s3_proxy import Forward, Trouble, checking, refusal
 
+pytestmark = pytest.mark.merge
+
 STRANGER = b"a stranger's video"
 
 

@@ -18,6 +18,8 @@ from callsheet.tasks.store import Fetcher
 from tests.doors import Approving
 from tests.faults.production import Production
 
+pytestmark = pytest.mark.merge
+
 CONTENT = b"\x00\x00\x00\x10ftypisom\x00\x00\x00\x00\x00\x00\x00\x08moov"
 VIDEO = b'{"data": {"id": "vid_1", "status": "generating"}}'
 

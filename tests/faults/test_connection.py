@@ -14,6 +14,8 @@ import pytest
 from tests.certificates import certificate
 from tests.faults.production import Production
 
+pytestmark = pytest.mark.merge
+
 NOBODY = {
     "nobody listens": "http://127.0.0.1:9/api/v1",
     "no such host": "http://no.such.host.invalid/api/v1",

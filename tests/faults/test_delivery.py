@@ -8,6 +8,8 @@ import pytest
 
 from tests.faults.production import A_WHILE, Production
 
+pytestmark = pytest.mark.merge
+
 Fault = dict[str, Any]
 
 #: What strikes the first request for a video, or the first two.

@@ -15,6 +15,8 @@ from tests.faults.mounts import read_only, small_disk
 from tests.faults.production import A_WHILE, Production
 from tests.programs import Finished
 
+pytestmark = pytest.mark.merge
+
 
 @pytest.fixture(autouse=True)
 def closed_at_the_end(production: Production) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.faults.production import A_WHILE, Production
 
+pytestmark = pytest.mark.merge
+
 #: Each strikes the first create; the client asks again, or the run does. More: more_torture.py.
 ONCE: dict[str, dict[str, Any]] = {
     "reset before anything was done": {"do": "reset-before"},

@@ -8,9 +8,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import psutil
+import pytest
 
 from tests.faults.production import A_WHILE, Production
 from tests.programs import Desk, sandbox, simple_sheet
+
+pytestmark = pytest.mark.merge
 
 
 def test_a_service_that_goes_down_in_the_middle_and_comes_back_is_waited_for(

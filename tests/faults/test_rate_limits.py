@@ -13,6 +13,8 @@ import pytest
 from tests.faults.watched import watched
 from tests.programs import Desk, sandbox, simple_sheet
 
+pytestmark = pytest.mark.merge
+
 #: The service takes so many creates in so many seconds.
 RATE, WINDOW = 8, 5
 #: Two runs have so many rows each: more than the service takes in two windows.

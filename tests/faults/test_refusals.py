@@ -10,6 +10,8 @@ import pytest
 from tests.faults.listener import listener
 from tests.faults.production import A_WHILE, Production
 
+pytestmark = pytest.mark.merge
+
 
 def test_credits_that_run_out_in_the_middle_hold_the_rest(production: Production) -> None:
     production.asks_for(3)

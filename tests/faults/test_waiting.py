@@ -10,6 +10,8 @@ import pytest
 from tests.faults.production import A_WHILE, Production, colleague
 from tests.programs import simple_sheet
 
+pytestmark = pytest.mark.merge
+
 #: What is said of a video that is there, and found all the same.
 ODD: dict[str, dict[str, Any]] = {
     "an unknown word": {"on": "get", "do": "rewrite", "set": {"status": "marinating"}},

@@ -17,6 +17,8 @@ from tests.programs import Sandbox, sandbox
 from tests.receiver.hearing import Hearing, body_about, hearing
 from tests.receiver.wire import post, signature
 
+pytestmark = pytest.mark.merge
+
 FAULTS = ("doubled", "replayed", "late", "forged", "unsigned", "reserialized", "missing")
 
 

@@ -8,7 +8,11 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.programs import Desk, Sandbox
+
+pytestmark = pytest.mark.merge
 
 ROWS = 12
 HEADERS = ["Video ID", "Headline", "Script", "matrix.aspect_ratio", "Length", "Max cost",

@@ -21,6 +21,8 @@ from tests.doors import Approving
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 from tests.torture.hook import Hook
 
+pytestmark = pytest.mark.merge
+
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:

@@ -17,6 +17,8 @@ from callsheet.tasks.runtime.settings import load_settings
 from tests.here import Here
 from tests.programs import Sandbox, simple_sheet
 
+pytestmark = pytest.mark.merge
+
 TOML = """\
 [inbox.{name}]
 place = "sheets"

@@ -44,6 +44,8 @@ from tests.pipeline.test_nightly import (
 )
 from tests.programs import Desk
 
+pytestmark = pytest.mark.merge
+
 __all__ = ["nights", "slow"]
 
 SCRIPTED = "id,title,script,duration_seconds,aspect_ratio\na,A,@a.txt,5,9:16\n"

@@ -23,6 +23,8 @@ import yaml
 from tests.here import Here
 from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
 
+pytestmark = pytest.mark.merge
+
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 NIGHT = PAGE.split("## At three in the morning\n")[1].split("\n## ")[0]
 #: What is seen, what it means, what becomes of money, what to type first, whom to wake.

@@ -17,6 +17,8 @@ from tests.databases import PostgresServer, postgres_server
 from tests.here import Here
 from tests.programs import Finished, Sandbox, simple_sheet
 
+pytestmark = pytest.mark.merge
+
 #: A list without keys, and one that also does not say when a video was made.
 HIDDEN = ["videos.*.idempotency_key"]
 CLIP = "id,operation,image\na,image-to-video,https://img.example/{}.png\n"

@@ -5,7 +5,11 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
+
 from callsheet.tasks.runtime.process import search_of_new
+
+pytestmark = pytest.mark.merge
 
 
 class Cycle:
