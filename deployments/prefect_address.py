@@ -54,6 +54,10 @@ class PrefectAddress:
     custom_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     ssl_cert_file: str | None = None
     insecure: bool = False
+    #: Where people look, if that is said.
+    ui_url: str | None = None
+    #: How often a flow run sends a sign of life, in seconds.
+    heartbeat_seconds: float = 180.0
 
     def headers(self) -> dict[str, str]:
         """Return what every request says of who asks."""
@@ -65,6 +69,14 @@ class PrefectAddress:
             said["Authorization"] = f"Basic {encoded}"
         return said
 
+    def pages(self) -> str:
+        """Return where people look, as Prefect finds it."""
+        if self.ui_url:
+            return self.ui_url.rstrip("/")
+        url = self.url.rstrip("/").replace("https://api.prefect.cloud/api", _CLOUD_PAGES)
+        url = url.removesuffix("/api").replace("/api/", "/")
+        return url.replace("/accounts/", "/account/").replace("/workspaces/", "/workspace/")
+
     def tls(self) -> ssl.SSLContext:
         """Return what its certificate is checked by."""
         if self.insecure:
@@ -74,7 +86,7 @@ class PrefectAddress:
     def health(self) -> ServerAnswer:
         """Ask the server how it is, and whether it takes our credentials."""
         status = self._status("health")
-        if status in _REFUSALS:
+        if status in REFUSALS:
             return ServerAnswer.REFUSED
         # Prefect's cloud has no such page for a workspace.
         if status not in (200, 404):
@@ -83,7 +95,7 @@ class PrefectAddress:
         asked = self._status("flows/count", body=b"{}")
         if status == 404 and asked is None:
             return ServerAnswer.AWAY
-        return ServerAnswer.REFUSED if asked in _REFUSALS else ServerAnswer.UP
+        return ServerAnswer.REFUSED if asked in REFUSALS else ServerAnswer.UP
 
     def answers(self) -> bool:
         """Whether anybody is there."""
@@ -132,8 +144,9 @@ class PrefectAddress:
         return None
 
 
+_CLOUD_PAGES = "https://app.prefect.cloud"
 #: What an answer is that takes none of our credentials.
-_REFUSALS = (401, 403)
+REFUSALS = (401, 403)
 
 #: What to do about credentials that are refused.
 REMEDY = (
@@ -169,6 +182,8 @@ def prefect_address(
         custom_headers=_headers(_first(places, "client", "custom_headers")[0]),
         ssl_cert_file=_first(places, "api", "ssl_cert_file")[0],
         insecure=(insecure or "").lower() in ("true", "1", "yes", "on", "t", "y"),
+        ui_url=_first(places, "ui", "url")[0],
+        heartbeat_seconds=_seconds(_first(places, "flows", "heartbeat_frequency")[0]),
     )
 
 
@@ -195,6 +210,13 @@ def _headers(text: str | None) -> dict[str, str]:
         found = json.loads(text or "{}")
         return {str(name): str(value) for name, value in found.items()}
     return {}
+
+
+def _seconds(text: str | None) -> float:
+    """Return the time between two heartbeats: Prefect takes none of less than half a minute."""
+    with suppress(TypeError, ValueError):
+        return max(30.0, float(text or ""))
+    return PrefectAddress.heartbeat_seconds
 
 
 _ENVIRONMENT = "the environment"

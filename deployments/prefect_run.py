@@ -1,279 +1,214 @@
-"""Prefect next to a run of the command line: a process of its own shows the run there.
+"""Prefect next to a run of the command line, which shows itself on the server that Prefect names.
 
-That process (`prefect_follower`) starts a server where none is there, which takes seconds, and
-outlives the command until Prefect has all of the run. The run never waits for it to make a video,
-and the command hardly waits for it to end.
+Beside the run, in its process, by the server's API (`prefect_page`): nothing is started for it, and
+the run never waits for it. Imports Prefect only where workers are asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
-import json
 import logging
-import pickle
-import queue
-import subprocess
-import sys
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import astuple
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from callsheet.deployments.servers import find_running, point_at, prefect_of
-from callsheet.deployments.terminal import at_terminal
-from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Run, run_at_hand
-from callsheet.tasks.campaign.taken import StepEnd, Taken
-from callsheet.tasks.campaign.values import Plan, RunOutcome
+from callsheet.deployments.prefect_address import PrefectAddress
+from callsheet.deployments.prefect_page import PrefectPage
+from callsheet.deployments.servers import find_running, point_at
+from callsheet.flows.executor import PLAIN, Steps
+from callsheet.flows.interruption import ASK, Interruption, Kind
+from callsheet.flows.shown import (
+    Showing,
+    publish_plan,
+    publish_problems,
+    publish_report,
+    table_of_rows,
+)
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.shown_states import (
+    NAMES,
+    ShownState,
+    state_of_error,
+    state_of_outcome,
+    state_of_refusal,
+    state_of_shard,
+)
 from callsheet.tasks.campaign.workers import WorkerStarter
 from callsheet.tasks.engine.progress import Snapshot
-from callsheet.tasks.ledger.campaigns import Campaign
-from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.runtime.redact import redact, say
+from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.redact import say
 
-#: How long the command waits at its end before it says so, in seconds.
-WAIT = 1.5
-#: Without a terminal, what ends with the command (a container, a job) may end the follower: where
-#: a server already exists, which takes moments, it is waited for so long.
-PATIENCE = 60.0
-#: How often it looks whether the follower has ended, in seconds.
-LOOK = 0.02
-
-
-@dataclass(frozen=True, kw_only=True)
-class Following:
-    """What the process is told first: the run as it is when it begins to make videos."""
-
-    home: Path
-    settings: Settings
-    #: The flow's parameters, as the run was asked for.
-    asked: Mapping[str, Any]
-    options: RunOptions
-    campaign: Campaign
-    plan: Plan
-    #: The rows that `--select` chose, and those that the sheet leaves out.
-    picked: frozenset[str] | None
-    left_out: frozenset[str]
-    labels: list[str]
-    snapshot: Snapshot
-    ends: list[StepEnd]
-    said: list[str]
-    verbose: bool
-
-
-@dataclass(frozen=True)
-class Warned:
-    """A warning that was logged for the run: its logger, its level, and its words."""
-
-    logger: str
-    level: int
-    words: str
-
-
-#: What it is told from then on; a string is what the run says.
-Message = Following | StepEnd | Snapshot | Warned | RunOutcome | str
+#: How long the command may take at its end to have Prefect show that, in seconds.
+WAIT = 2.0
+PRODUCE = "produce-rows"
+#: The steps as Prefect knows them, and what they are called by what they are called with.
+STEPS = (
+    ("read-sheet", "read the sheet"),
+    ("plan-rows", "plan {0}"),
+    ("quote-rows", "quote {0}"),
+    (PRODUCE, "{2}"),
+    ("report-campaign", "report {0}"),
+)
+#: What a person has done to a flow run whose state has this type.
+DONE: Mapping[str, Kind] = {
+    "CANCELLING": "cancelled",
+    "CANCELLED": "cancelled",
+    "PAUSED": "paused",
+}
 
 
 class PrefectDisplay:
-    """Prefect next to one run; `taken` has the steps of the run, which it is shown."""
+    """Shows runs on a server; a run that it shows takes its `steps`."""
 
-    def __init__(self, home: Path, *, asked: Mapping[str, Any], verbose: bool) -> None:
-        self.taken = Taken()
-        self._home = home
+    def __init__(self, at: PrefectAddress, *, asked: Mapping[str, Any]) -> None:
+        steps = zip(astuple(PLAIN), STEPS, strict=True)
+        self.steps = Steps(*(partial(self._take, step, *names) for step, names in steps))
+        self._at = at
         self._asked = asked
-        self._verbose = verbose
-        self._follower: Follower | None = None
-
-    async def workers(self) -> WorkerStarter:
-        """Return what starts workers; raise ConfigurationError where none could be started.
-
-        Their server is one that Prefect workers know: none is started for a run.
-        """
-        found = await asyncio.to_thread(find_running, self._home)
-        point_at(found, verbose=self._verbose)
-        if not self._verbose:
-            for handler in logging.root.handlers:
-                handler.addFilter(is_not_prefects)
-        starts = await asyncio.to_thread(importlib.import_module, "callsheet.flows.workers")
-        runs: WorkerStarter = await starts.worker_runs(self._asked.get("profile"))
-        return runs
+        self._shown: _ShownRun | None = None
 
     @asynccontextmanager
     async def shows(self, run: Run) -> AsyncIterator[None]:
         """Have Prefect show the run, from when it begins to make videos.
 
-        A run without anything to do needs no Prefect. A second round is a run of its own.
+        A run without anything to do is not shown. A second round is a run of its own.
         """
-        self._follower = None
-        self.taken.clear()
+        self._shown = shown = _ShownRun(run, self._at, self._asked)
+        run.listeners.append(shown.on_snapshot)
+        try:
+            yield
+        except BaseException as error:
+            await shown.leave(error)
+            raise
+        await shown.leave(None)
 
-        def on_snapshot(snapshot: Snapshot) -> None:
-            if self._follower is not None:
-                self._follower.tell(snapshot)
-            elif snapshot.to_do:
-                self._begin(run, snapshot)
+    async def _take(self, step: Any, key: str, name: str, run: Run, *ids: str | int) -> Any:
+        """Take a step, and show how it ends."""
+        assert self._shown is not None
+        number = str(ids[1]) if key == PRODUCE else "0"
+        ended = self._shown.step(name.format(*ids), key, number)
+        try:
+            result = await step(run, *ids)
+            state = ShownState("COMPLETED")
+            if key == PRODUCE:
+                table = table_of_rows(self._shown.page, str(ids[0]))
+                state = await state_of_shard(run, result, str(ids[2]), table)
+        except BaseException as error:
+            ended.set_result(state_of_error(error, run))
+            raise
+        ended.set_result(state)
+        return result
 
-        run.listeners.append(on_snapshot)
-        with _warnings_of(run, self._tell):
-            try:
-                yield
-            finally:
-                if self._follower is not None:
-                    await self._leave(run, self._follower)
 
-    def _tell(self, message: Message) -> None:
-        if self._follower is not None:
-            self._follower.tell(message)
+class _ShownRun:
+    """One run and the flow run that shows it."""
 
-    def _begin(self, run: Run, snapshot: Snapshot) -> None:
+    def __init__(self, run: Run, at: PrefectAddress, asked: Mapping[str, Any]) -> None:
+        self.page = PrefectPage(at, say=say)
+        self._run = run
+        self._asked = asked
+        self._url = at.url
+        self._showing = Showing(run, self.page)
+        self._interruption = Interruption(run, self.page)
+        self._steps: list[tuple[str, str, str, asyncio.Future[ShownState]]] = []
+        self._has_begun = False
+
+    def step(self, name: str, key: str, number: str) -> asyncio.Future[ShownState]:
+        """Show that a step begins; return what is to be told how it ended."""
+        ended: asyncio.Future[ShownState] = asyncio.get_running_loop().create_future()
+        self._steps.append((name, key, number, ended))
+        if self._has_begun:
+            self.page.do(self.page.step(*self._steps[-1]))
+        return ended
+
+    def on_snapshot(self, snapshot: Snapshot) -> None:
+        """Begin to show the run once it has something to do."""
+        if snapshot.to_do and not self._has_begun:
+            self._has_begun = True
+            self._begin()
+
+    def _begin(self) -> None:
+        run, page = self._run, self.page
         assert run.campaign is not None
         assert run.plan is not None
-        loop = asyncio.get_running_loop()
-        try:
-            self._follower = Follower(
-                self._home, on_order=lambda order: loop.call_soon_threadsafe(_obey, run, order)
-            )
-        except OSError as error:
-            say(f"Prefect does not show this run, which continues without it: {error.strerror}")
-            return
-        first = Following(
-            home=self._home,
-            settings=run.at.settings,
-            asked={**self._asked, "campaign": run.campaign.name},
-            options=run.options,
-            campaign=run.campaign,
-            plan=_light(run.plan),
-            picked=run.picked,
-            left_out=frozenset(run.skipped),
-            labels=[shard.label for shard in run.shards],
-            snapshot=snapshot,
-            ends=[*self.taken.ends],
-            said=[*run.said],
-            verbose=self._verbose,
-        )
-        self._tell(first)
-        self.taken.on_end = partial(self._tell_end, run)
-        run.on_said = self._tell
+        name = run.campaign.name
+        page.begin(f"{name} {datetime.now(UTC):%Y-%m-%d %H:%M}", {**self._asked, "campaign": name})
+        self._showing.begin()
+        for one in self._steps:
+            page.do(page.step(*one))
+        page.do(publish_plan(page, run.plan, ()))
+        page.watch(self._ask())
 
-    def _tell_end(self, run: Run, end: StepEnd) -> None:
-        # The step that reports it has made it.
-        if run.outcome is not None:
-            self._tell(run.outcome)
-        self._tell(end)
+    async def _ask(self) -> None:
+        """Stop the run once a person has cancelled or paused its flow run."""
+        while True:
+            await asyncio.sleep(ASK)
+            kind = DONE.get((await self.page.state()).get("type", ""))
+            if kind is not None:
+                self._interruption.hear(kind)
+                return
 
-    async def _leave(self, run: Run, follower: Follower) -> None:
-        """Tell it that this was all; wait for Prefect only where the follower may not go on."""
-        follower.close()
-        await follower.is_told_within(WAIT)
-        goes_on = at_terminal() or prefect_of(self._home) is None or run.outcome is None
-        if goes_on or await follower.ends_within(WAIT):
-            return
-        say("waiting until Prefect shows this run; Ctrl-C leaves it")
+    async def leave(self, error: BaseException | None) -> None:
+        """Show how the run ended, for as long as the command may wait for that."""
         try:
-            await follower.ends_within(PATIENCE)
+            if self._has_begun:
+                await self._interruption.acted()
+                async with asyncio.timeout(WAIT):
+                    await self._show_end(error)
+        except TimeoutError:
+            words = "does not answer in time: it does not show the end of this run"
+            self.page.lose(f"the Prefect server at {self._url} {words}")
         except asyncio.CancelledError:
+            if error is not None:
+                raise
             # The run has ended in order, and says so.
             task = asyncio.current_task()
             assert task is not None
             task.uncancel()
-            say("left before Prefect had all of this run")
+            self.page.lose("left before Prefect had all of this run")
+        finally:
+            await self.page.aclose()
+
+    async def _show_end(self, error: BaseException | None) -> None:
+        self.page.do(self.page.end(await self._last_state(error)))
+        await self._showing.end()
+        if error is None:
+            await publish_report(self.page, self._run)
+        await self.page.settle()
+
+    async def _last_state(self, error: BaseException | None) -> ShownState:
+        if self._interruption.kind is not None:
+            words = await self._interruption.settle()
+            if self._interruption.kind == "paused":
+                return ShownState("COMPLETED", words, NAMES[5])
+            return ShownState("CANCELLED", words)
+        if error is None:
+            assert self._run.outcome is not None
+            return state_of_outcome(self._run.outcome)
+        if isinstance(error, CallsheetError):
+            return state_of_refusal(error, await publish_problems(self.page, error))
+        words = "the command ended before the run did; the ledger knows what it made"
+        return ShownState("FAILED", words)
 
 
-def _light(plan: Plan) -> Plan:
-    """Return a plan without what only its rows are made of."""
-    return replace(plan, unsynced=(), refused=())
+# The workers of a run are Prefect's: they are started by Prefect itself.
 
 
-def _obey(run: Run, order: Mapping[str, str]) -> None:
-    """Do what the process asks: say something here, or have the run stop."""
-    if words := order.get("say"):
-        say(words)
-    if because := order.get("stop"):
-        run.stop(because)
+async def find_starter(home: Path, profile: str | None, *, verbose: bool) -> WorkerStarter:
+    """Return what starts workers; raise ConfigurationError where none could be started."""
+    point_at(await asyncio.to_thread(find_running, home), verbose=verbose)
+    if not verbose:
+        for handler in logging.root.handlers:
+            handler.addFilter(_is_not_prefects)
+    starts = await asyncio.to_thread(importlib.import_module, "callsheet.flows.workers")
+    runs: WorkerStarter = await starts.worker_runs(profile)
+    return runs
 
 
-@contextmanager
-def _warnings_of(run: Run, tell: Callable[[Message], None]) -> Iterator[None]:
-    """Tell of each warning that Callsheet logs for a run."""
-
-    class Relay(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if run_at_hand() is run:
-                words = redact(record.getMessage())
-                loop.call_soon_threadsafe(tell, Warned(record.name, record.levelno, words))
-
-    loop, logger = asyncio.get_running_loop(), logging.getLogger("callsheet")
-    relay = Relay(logging.WARNING)
-    logger.addHandler(relay)
-    try:
-        yield
-    finally:
-        logger.removeHandler(relay)
-
-
-def is_not_prefects(record: logging.LogRecord) -> bool:
-    """Whether a line of the log is from anything but Prefect."""
+def _is_not_prefects(record: logging.LogRecord) -> bool:
     return record.name.partition(".")[0] != "prefect"
-
-
-class Follower:
-    """The process that shows a run in Prefect; `on_order` gets what it asks, on a thread."""
-
-    def __init__(self, home: Path, *, on_order: Callable[[dict[str, str]], object]) -> None:
-        (home / "prefect").mkdir(parents=True, exist_ok=True)
-        with (home / "prefect" / "follower.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "callsheet.deployments.prefect_follower", str(home)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                # Ctrl-C in the terminal is for the run; this one outlives the command.
-                start_new_session=True,
-            )
-        self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-        self._on_order = on_order
-        self._telling = threading.Thread(target=self._tell_all, name="follower", daemon=True)
-        self._telling.start()
-        threading.Thread(target=self._listen, name="orders", daemon=True).start()
-
-    def tell(self, message: Message) -> None:
-        """Tell it something; does not wait for that."""
-        self._messages.put(message)
-
-    def close(self) -> None:
-        """Tell it that there is no more to come."""
-        self._messages.put(None)
-
-    async def is_told_within(self, seconds: float) -> bool:
-        """Wait until everything is on its way to it, so long at most; return whether it is."""
-        return await self._within(seconds, lambda: not self._telling.is_alive())
-
-    async def ends_within(self, seconds: float) -> bool:
-        """Wait until it has ended, so long at most; return whether it has."""
-        return await self._within(seconds, lambda: self._process.poll() is not None)
-
-    async def _within(self, seconds: float, is_so: Callable[[], bool]) -> bool:
-        # Not in a thread: the event loop would wait for that, even after Ctrl-C.
-        for _ in range(round(seconds / LOOK)):
-            if is_so():
-                return True
-            await asyncio.sleep(LOOK)
-        return False
-
-    def _tell_all(self) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError), self._process.stdin as stdin:
-            while (message := self._messages.get()) is not None:
-                pickle.dump(message, stdin)
-                stdin.flush()
-
-    def _listen(self) -> None:
-        assert self._process.stdout is not None
-        with contextlib.suppress(OSError, ValueError, RuntimeError):
-            for line in self._process.stdout:
-                self._on_order(json.loads(line))

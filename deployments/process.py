@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from callsheet.tasks.campaign.run import Run
     from callsheet.tasks.campaign.workers import Workers
     from callsheet.tasks.engine.engine import Engine
-    from callsheet.tasks.engine.progress import Snapshot
 
 T = TypeVar("T")
 
@@ -62,16 +61,12 @@ def handle_signals(stop: Callable[[], object], *numbers: int) -> None:
 
 
 @contextmanager
-def on_signal(stop: Callable[[], object]) -> Iterator[Callable[[], None]]:
-    """Have `stop` called at SIGINT and SIGTERM; yield what takes the signals back if need be."""
+def on_signal(stop: Callable[[], object]) -> Iterator[None]:
+    """Have `stop` called at SIGINT and SIGTERM."""
     loop = asyncio.get_running_loop()
-
-    def arm() -> None:
-        handle_signals(stop, signal.SIGINT, signal.SIGTERM)
-
-    arm()
+    handle_signals(stop, signal.SIGINT, signal.SIGTERM)
     try:
-        yield arm
+        yield
     finally:
         with suppress(NotImplementedError):
             loop.remove_signal_handler(signal.SIGTERM)
@@ -80,12 +75,8 @@ def on_signal(stop: Callable[[], object]) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def stopping(run: Run) -> Iterator[Callable[[Snapshot], None]]:
-    """First signal: end in order. Second: at once. What is under way is in the ledger.
-
-    Yields what listens to the run: at the start of a flow Prefect hangs its own handler on
-    SIGTERM, which cuts off calls that are under way, and the signals are taken back from it.
-    """
+def stopping(run: Run) -> Iterator[None]:
+    """First signal: end in order. Second: at once. What is under way is in the ledger."""
     main = asyncio.current_task()
     assert main is not None
 
@@ -96,14 +87,8 @@ def stopping(run: Run) -> Iterator[Callable[[Snapshot], None]]:
             say(f"stopping: {_waits_for(run.engine)}")
             run.stop(STOPPED)
 
-    with on_signal(stop) as arm:
-        ours = signal.getsignal(signal.SIGTERM)
-
-        def on_snapshot(_: Snapshot) -> None:
-            if signal.getsignal(signal.SIGTERM) != ours:
-                arm()
-
-        yield on_snapshot
+    with on_signal(stop):
+        yield
 
 
 def _waits_for(engine: Engine | Workers) -> str:

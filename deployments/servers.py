@@ -1,7 +1,7 @@
-"""The servers that a command brings along: a sandbox, and Prefect's where none already exists.
+"""The sandbox that a command brings along, and Prefect's server: where it is, how `up` starts one.
 
-They are started before anything heavy is imported, and cannot outlive the command. Imports nothing
-of Prefect.
+A sandbox is started before anything heavy is imported, and cannot outlive the command. Imports
+nothing of Prefect.
 
 `python -m callsheet.deployments.servers MODULE [ARG ...]` runs a module until it ends or its
 parent does, which keeps our standard input open.
@@ -26,25 +26,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from callsheet.deployments.prefect_address import (
-    REMEDY,
     PrefectAddress,
     ServerAnswer,
     prefect_address,
 )
-from callsheet.deployments.process import listen_on, origin_of
 from callsheet.deployments.up.up_file import prefect_kept, sandbox_kept
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
 from callsheet.tasks.runtime.files import lock
 from callsheet.tasks.runtime.process import check_extra
 from callsheet.tasks.runtime.redact import say
-from callsheet.tasks.runtime.suggest import again_with
 
-#: How long a server may take to come up; the first time it makes its database.
-START_LIMIT = 90.0
 #: How many callers wait to be accepted while it starts.
 BACKLOG = 128
-#: How long one that was up may give no answer until it is taken for gone, in seconds.
-GONE = 30.0
 
 #: What keeps a short-lived server quiet and its history whole: the recorder's own defaults write
 #: one task run at a time and lose most of them when the server stops. Its seconds are whole ones:
@@ -61,79 +54,16 @@ SERVER = {
 }
 
 
-class PrefectServer:
-    """A server whose address is `url`; `stop` ends it if it is our child."""
+def find_running(home: Path) -> PrefectAddress:
+    """Return a server that answers: a configured one, or the one that `callsheet up` keeps.
 
-    def __init__(self, at: PrefectAddress, child: subprocess.Popen[bytes] | None = None) -> None:
-        self.url = at.url
-        self._at = at
-        self._child = child
-        self._limit = GONE if child is None else START_LIMIT
-        self._deadline = time.monotonic() + self._limit
-
-    def is_up(self) -> bool:
-        """Return whether it answers by now; raise CallsheetError if it will not come up."""
-        # First of all: once ours is gone, anyone who answers there is someone else.
-        if self._child is not None and self._child.poll() is not None:
-            raise CallsheetError(
-                "the Prefect server of this run did not start",
-                remedy="see .callsheet/prefect/server.log, or " + again_with("--without-prefect"),
-            )
-        if self.answers():
-            return True
-        if time.monotonic() > self._deadline:
-            log = "" if self._child is None else "see .callsheet/prefect/server.log, or "
-            raise CallsheetError(
-                f"the Prefect server at {self.url} did not answer within {self._limit:.0f} s",
-                remedy=f"{log}{again_with('--without-prefect')}",
-            )
-        return False
-
-    def answers(self) -> bool:
-        """Whether it answers right now."""
-        return self._at.answers()
-
-    def wait(self) -> None:
-        """Wait until it answers; raise CallsheetError if it does not come up."""
-        while not self.is_up():
-            time.sleep(0.1)
-
-    def stop(self) -> None:
-        """End our child, quickly and without a word; leave anybody else's server alone."""
-        if self._child is not None:
-            _end(self._child)
-
-
-def find_or_start(home: Path) -> PrefectServer:
-    """Return a healthy server: configured, or kept by `callsheet up`; else start a child.
-
-    Does not wait for that.
-    """
-    configured = prefect_address()
-    health = configured.health() if configured is not None else ServerAnswer.AWAY
-    if configured is not None and health is ServerAnswer.UP:
-        return PrefectServer(configured)
-    kept = _kept(home)
-    if configured is not None:
-        instead = "`callsheet up` has one" if kept is not None else "this run brings its own"
-        if health is ServerAnswer.REFUSED:
-            words, remedy = configured.refusal(), f"\n  {REMEDY}"
-        else:
-            words, remedy = f"the Prefect server at {configured.url} does not answer", ""
-        say(f"{words}: {instead}{remedy}")
-    return kept or _start(home / "prefect")
-
-
-def find_running(home: Path) -> PrefectServer:
-    """Return a healthy server that is configured, or kept by `callsheet up`.
-
-    Raises ConfigurationError where there is none: a server of a run's own has no workers.
+    Raises ConfigurationError where there is none.
     """
     configured = prefect_address()
     if configured is not None and configured.health() is ServerAnswer.UP:
-        return PrefectServer(configured)
+        return configured
     kept = _kept(home)
-    if kept is None:
+    if kept is None or not kept.answers():
         trouble = "none is set" if configured is None else f"{configured.url} does not answer"
         raise ConfigurationError(
             f"--workers needs a Prefect server with Prefect workers, and {trouble}; nothing was "
@@ -143,9 +73,9 @@ def find_running(home: Path) -> PrefectServer:
     return kept
 
 
-def point_at(server: PrefectServer, *, verbose: bool) -> None:
+def point_at(at: PrefectAddress, *, verbose: bool) -> None:
     """Set Prefect up before it is imported: its address, and no output of its own."""
-    os.environ["PREFECT_API_URL"] = server.url
+    os.environ["PREFECT_API_URL"] = at.url
     os.environ["PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED"] = "false"
     os.environ["DO_NOT_TRACK"] = SERVER["DO_NOT_TRACK"]
     if not verbose:
@@ -154,15 +84,10 @@ def point_at(server: PrefectServer, *, verbose: bool) -> None:
 
 def prefect_of(home: Path) -> PrefectAddress | None:
     """Return the server that is configured, else the one that `callsheet up` keeps, if any."""
-    return prefect_address() or _kept_address(home)
+    return prefect_address() or _kept(home)
 
 
-def _kept(home: Path) -> PrefectServer | None:
-    at = _kept_address(home)
-    return PrefectServer(at) if at is not None and at.answers() else None
-
-
-def _kept_address(home: Path) -> PrefectAddress | None:
+def _kept(home: Path) -> PrefectAddress | None:
     url = prefect_kept(home)
     return PrefectAddress(url=url, stands_in="`callsheet up`") if url is not None else None
 
@@ -170,35 +95,6 @@ def _kept_address(home: Path) -> PrefectAddress | None:
 #: Of the environment it inherits nothing that is meant for a team's own server: neither the
 #: database of that nor the password it asks for.
 NOT_INHERITED = ("CALLSHEET_", "PREFECT_API_", "PREFECT_SERVER_", "PREFECT_PROFILE")
-
-
-def _start(home: Path) -> PrefectServer:
-    home = home.absolute()
-    home.mkdir(parents=True, exist_ok=True)
-    with listen_on(socket.AF_INET, ("127.0.0.1", 0), backlog=BACKLOG) as listening:
-        url = f"{origin_of(listening)}/api"
-        return PrefectServer(
-            PrefectAddress(url=url, stands_in="this run"), _serve_prefect(home, url, listening)
-        )
-
-
-def _serve_prefect(home: Path, url: str, listening: socket.socket) -> subprocess.Popen[bytes]:
-    words = server_words(listening)
-    with (home / "server.log").open("ab") as log:
-        if os.name == "nt":
-            listening.close()
-        return subprocess.Popen(
-            [sys.executable, "-P", "-m", "callsheet.deployments.servers", *words],
-            pass_fds=() if os.name == "nt" else (listening.fileno(),),
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            env=server_environ(home, url),
-            # Prefect's files in the folder that people work in are for the servers they name.
-            cwd=home,
-            # Ctrl-C in the terminal is for the run, which stops its server afterwards.
-            start_new_session=True,
-        )
 
 
 def server_words(listening: socket.socket) -> list[str]:

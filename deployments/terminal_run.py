@@ -14,7 +14,7 @@ from rich.console import Console
 from callsheet.deployments.commands.check import show_sheet
 from callsheet.deployments.commands.options import typed_in
 from callsheet.deployments.commands.prune import prune
-from callsheet.deployments.prefect_run import PrefectDisplay
+from callsheet.deployments.prefect_run import PrefectDisplay, find_starter
 from callsheet.deployments.process import stopping
 from callsheet.deployments.progress import ProgressView
 from callsheet.deployments.tables import show_plan, show_urgent_rows
@@ -28,7 +28,7 @@ from callsheet.deployments.terminal import (
     say_moment,
     user_name,
 )
-from callsheet.flows.executor import PLAIN, noted, run_sheet
+from callsheet.flows.executor import PLAIN, run_sheet
 from callsheet.tasks.aftercare.approval import waiting_rows
 from callsheet.tasks.aftercare.first_videos import say_waiting
 from callsheet.tasks.campaign.options import RunOptions
@@ -51,8 +51,8 @@ async def run_here(
     args: Namespace, options: RunOptions, settings: Settings, prefect: PrefectDisplay | None
 ) -> int:
     """Process a campaign from its sheet to its report; return the exit status."""
-    door = _Terminal(args, prefect)
-    steps = PLAIN if prefect is None else noted(prefect.taken)
+    door = _Terminal(args, settings.home, prefect)
+    steps = PLAIN if prefect is None else prefect.steps
     outcome = await run_sheet(options, settings, door, steps)
     document = outcome.as_json()
     if args.prune and outcome.exit_status not in (1, 2, 4):
@@ -71,13 +71,12 @@ async def run_here(
 class _Terminal(Door):
     """Asks the person who typed the command, and shows them the run; Prefect shows it, too."""
 
-    def __init__(self, args: Namespace, prefect: PrefectDisplay | None) -> None:
+    def __init__(self, args: Namespace, home: Path, prefect: PrefectDisplay | None) -> None:
         self._args = args
         self._console = console_for(args)
         self._prefect = prefect
         if args.workers is not None:
-            assert prefect is not None, "workers are Prefect's"
-            self.find_starter = prefect.workers
+            self.find_starter = partial(find_starter, home, args.profile, verbose=args.verbose)
         # A saved plan approves the rows that it pays for, and no price of a later round.
         self.approves_later = not args.plan
 
@@ -89,10 +88,10 @@ class _Terminal(Door):
         run.on_note = say
         display = nullcontext() if self._prefect is None else self._prefect.shows(run)
         async with _receiver_of_run(run):
-            with stopping(run) as on_snapshot:
+            with stopping(run):
                 async with display:
                     with ProgressView(self._console) as view:
-                        run.listeners += [on_snapshot, view.on_snapshot]
+                        run.listeners.append(view.on_snapshot)
                         run.on_quotes = view.quoting
                         yield
                     # Before Prefect has shown it all: no one waits for that to see the videos.
@@ -140,8 +139,8 @@ class RowsAtTerminal(Door):
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
-        with stopping(run) as on_snapshot, ProgressView(self._console) as view:
-            run.listeners += [on_snapshot, view.on_snapshot]
+        with stopping(run), ProgressView(self._console) as view:
+            run.listeners.append(view.on_snapshot)
             yield
         await show_urgent_rows(run, self._console)
 

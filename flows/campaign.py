@@ -21,7 +21,7 @@ from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPer
 from callsheet.flows.workers import worker_runs
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import read_plan
-from callsheet.tasks.campaign.run import Door, run_at_hand
+from callsheet.tasks.campaign.run import Door
 from callsheet.tasks.campaign.values import Canary
 from callsheet.tasks.campaign.workers import check_workers
 from callsheet.tasks.ledger.accounts import AtLimit
@@ -132,15 +132,11 @@ async def _run(
     needs_person: NeedsPerson | None,
     profile: str | None,
 ) -> State[Any]:
-    """Run a campaign, or follow the run that is already open, and show progress."""
+    """Run a campaign, and show progress."""
     set_up_prefect_logs()
-    already = run_at_hand()
-    settings = (
-        already.at.settings if already else load_settings(profile=profile, sheet=options.sheet)
-    )
-    if already is None:
-        options = _whole(options, saved, settings)
-        suggest_for(profile, flow=True)
+    settings = load_settings(profile=profile, sheet=options.sheet)
+    options = _whole(options, saved, settings)
+    suggest_for(profile, flow=True)
     door = Consent(approve, saved=saved)
     if options.workers is not None:
         door.find_starter = partial(worker_runs, profile)

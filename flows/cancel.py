@@ -16,10 +16,11 @@ from prefect.artifacts import acreate_table_artifact
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from callsheet.flows.endings import NAMES, ended, needs_person
+from callsheet.flows.endings import ended, needs_person
 from callsheet.flows.flow_runs import set_up_prefect_logs
 from callsheet.tasks.aftercare.cancel import Ending, endings, execute, exit_status, needs_service
 from callsheet.tasks.campaign.selection import choose_rows
+from callsheet.tasks.campaign.shown_states import NAMES
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel

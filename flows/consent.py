@@ -25,6 +25,7 @@ from callsheet.flows.endings import ShownDoor
 from callsheet.flows.interface import QUESTION, Approve, Credits, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.artifacts import cell
+from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.campaign.plan import check_retirement
 from callsheet.tasks.campaign.plan_document import check_not_taken_back, check_saved_plan
 from callsheet.tasks.campaign.quotes import check_budget, shortage
@@ -76,7 +77,7 @@ class Consent(ShownDoor):
         if self._saved is not None:
             check_not_taken_back(plan, self._saved)
         if plan.spending or plan.adopting or plan.needs_word:
-            await publish_plan(plan, _WAYS.get(self._approve))
+            await publish_plan(PAGE, plan, _WAYS.get(self._approve))
         short = shortage(plan, run.options.at_limit)
         if not plan.unapproved:
             return await _with_given_budget(plan) if self._approve == "ask" and short else plan

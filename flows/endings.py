@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
-from datetime import UTC, datetime, timedelta
+from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Any
 
 import httpx
-from prefect import get_client, get_run_logger
+from prefect import get_client
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
 from prefect.exceptions import Abort, CancelledRun, Pause, PrefectException
@@ -23,23 +23,18 @@ from prefect.states import Cancelled, Completed, Failed, Scheduled
 
 from callsheet.flows.interface import QUESTION
 from callsheet.flows.interface import NeedsPerson as NeedsPersonEnds
+from callsheet.flows.interruption import ASK, Interruption, Kind
 from callsheet.flows.shown import publish_problems, publish_report, showing
-from callsheet.flows.shown.artifacts import key_of, out_of_the_way, put_words
-from callsheet.tasks.aftercare.cancel import cancel_approved, cancel_rest, words_of_rest
+from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.campaign.run import Door, Run
-from callsheet.tasks.campaign.steps import report_step
+from callsheet.tasks.campaign.shown_states import NAMES, counts, is_ahead, until_words
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import tally_of
 from callsheet.tasks.runtime.errors import CallsheetError, NeedsPerson, NotApproved, Parked
 from callsheet.tasks.values.amounts import as_number
 
-#: Names of final states by exit status, if they are not Prefect's own.
-NAMES: Final = {2: "Invalid", 3: "NeedsPerson", 4: "Refused", 5: "Parked"}
 #: Names for a run that is not approved, and for one that leaves the campaign to another run.
 NOT_APPROVED, ATTENDED = "NotApproved", "Attended"
-
-#: A resume time less than this many seconds ahead counts as now, and is not scheduled.
-SOON = 1.0
 
 
 class Ended(Exception):
@@ -61,9 +56,9 @@ async def ended(run: Awaitable[State[Any]]) -> State[Any]:
     except Ended as stopped:
         return stopped.state
     except Parked as error:
-        return await park(await publish_problems(error), error.until)
+        return await park(await publish_problems(PAGE, error), error.until)
     except CallsheetError as error:
-        return refusal(error, await publish_problems(error))
+        return refusal(error, await publish_problems(PAGE, error))
 
 
 async def end(outcome: RunOutcome, needs: NeedsPersonEnds = "failed") -> State[Any]:
@@ -124,10 +119,10 @@ async def park(
     Only runs of a deployment are started again; others return a state of the same name. A run
     resumes immediately only with `at_once`; otherwise it could restart forever.
     """
-    if until is not None and (at_once or until - datetime.now(UTC) > timedelta(seconds=SOON)):
+    if until is not None and (at_once or is_ahead(until)):
         if is_called_back():
             await _call_back(words, until)
-        words = f"{words}; run it again after {until:%Y-%m-%d %H:%M:%S} UTC"
+        words = until_words(words, until)
     return Completed(name=NAMES[5], message=words, data=data or {})
 
 
@@ -136,11 +131,6 @@ def is_called_back() -> bool:
     context = FlowRunContext.get()
     run = context.flow_run if context else None
     return run is not None and bool(run.deployment_id) and run.parent_task_run_id is None
-
-
-def counts(outcome: RunOutcome) -> str:
-    """Return the number of rows in each state, in words."""
-    return ", ".join(f"{count} {state}" for state, count in outcome.tally.rows.items())
 
 
 async def _call_back(words: str, until: datetime) -> None:
@@ -175,11 +165,11 @@ class ShownDoor(Door):
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
         try:
-            async with showing(run), interruptible(run):
+            async with showing(run, PAGE), interruptible(run):
                 yield
         except NotApproved as refusal:
             raise Ended(not_approved(str(refusal), await unapproved(run))) from refusal
-        await publish_report(run)
+        await publish_report(PAGE, run)
 
 
 # Interruptions of a flow run: a person cancels or pauses it, or its Prefect worker stops.
@@ -189,27 +179,13 @@ class ShownDoor(Door):
 # starts nothing more and stops work in progress cleanly.
 
 
-#: How often to ask Prefect for the state of the flow run, in seconds.
-ASK = 5.0
-#: Time limit for cancelling takes, in seconds: Prefect kills 30 s after its signal.
-LIMIT = 15.0
-
-Kind = Literal["cancelled", "paused", "stopped"]
-#: Reasons for rows and steps that a run did not finish.
-WORDS: dict[Kind, str] = {
-    "cancelled": "cancelled on Prefect's page",
-    "paused": "paused on Prefect's page",
-    "stopped": "its worker was stopped",
-}
-
-
 @asynccontextmanager
 async def interruptible(run: Run) -> AsyncIterator[None]:
     """Stop the run cleanly if the flow run is interrupted while this context lasts.
 
     Raise Ended with the final state of the flow run, or Pause if it is to be resumed.
     """
-    interruption = _Interruption(run)
+    interruption = _FlowInterruption(run, PAGE)
     with interruption.listening():
         try:
             yield
@@ -218,48 +194,28 @@ async def interruptible(run: Run) -> AsyncIterator[None]:
                 raise
             interruption.is_told()
         if interruption.kind is not None:
-            await interruption.settle()
+            await interruption.leave()
 
 
-class _Interruption:
-    """Detects an interruption and stops the run."""
+class _FlowInterruption(Interruption):
+    """Detects an interruption of the flow run at hand, and ends it as requested."""
 
-    def __init__(self, run: Run) -> None:
-        self.kind: Kind | None = None
-        self._run = run
-        self._state: State[Any] | None = None
-        main = asyncio.current_task()
-        assert main is not None
-        self._main = main
-        self._leaves = False
-        self._cancelled: int | None = None
-        self._acting: asyncio.Task[None] | None = None
+    _state: State[Any] | None = None
+    _finding_out: asyncio.Task[None] | None = None
 
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Listen to Prefect and to the signal of a Prefect worker."""
         asking = asyncio.create_task(self._ask(), name="state of the flow run")
         try:
-            # A run of the command line handles signals itself.
-            with nullcontext() if self._run.followed else on_sigterm(self._signalled):
+            with on_sigterm(self._signalled):
                 yield
         finally:
             asking.cancel()
 
-    def is_told(self) -> None:
-        """Continue after the run was stopped in the middle."""
-        if self._leaves:
-            self._main.uncancel()
-
-    async def settle(self) -> None:
-        """Report the status and end the flow run as requested."""
-        assert self.kind is not None
-        if self._acting is not None:
-            await asyncio.wait({self._acting})
-        if self.kind == "cancelled" and not self._run.has_begun:
-            await self._cancel(cancel_approved(self._run))
-        words = f"{WORDS[self.kind]}: {await words_of_rest(self._run, self._cancelled)}"
-        await self._say(words)
+    async def leave(self) -> None:
+        """Report the status and end the flow run."""
+        words = await self.settle()
         if self.kind == "paused":
             raise Pause(words, state=self._state)
         if self.kind == "stopped":
@@ -272,68 +228,20 @@ class _Interruption:
             kind = await self._kind()
             # After its own question the run ends by itself, once Prefect has the form.
             if kind is not None and not is_question(self._state):
-                self._hear(kind)
+                self.hear(kind)
                 return
 
     def _signalled(self) -> None:
         """Handle the signal that a Prefect worker sends to cancel a run, or when it stops."""
-        if self._acting is None:
-            self._acting = asyncio.create_task(self._find_out(), name="signal")
+        if self._finding_out is None:
+            self._finding_out = asyncio.create_task(self._find_out(), name="signal")
 
     async def _find_out(self) -> None:
-        await self._act(await self._kind() or "stopped")
-
-    def _hear(self, kind: Kind) -> None:
-        if self._acting is None:
-            self._acting = asyncio.create_task(self._act(kind), name=kind)
+        self.hear(await self._kind() or "stopped")
 
     async def _kind(self) -> Kind | None:
         kind, self._state = await ask_prefect()
         return kind
-
-    async def _act(self, kind: Kind) -> None:
-        """Stop the run: in the ledger first, so that it holds even if this process dies.
-
-        A run that has started nothing yet is only left.
-        """
-        self.kind = kind
-        run, words = self._run, WORDS[kind]
-        run.interrupted = words
-        if not run.has_begun:
-            # It also starts nothing later, even if a step ignores the cancellation.
-            run.lose(words)
-            self._leaves = self._main.cancel()
-            return
-        if kind == "cancelled":
-            begun = run.at.settings.prefect_cancel == "all"
-            await self._cancel(cancel_rest(run, begun=begun))
-            if begun:
-                # The engine tells the service, as long as there is time.
-                asyncio.get_running_loop().call_later(LIMIT, run.stop, words)
-                return
-        run.stop(words)
-
-    async def _cancel(self, rest: Awaitable[int | None]) -> None:
-        try:
-            self._cancelled = await rest
-        except CallsheetError as error:
-            get_run_logger().error("not all could be cancelled: %s", error)
-
-    async def _say(self, words: str) -> None:
-        """Report it in the log and in an artifact, and update the report in the store."""
-        get_run_logger().warning(words)
-        run = self._run
-        if run.campaign is None:
-            return
-        await _publish(key_of(run.campaign.name, "interruption"), words)
-        if run.engine is not None and run.outcome is None:
-            with suppress(CallsheetError):
-                await report_step(run, run.campaign.name)
-
-
-@out_of_the_way
-async def _publish(key: str, words: str) -> None:
-    await put_words(key, [words], words="What ended this run, and what continues")
 
 
 async def ask_prefect() -> tuple[Kind | None, State[Any] | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -29,7 +29,6 @@ from callsheet.tasks.campaign.steps import (
     read_step,
     report_step,
 )
-from callsheet.tasks.campaign.taken import Taken
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import next_round, released
 from callsheet.tasks.ledger.campaigns import Campaign
@@ -56,19 +55,16 @@ async def run_sheet(
 ) -> RunOutcome:
     """Plan a sheet, ask for approval, make and deliver the videos; return how it ended.
 
-    `sheet` is the sheet if it has already been read. If another process executes the run, this one
-    follows it to its end. With `canary="auto"` more rounds make the rows that wait, each once the
-    videos before have passed their checks, if the door approved them too. All rounds share the
-    run's budget and `max_wait`. Raise SheetError, SpendRefused, Parked, or the error of the
-    service, ledger or store.
+    `sheet` is the sheet if it has already been read. With `canary="auto"` more rounds make the rows
+    that wait, each once the videos before have passed their checks, if the door approved them too.
+    All rounds share the run's budget and `max_wait`. Raise SheetError, SpendRefused, Parked, or the
+    error of the service, ledger or store.
     """
     charged = Decimal(0)
     if options.run_budget is not None and options.run_id is None:
         options = options.but(run_id=uuid4().hex)
     while True:
         async with open_run(options, settings, door) as run, door.watch(run):
-            if run.followed is not None:
-                return await follow(run, steps)
             run.sheet = sheet
             try:
                 campaign = await prepare(run, steps)
@@ -136,11 +132,6 @@ class Steps:
 PLAIN = Steps(read_step, plan_step, quote_step, produce_step, report_step)
 
 
-def noted(taken: Taken) -> Steps:
-    """Return the plain steps for a run that another process follows."""
-    return Steps(*(partial(taken.take, step) for step in astuple(PLAIN)))
-
-
 async def prepare(run: Run, steps: Steps) -> str:
     """Read, plan, quote and approve; return the name of the campaign.
 
@@ -180,43 +171,23 @@ async def process(run: Run, steps: Steps, campaign: str) -> RunOutcome:
     """
     if not run.settled:
         async with production(run):
-            await _produce(run, steps, campaign, [shard.label for shard in run.shards])
-    return await _report(run, steps, campaign)
-
-
-async def follow(run: Run, steps: Steps) -> RunOutcome:
-    """Follow a run of another process to its end; return how it ended.
-
-    Each step ends when it has ended there, and raises the same error.
-    """
-    assert run.followed is not None
-    for listener in run.listeners:
-        listener(run.followed.snapshot)
-    campaign = await _quote(run, steps)
-    await _produce(run, steps, campaign, run.followed.labels)
-    return await _report(run, steps, campaign)
+            shards = enumerate(run.shards)
+            await asyncio.gather(
+                *(steps.produce_rows(run, campaign, n, shard.label) for n, shard in shards)
+            )
+    await steps.report_campaign(run, campaign)
+    assert run.outcome is not None
+    return run.outcome
 
 
 async def _quote(run: Run, steps: Steps) -> str:
     campaign = await steps.read_sheet(run, run.options.sheet)
-    if run.options.repair and run.followed is None:
+    if run.options.repair:
         # Before the run has the lease of its campaign: a repair takes that itself.
         await _repair(run, campaign)
     await steps.plan_rows(run, campaign)
     await steps.quote_rows(run, campaign)
     return campaign
-
-
-async def _produce(run: Run, steps: Steps, campaign: str, labels: Sequence[str]) -> None:
-    await asyncio.gather(
-        *(steps.produce_rows(run, campaign, n, label) for n, label in enumerate(labels))
-    )
-
-
-async def _report(run: Run, steps: Steps, campaign: str) -> RunOutcome:
-    await steps.report_campaign(run, campaign)
-    assert run.outcome is not None
-    return run.outcome
 
 
 async def _goes_on(run: Run, plan: Plan) -> bool:

@@ -16,13 +16,14 @@ from coolname.data import config
 from prefect import Task, get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.exceptions import CancelledRun, Pause
-from prefect.logging.handlers import APILogHandler
 from prefect.runtime import flow_run
 from prefect.states import Cancelled
 
-from callsheet.flows.endings import ASK, WORDS, Ended, Kind, ask_prefect, on_sigterm, park
+from callsheet.flows.endings import Ended, ask_prefect, on_sigterm, park
 from callsheet.flows.executor import Steps
+from callsheet.flows.interruption import ASK, WORDS, Kind
 from callsheet.flows.shown import showing, table_of_rows
+from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.prefect_tasks import (
     plan_rows,
@@ -36,7 +37,7 @@ from callsheet.tasks.runtime.redact import install
 
 async def produce(_: Run, campaign: str, shard: int, label: str) -> Any:
     """Process a shard as a task run; return the number of rows in each state."""
-    state = await _taken(produce_rows, campaign, shard, label, table_of_rows(campaign))
+    state = await _taken(produce_rows, campaign, shard, label, table_of_rows(PAGE, campaign))
     return await _result(state)
 
 
@@ -120,7 +121,7 @@ class NightWatch:
         if self.kind is not None:
             run.lose(WORDS[self.kind])
         try:
-            async with showing(run):
+            async with showing(run, PAGE):
                 yield
         finally:
             self._runs.remove(run)
@@ -223,8 +224,3 @@ def _calm(record: logging.LogRecord) -> bool:
     if record.levelno == logging.ERROR and _NO_ERROR.match(record.getMessage()):
         record.levelno, record.levelname = logging.INFO, logging.getLevelName(logging.INFO)
     return True
-
-
-async def send_prefect_logs() -> None:
-    """Send pending log lines; Prefect itself sends them only at exit."""
-    await APILogHandler.aflush()

@@ -28,12 +28,14 @@ from prefect.context import FlowRunContext
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from callsheet.flows.endings import NAMES, ended, needs_person, not_approved
+from callsheet.flows.endings import ended, needs_person, not_approved
 from callsheet.flows.flow_runs import AS_TASKS, NightWatch, is_made_up, set_up_prefect_logs
 from callsheet.flows.interface import Credits, amount_of
 from callsheet.flows.nightly_run import hold_night
 from callsheet.flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
+from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.shown_states import NAMES
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.nightly_runs import skip_night
 from callsheet.tasks.nights.calendar import night_of
@@ -216,6 +218,7 @@ async def publish_night(inbox: Inbox, report: NightReport) -> None:
         get_run_logger().info("nothing was scanned: %s", report.skipped)
         return
     await put_table(
+        PAGE,
         key_of(inbox.name, "night"),
         [_line(sheet) for sheet in report.sheets],
         words=f"The night of {report.night} ({report.zone}): {_summary(report)}",

@@ -15,6 +15,7 @@ from callsheet.flows.endings import ShownDoor, ended
 from callsheet.flows.flow_runs import run_name, set_up_prefect_logs
 from callsheet.flows.interface import CampaignResult, Credits, PlanResult, amount_of
 from callsheet.flows.shown import publish_plan
+from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.aftercare.approval import approve_waiting, plan_of_waiting, waiting_rows
 from callsheet.tasks.aftercare.drift import refresh_for_plan
 from callsheet.tasks.aftercare.retake import begun_rows, has_approved
@@ -103,7 +104,7 @@ async def _plan(options: RunOptions, profile: str | None) -> State[Any]:
     settings = load_settings(profile=profile, sheet=options.sheet)
     options = options.but(sandbox=settings.sandbox)
     _, plan, match = await plan_from(options, settings, plan_with_prices)
-    await publish_plan(plan)
+    await publish_plan(PAGE, plan)
     refreshed = await refresh_for_plan(plan.campaign, options, settings)
     if match.refusal is not None:
         raise match.refusal
@@ -203,7 +204,7 @@ class _WaitingRows(ShownDoor):
         plan = await plan_of_waiting(run.at.ledger, campaign, rows, self._budget)
         run.show(plan)
         if rows:
-            await publish_plan(plan)
+            await publish_plan(PAGE, plan)
         if not is_within(plan, self._at_most):
             words = f"{in_credits(plan.total)} for {count(len(rows), 'video')}, and "
             words += f"{as_text(self._at_most)} at most: not approved; nothing was spent"

@@ -17,11 +17,13 @@ from prefect.states import Completed, Failed
 
 from callsheet.flows.approved_plan import execute
 from callsheet.flows.campaign import run_of
-from callsheet.flows.endings import NAMES, Ended, ShownDoor, attended, ended, ending, interruptible
+from callsheet.flows.endings import Ended, ShownDoor, attended, ended, ending, interruptible
 from callsheet.flows.executor import rows_in
 from callsheet.flows.flow_runs import AS_TASKS, set_up_prefect_logs
 from callsheet.flows.shown import publish_report, showing
+from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.shown_states import NAMES
 from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.runtime.errors import Parked
 from callsheet.tasks.runtime.settings import load_settings
@@ -108,6 +110,6 @@ async def _execute(run: str, profile: str | None) -> State[Any]:
 
 @asynccontextmanager
 async def _watch(run: Run) -> AsyncIterator[None]:
-    async with showing(run), interruptible(run):
+    async with showing(run, PAGE), interruptible(run):
         yield
-    await publish_report(run)
+    await publish_report(PAGE, run)

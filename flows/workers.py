@@ -21,8 +21,9 @@ from prefect.deployments import arun_deployment
 from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.states import Cancelled, Completed, Scheduled
 
-from callsheet.flows.endings import ASK, WORDS, Kind, ask_prefect, ended, on_sigterm, park
+from callsheet.flows.endings import ask_prefect, ended, on_sigterm, park
 from callsheet.flows.flow_runs import set_up_prefect_logs
+from callsheet.flows.interruption import ASK, WORDS, Kind
 from callsheet.tasks.campaign.worker import Worker, WorkerReport
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.engine.context import connect

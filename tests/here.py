@@ -23,9 +23,8 @@ import pytest
 from tests.logs import logging_as_it_was
 
 #: Commands that go on until somebody stops them, or bring Prefect into their process.
-_PROCESSES = frozenset(
-    ("--run", "board", "mcp", "nightly", "receive", "receiver", "run", "sandbox", "up", "worker")
-)
+_PROCESSES = {"--run", "--workers", "board", "mcp", "nightly", "receive", "receiver"}
+_PROCESSES |= {"sandbox", "up", "worker"}
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

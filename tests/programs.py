@@ -26,7 +26,6 @@ from tests.here import Finished, called_here, may_be_here
 from tests.launcher import IMPORTS, Process, launcher
 
 CALLSHEET = [sys.executable, "-m", "callsheet.deployments.cli"]
-ARMED = [sys.executable, "-m", "tests.torture.hook"]
 ROOT = Path(__file__).parent.parent
 
 
@@ -62,13 +61,10 @@ class Desk:
         *words: str,
         stdin: int = subprocess.DEVNULL,
         hook: Mapping[str, Any] | None = None,
-    ) -> Process | subprocess.Popen[str]:
+    ) -> Process:
         """Start a command and return its process; `hook` is an order to its crash points."""
         given: dict[str, Any] = {"cwd": self.folder, "env": self.environment(), "stdin": stdin}
         given |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        if words[0] == "run" and "--without-prefect" not in words:
-            program = [*ARMED, json.dumps(hook)] if hook else CALLSHEET
-            return subprocess.Popen([*program, *words], **given, text=True)
         return launcher().start(words, **given, hook=hook)
 
     def call(
@@ -123,30 +119,9 @@ class Desk:
                 return ended
             assert time.monotonic() < until, ended.err
 
-    def wait_for_prefect(self) -> None:
-        """Wait until the runs of this folder are all in Prefect."""
-        until = time.monotonic() + 120
-        while _followers(self.folder):
-            assert time.monotonic() < until, "a run is not in Prefect yet"
-            time.sleep(0.1)
-
     def rows(self, campaign: str) -> dict[str, dict[str, Any]]:
         """Return the campaign's rows by id."""
         return {line["row"]: line for line in self.call("rows", campaign, "--json").lines}
-
-
-def _followers(folder: Path) -> list[int]:
-    """Return the processes that show runs of this folder in Prefect."""
-    import psutil
-
-    module, place = "callsheet.deployments.prefect_follower", os.path.realpath(folder)
-    found = psutil.process_iter(["cmdline"])
-    return [
-        process.pid
-        for process in found
-        if module in (words := process.info["cmdline"] or ())
-        and os.path.realpath(words[-1]).startswith(place)
-    ]
 
 
 @dataclass

@@ -186,6 +186,7 @@ def test_prefect_is_imported_by_flows_and_verbs_alone() -> None:
         "callsheet.deployments.commands.check",
         "callsheet.deployments.commands.status",
         "callsheet.deployments.commands.plan",
+        "callsheet.deployments.terminal_run",
         "callsheet.flows.executor",
     ],
 )

@@ -101,7 +101,7 @@ def run(parser: ArgumentParser) -> None:
     )
     _take_deletions(parser)
     parser.add_argument(
-        "--without-prefect", action="store_true", help="run the same steps without Prefect"
+        "--without-prefect", action="store_true", help="do not show the run in Prefect"
     )
 
 

@@ -94,8 +94,8 @@ async def _watched(run: Run) -> AsyncIterator[None]:
             say(redact(log_line(snapshot, datetime.now().astimezone())))
 
     run.on_wait = lambda words: say(redact(f"{words}: waiting for it"))
-    with stopping(run) as on_snapshot:
-        run.listeners += [on_snapshot, write]
+    run.listeners.append(write)
+    with stopping(run):
         yield
 
 

@@ -219,9 +219,9 @@ def wanted_of(settings: Settings, folder: Path) -> PrefectStarts:
 
 
 def prefect(at: PrefectAddress | None, wanted: PrefectStarts) -> Iterator[PlaceFinding]:
-    """Ask the server that is configured; where none is, a run brings its own."""
+    """Ask the server that is configured; where none is, no run is shown."""
     if at is None:
-        yield ok("prefect", "no server is configured: a run brings its own")
+        yield ok("prefect", "no server is configured: runs are not shown")
         return
     health = at.health()
     place = f"the server at {at.url} ({at.stands_in})"
@@ -229,7 +229,7 @@ def prefect(at: PrefectAddress | None, wanted: PrefectStarts) -> Iterator[PlaceF
         yield wrong("prefect", at.refusal(), REMEDY)
     elif health is ServerAnswer.AWAY:
         words = f"{place} does not answer"
-        yield wrong("prefect", words, "start it, or run with --without-prefect meanwhile")
+        yield wrong("prefect", words, "start it; runs go on without it, and are not shown")
     else:
         yield ok("prefect", f"{place} answers")
         yield from _servers_version(at.version(), version("prefect"))

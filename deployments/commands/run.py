@@ -1,7 +1,7 @@
 """`callsheet run`: plan, ask once, produce, report.
 
-Starts the sandbox that a run may need before anything heavy is imported, and ends what stood next
-to the run afterwards, whatever happened.
+Starts the sandbox that a run may need before anything heavy is imported, and ends it afterwards,
+whatever happened.
 """
 
 from __future__ import annotations
@@ -48,13 +48,11 @@ def main(args: Namespace) -> int:
             )
         settings = settings_of(args, overrides)
         from callsheet.deployments.prefect_run import PrefectDisplay
+        from callsheet.deployments.servers import prefect_of
         from callsheet.deployments.terminal_run import run_here
 
-        prefect = None
-        if not args.without_prefect:
-            prefect = PrefectDisplay(
-                found.home, asked=flow_parameters(args, options), verbose=args.verbose
-            )
+        at = None if args.without_prefect else prefect_of(found.home)
+        prefect = PrefectDisplay(at, asked=flow_parameters(args, options)) if at else None
         return run_command(run_here(args, options, settings, prefect))
 
 

@@ -8,6 +8,7 @@ A few per run, however many rows there are, without secrets. A failed update is 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import unicodedata
@@ -20,17 +21,8 @@ from pathlib import PurePosixPath
 from textwrap import wrap
 from typing import Any, ParamSpec
 from urllib.parse import quote
-from uuid import UUID
 
-from prefect.artifacts import (
-    acreate_markdown_artifact,
-    acreate_progress_artifact,
-    acreate_table_artifact,
-    aupdate_progress_artifact,
-)
-from prefect.logging import get_run_logger
-from prefect.settings import PREFECT_UI_URL
-
+from callsheet.flows.shown.page import Page
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.runtime.errors import CallsheetError, Problem, SheetError, shorten
 from callsheet.tasks.runtime.known_settings import Settings
@@ -64,16 +56,6 @@ def key_of(name: str, kind: str) -> str:
     return f"callsheet-{slug}-{kind}"
 
 
-def page_of(key: str) -> str | None:
-    """Return the address of a page with all versions of an artifact."""
-    return _below("artifacts/key", key)
-
-
-def _below(path: str, name: object) -> str | None:
-    address = PREFECT_UI_URL.value()
-    return f"{address.rstrip('/')}/{path}/{name}" if address else None
-
-
 def cell(text: object) -> str:
     """Return text for a cell: one line, redacted, with Markdown escaped."""
     flat = " ".join(one_line(redact(str(text))).split())
@@ -104,15 +86,17 @@ def table_in_words(columns: Iterable[str], lines: Iterable[Iterable[object]]) ->
     return ["| " + " | ".join(str(one).replace("|", r"\|") for one in row) + " |" for row in rows]
 
 
-async def put_table(key: str, lines: list[dict[str, Any]], *, words: str) -> str | None:
+async def put_table(page: Page, key: str, lines: list[dict[str, Any]], *, words: str) -> str | None:
     """Publish a table below `words`; return the address of its page."""
-    made = await acreate_table_artifact(lines, key=key, description=words)
-    return _below("artifacts/artifact", made) if isinstance(made, UUID) else None
+    made = await page.publish("table", json.dumps(lines), key=key, words=words)
+    return None if made is None else page.address("artifacts/artifact", made)
 
 
-async def put_words(key: str, lines: Iterable[str], *, words: str | None = None) -> None:
+async def put_words(
+    page: Page, key: str, lines: Iterable[str], *, words: str | None = None
+) -> None:
     """Publish lines of Markdown."""
-    await acreate_markdown_artifact("\n".join(lines), key=key, description=words)
+    await page.publish("markdown", "\n".join(lines), key=key, words=words)
 
 
 def out_of_the_way(
@@ -138,26 +122,25 @@ def out_of_the_way(
 LOGGED, SAID = 200, 5
 
 
-async def publish_problems(error: CallsheetError) -> str:
+async def publish_problems(page: Page, error: CallsheetError) -> str:
     """Publish every problem of a sheet in the log and in a table; return the message of the state.
 
     The message has the first problems. For any other error, log and message have its text and
     remedy.
     """
-    log = get_run_logger()
     problems = error.problems if isinstance(error, SheetError) else ()
     for note in error.notes if isinstance(error, SheetError) else ():
-        log.info("note %s", redact(str(note)))
+        page.log(f"note {redact(str(note))}")
     words = _words_of(error, problems)
     for problem in problems[:LOGGED]:
-        log.error("%s", redact(str(problem)))
+        page.log(redact(str(problem)), logging.ERROR)
     if len(problems) > LOGGED:
-        log.error("... and %s", count(len(problems) - LOGGED, "more problem"))
+        page.log(f"... and {count(len(problems) - LOGGED, 'more problem')}", logging.ERROR)
     if not problems:
         # Waiting, also for approval, is not an error.
-        log.log(logging.WARNING if error.exit_status in (4, 5) else logging.ERROR, "%s", words)
+        page.log(words, logging.WARNING if error.exit_status in (4, 5) else logging.ERROR)
     if problems:
-        await _publish_table(problems)
+        await _publish_table(page, problems)
     return words
 
 
@@ -172,14 +155,14 @@ def _words_of(error: CallsheetError, problems: tuple[Problem, ...]) -> str:
 
 
 @out_of_the_way
-async def _publish_table(problems: tuple[Problem, ...]) -> None:
+async def _publish_table(page: Page, problems: tuple[Problem, ...]) -> None:
     file = redact(problems[0].file)
     words = f"{count(len(problems), 'problem')} of `{file}`; nothing was spent"
     if len(problems) > LINES:
         words += f". The first {LINES:,} are shown; `{suggest('check', file)}` shows all"
     table = [_line(problem) for problem in problems[:LINES]]
     key = key_of(PurePosixPath(file).stem or "sheet", "problems")
-    await put_table(key, table, words=words)
+    await put_table(page, key, table, words=words)
 
 
 def _line(problem: Problem) -> dict[str, Any]:
@@ -256,10 +239,11 @@ PACE = 1.0
 class ProgressArtifact:
     """Publishes snapshots, at most one a second, without delaying the run."""
 
-    def __init__(self) -> None:
+    def __init__(self, page: Page) -> None:
+        self._page = page
         # It is called from tasks that do not belong to the flow.
         self._flow = copy_context()
-        self._id: UUID | None = None
+        self._id: str | None = None
         self._latest: Snapshot | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -288,10 +272,9 @@ class ProgressArtifact:
         done = percent_delivered(snapshot)
         words = ", ".join(f"{count} {state}" for state, count in snapshot.rows.items())
         if self._id is None:
-            made = await acreate_progress_artifact(progress=done, description=words)
-            self._id = made if isinstance(made, UUID) else None
+            self._id = await self._page.publish("progress", done, words=words)
         else:
-            await aupdate_progress_artifact(self._id, progress=done, description=words)
+            await self._page.change(self._id, done, words)
 
 
 def percent_delivered(snapshot: Snapshot) -> float:

@@ -9,18 +9,12 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from contextvars import copy_context
 from typing import Any
-from uuid import UUID
-
-from prefect import tags
-from prefect.client.orchestration import get_client
-from prefect.logging import get_run_logger
-from prefect.logging.handlers import APILogHandler
-from prefect.runtime import flow_run
 
 from callsheet.flows.shown.artifacts import ProgressArtifact, out_of_the_way
+from callsheet.flows.shown.page import Page
 from callsheet.tasks.aftercare.explain import commands_for
 from callsheet.tasks.campaign.report import say_outcome, sums_of, warnings_of
 from callsheet.tasks.campaign.run import Run, current_run
@@ -30,36 +24,57 @@ from callsheet.tasks.ledger.row_pages import tags_of
 from callsheet.tasks.ledger.row_selection import rows_for_a_person
 from callsheet.tasks.ledger.values import NEEDS_PERSON, CampaignRow
 from callsheet.tasks.runtime.errors import CallsheetError
-from callsheet.tasks.runtime.redact import install, one_line, redact
+from callsheet.tasks.runtime.redact import one_line, redact
 from callsheet.tasks.runtime.suggest import suggest
 
 #: Maximum rows that need attention to name in the log.
 NAMED = 200
+#: Maximum tags of a sheet on a flow run: the most frequent ones.
+MOST = 20
 #: Loggers whose warnings belong to the run.
 OURS = "callsheet"
 
 
 @asynccontextmanager
-async def showing(run: Run) -> AsyncIterator[None]:
+async def showing(run: Run, page: Page) -> AsyncIterator[None]:
     """Show a run in Prefect while it lasts: its tags, progress and messages."""
-    progress, said = ProgressArtifact(), RunLog(run)
-    run.listeners += [progress.on_snapshot, said.on_snapshot]
-    with said:
+    shown = Showing(run, page)
+    shown.begin()
+    try:
+        yield
+    finally:
+        await shown.end()
+
+
+class Showing:
+    """One run on a page, from `begin` to `end`."""
+
+    def __init__(self, run: Run, page: Page) -> None:
+        self._run = run
+        self._progress, self._log = ProgressArtifact(page), RunLog(run, page)
+
+    def begin(self) -> None:
+        """Show what is known of the run, and listen to it."""
+        self._run.listeners += [self._progress.on_snapshot, self._log.on_snapshot]
+        self._log.begin()
+
+    async def end(self) -> None:
+        """Listen no more, and show the end."""
+        self._run.listeners.remove(self._progress.on_snapshot)
+        self._run.listeners.remove(self._log.on_snapshot)
         try:
-            yield
+            await self._progress.settle()
+            await self._log.settle()
         finally:
-            run.listeners.remove(progress.on_snapshot)
-            run.listeners.remove(said.on_snapshot)
-            await progress.settle()
-            await said.settle()
+            self._log.leave()
 
 
 class RunLog:
-    """Logs one run in the current flow run."""
+    """Logs one run in its flow run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, page: Page) -> None:
         self._run = run
-        self._log = get_run_logger()
+        self._page = page
         # It is called from tasks that do not belong to the flow.
         self._flow = copy_context()
         self._pace = LinePace(time.monotonic)
@@ -67,9 +82,10 @@ class RunLog:
         self._needing = 0
         self._named: set[tuple[str, str]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._handler = _handler_for(run)
+        self._handler = _handler_for(run, page)
 
-    def __enter__(self) -> None:
+    def begin(self) -> None:
+        """Log what was said until now, and listen."""
         logging.getLogger(OURS).addHandler(self._handler)
         run = self._run
         for words in run.said:
@@ -80,9 +96,10 @@ class RunLog:
         else:
             run.on_plan = self._tell_plan
         if run.campaign is not None:
-            self._do(tag_run(run))
+            self._do(self._tag())
 
-    def __exit__(self, *_: object) -> None:
+    def leave(self) -> None:
+        """Listen no more."""
         logging.getLogger(OURS).removeHandler(self._handler)
         self._run.on_said = None
 
@@ -113,7 +130,7 @@ class RunLog:
 
     def _say(self, words: str, level: int = logging.INFO) -> None:
         # Prefect finds the run of a log line by the context.
-        self._flow.copy().run(self._log.log, level, "%s", one_line(redact(words)))
+        self._flow.copy().run(self._page.log, one_line(redact(words)), level)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, context=self._flow.copy())
@@ -126,7 +143,7 @@ class RunLog:
             self._say(f"{account}: {account.left} of {account.budget} credits are left")
         for words in warnings_of(plan):
             self._say(words, logging.WARNING)
-        self._do(tag_run(self._run))
+        self._do(self._tag())
 
     @out_of_the_way
     async def _name_rows(self, *, last: bool = False) -> None:
@@ -152,48 +169,27 @@ class RunLog:
         # Most reasons include the remedy.
         return words if first.line in words else f"{words}; `{first.line}`: {first.does}"
 
+    @out_of_the_way
+    async def _tag(self) -> None:
+        """Add the name of the campaign and the tags of its rows to the flow run."""
+        campaign = self._run.campaign
+        assert campaign is not None
+        found = await self._run.at.ledger.read(tags_of, campaign_id=campaign.id)
+        often = sorted(found, key=lambda tag: (-found[tag], tag))[:MOST]
+        await self._page.tag([campaign.name, *map(one_line, often)])
 
-def _handler_for(run: Run) -> logging.Handler:
+
+def _handler_for(run: Run, page: Page) -> logging.Handler:
     """Return a handler that copies the warnings of a run to the log of the flow run."""
-    number = flow_run.id
 
-    def is_of_run(record: logging.LogRecord) -> bool:
-        # Set here, because the line may come from a task without a flow.
-        record.flow_run_id = number
+    def is_of_run(_: logging.LogRecord) -> bool:
         try:
             return current_run() is run
         except CallsheetError:
             return False
 
-    wanted = logging.getLogger("prefect.flow_runs").getEffectiveLevel()
+    handler = page.handler()
     # Here the number of lines depends on time, not on rows.
-    handler = APILogHandler(max(wanted, logging.WARNING))
+    handler.setLevel(max(handler.level, logging.WARNING))
     handler.addFilter(is_of_run)
-    install([handler])
     return handler
-
-
-# Tags of a flow run: the name of its campaign and the tags of its rows.
-
-
-#: Maximum tags of a sheet on a flow run: the most frequent ones.
-MOST = 20
-
-
-def ours() -> AbstractContextManager[object]:
-    """Add the callsheet tag to flow runs that start in this context without a deployment."""
-    return tags(OURS)
-
-
-@out_of_the_way
-async def tag_run(run: Run) -> None:
-    """Add the tags of a run to its flow run."""
-    assert run.campaign is not None
-    found = await run.at.ledger.read(tags_of, campaign_id=run.campaign.id)
-    often = sorted(found, key=lambda tag: (-found[tag], tag))[:MOST]
-    number = UUID(flow_run.id)
-    async with get_client() as client:
-        # The flow run of a night may already have tags of other campaigns.
-        there = (await client.read_flow_run(number)).tags
-        tags = dict.fromkeys((*there, run.campaign.name, *map(one_line, often)))
-        await client.update_flow_run(number, tags=list(tags))

@@ -12,12 +12,12 @@ from callsheet.flows.shown.artifacts import (
     key_of,
     link,
     out_of_the_way,
-    page_of,
     put_table,
     put_words,
     table_in_words,
     words_cell,
 )
+from callsheet.flows.shown.page import Page
 from callsheet.tasks.aftercare.explain import commands_for
 from callsheet.tasks.campaign.report import (
     row_documents,
@@ -37,7 +37,7 @@ from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
 
 
 @out_of_the_way
-async def publish_plan(plan: Plan, ways: Sequence[str] | None = None) -> None:
+async def publish_plan(page: Page, plan: Plan, ways: Sequence[str] | None = None) -> None:
     """Publish a plan with its prices: a table of rows and a summary.
 
     `ways` are sentences on what you can do about a plan that is not approved (None: all ways).
@@ -49,11 +49,11 @@ async def publish_plan(plan: Plan, ways: Sequence[str] | None = None) -> None:
     words = f"Plan for {plan.campaign}: what each row would be, and its price in credits"
     if len(plan.lines) > len(shown):
         words += f". {len(plan.lines) - len(shown):,} more rows: `callsheet plan SHEET --json`"
-    page = await put_table(key, [_line(line) for line in shown], words=words)
+    table = await put_table(page, key, [_line(line) for line in shown], words=words)
     lines = plan_in_words(plan, ways_on(plan) if ways is None else ways)
-    if page is not None:
-        lines += ["", f"Row by row: {link('the table of the plan', page)}"]
-    await put_words(f"{key}-summary", lines)
+    if table is not None:
+        lines += ["", f"Row by row: {link('the table of the plan', table)}"]
+    await put_words(page, f"{key}-summary", lines)
 
 
 def plan_in_words(plan: Plan, ways: Sequence[str]) -> list[str]:
@@ -111,13 +111,13 @@ def _line(line: PlanLine) -> dict[str, Any]:
 NAMED = 20
 
 
-def table_of_rows(campaign: str) -> str | None:
-    """Return the address of the table of a campaign's rows."""
-    return page_of(key_of(campaign, "rows"))
+def table_of_rows(page: Page, campaign: str) -> str | None:
+    """Return the address of the table of a campaign's rows, with all its versions."""
+    return page.address("artifacts/key", key_of(campaign, "rows"))
 
 
 @out_of_the_way
-async def publish_report(run: Run) -> None:
+async def publish_report(page: Page, run: Run) -> None:
     """Publish the table of a run's rows and a summary of its end or current status."""
     assert run.campaign is not None, "the rows are planned first"
     key = key_of(run.campaign.name, "rows")
@@ -129,9 +129,10 @@ async def publish_report(run: Run) -> None:
     if count > len(rows):
         rest = f"`{suggest('rows', run.campaign.name)}` shows all"
         words += f". {count - len(rows):,} more rows are not in this table: {rest}"
-    page = await put_table(key, await _table(run, rows), words=words)
+    table = await put_table(page, key, await _table(run, rows), words=words)
     tally = await run.at.ledger.read(tally_of, campaign=run.campaign)
-    await put_words(key_of(run.campaign.name, "summary"), _summary(run, tally, rows, page))
+    lines = _summary(run, tally, rows, table)
+    await put_words(page, key_of(run.campaign.name, "summary"), lines)
 
 
 async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
@@ -169,7 +170,7 @@ def _places(run: Run) -> VideoLinks:
     return VideoLinks(campaign=run.campaign.name, store=at.store.address, settings=at.settings)
 
 
-def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], page: str | None) -> list[str]:
+def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], table: str | None) -> list[str]:
     assert run.campaign is not None
     name, places = run.campaign.name, _places(run)
     lines = [f"# {cell(name)}", ""]
@@ -180,7 +181,7 @@ def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], page: str | No
     elif run.outcome.words:
         lines += ["", cell(run.outcome.words)]
     lines += _for_somebody(run, [row for row in rows if row.state in NEEDS_PERSON])
-    lines += ["", f"Row by row: {link('the table of rows', page)}"] if page else []
+    lines += ["", f"Row by row: {link('the table of rows', table)}"] if table else []
     if places.board:
         lines += ["", f"On the board: {link(name, places.board)}"]
     return [*lines, "", f"Videos: `{run.at.store.address}`"]

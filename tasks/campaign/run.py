@@ -20,7 +20,6 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.selection import Selection, parse_selection
-from callsheet.tasks.campaign.taken import Followed, Step
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.workers import Workers, WorkerStarter
 from callsheet.tasks.engine.context import Context, connect
@@ -154,10 +153,6 @@ class Run:
     #: The rows that are processed, in as many parts as Prefect sees.
     shards: list[Shard] = field(default_factory=list)
     outcome: RunOutcome | None = None
-    #: The run that this one shows, where another process takes the steps.
-    followed: Followed | None = None
-    #: The rows that it leaves out; where it has a sheet, that one says so.
-    left_out: frozenset[str] = frozenset()
     #: The rows that it processes; None for all that `--select` chooses.
     only: frozenset[str] | None = None
     #: The rows that `--select` chose for the plan, by id; None for all.
@@ -240,10 +235,6 @@ class Run:
         """Say what a person should know of the run; without a listener, in the log."""
         self._say(words, self.on_note or (None if self.on_said else log.warning))
 
-    def repeat(self, words: str) -> None:
-        """Say what the run that this one shows has said."""
-        self._say(words, None)
-
     def _say(self, words: str, hear: Callable[[str], None] | None) -> None:
         self.said.append(words)
         for tell in filter(None, (hear, self.on_said)):
@@ -256,9 +247,7 @@ class Run:
 
     def stop(self, because: str) -> None:
         """Begin nothing more; let what is under way finish."""
-        if self.followed is not None:
-            self.followed.stop(because)
-        elif self.engine is not None:
+        if self.engine is not None:
             self.engine.stop(because)
 
     async def rows(self) -> list[CampaignRow]:
@@ -309,7 +298,7 @@ class Run:
     @property
     def skipped(self) -> Collection[str]:
         """The ids of rows of the sheet that it leaves out."""
-        return self.left_out if self.sheet is None else self.sheet.skipped
+        return () if self.sheet is None else self.sheet.skipped
 
     @property
     def is_stopped(self) -> bool:
@@ -319,8 +308,8 @@ class Run:
 
     @property
     def has_begun(self) -> bool:
-        """Whether something moves its rows by now: here, or in the process that it shows."""
-        return self.engine is not None or self.followed is not None
+        """Whether something moves its rows by now."""
+        return self.engine is not None
 
 
 _current: ContextVar[Run | None] = ContextVar("callsheet_run", default=None)
@@ -334,20 +323,8 @@ def current_run() -> Run:
     return run
 
 
-async def take_or_follow(run: Run, step: Step[T], *ids: str | int) -> T:
-    """Take a step of the run at hand; wait for its end where someone else takes the steps."""
-    if run.followed is None:
-        return await step(run, *ids)
-    return await run.followed.end_of(step, *ids)
-
-
-def run_at_hand() -> Run | None:
-    """Return the run that is open, if any."""
-    return _current.get()
-
-
 @contextmanager
-def at_hand(run: Run) -> Iterator[None]:
+def _at_hand(run: Run) -> Iterator[None]:
     """Have the steps find this run."""
     token = _current.set(run)
     try:
@@ -358,11 +335,7 @@ def at_hand(run: Run) -> Iterator[None]:
 
 @asynccontextmanager
 async def open_run(options: RunOptions, settings: Settings, door: Door) -> AsyncIterator[Run]:
-    """Open a run, or take up the one that is open already."""
-    already = run_at_hand()
-    if already is not None:
-        yield already
-        return
+    """Open a run, which its steps find while it lasts."""
     opened: list[Run] = []
     async with (
         telling_what_was_spent(lambda: next(iter(opened), None)),
@@ -377,7 +350,7 @@ async def open_run(options: RunOptions, settings: Settings, door: Door) -> Async
         opened.append(run)
         if options.max_wait is not None:
             run.until = asyncio.get_running_loop().time() + options.max_wait
-        with at_hand(run), about(run.facts), span("callsheet.run", run.end):
+        with _at_hand(run), about(run.facts), span("callsheet.run", run.end):
             try:
                 yield run
             finally:

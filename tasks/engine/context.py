@@ -108,25 +108,6 @@ def check_links(settings: Settings) -> None:
     linking(open_store(settings.store).address, settings.links)
 
 
-@asynccontextmanager
-async def connect_to_show(settings: Settings) -> AsyncIterator[Context]:
-    """Open what a process needs that only shows a run: nothing is recorded or processed."""
-    async with AsyncExitStack() as stack:
-        ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
-        service = await stack.enter_async_context(await open_service(settings, None, time.time))
-        store = open_store(settings.store)
-        stack.push_async_callback(store.aclose)
-        fetcher = await stack.enter_async_context(make_fetcher(settings, settings.spool))
-        yield Context(
-            settings=settings,
-            ledger=ledger,
-            service=service,
-            store=store,
-            fetcher=fetcher,
-            baseline=Baseline(ledger, service, organisation_of(settings)),
-        )
-
-
 async def open_service(settings: Settings, ledger: Ledger | None, clock: UnixClock) -> VideoService:
     """Return the client, behind the organisation's one gate, which the ledger remembers."""
     base_url, api_key = settings.service()

@@ -117,7 +117,7 @@ class Bench:
 
     def start(self) -> list[Figure]:
         """Measure how long it is to the first paid request."""
-        return start_figures(self.folder / "start", self.sizes.starts, quick=self.sizes == QUICK)
+        return start_figures(self.folder / "start", self.sizes.starts)
 
     def up(self) -> list[Figure]:
         """Measure how long it takes until all that `up` keeps is ready."""

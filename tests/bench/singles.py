@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from tests.bench.figures import Figure, missing
+from tests.bench.figures import Figure
 from tests.bench.large_ledger import measure_large_ledger
 from tests.bench.plans import measure_plan
 from tests.bench.start import ROWS, Start, measure_start
@@ -22,10 +22,7 @@ LATENCY = 0.05
 STARTS = {
     "alone": ("--without-prefect", None),
     "beside": ("a Prefect server is up", 3.0),
-    "first": ("no Prefect server, first run here", 8.0),
-    "again": ("no Prefect server, ran here before", 8.0),
 }
-BROUGHT_ALONG = ("first", "again")
 
 
 def ledger_figures(folder: Path, rows: int) -> list[Figure]:
@@ -65,19 +62,10 @@ def plan_figures(folder: Path, rows: int) -> list[Figure]:
     ]
 
 
-def start_figures(folder: Path, turns: int, *, quick: bool) -> list[Figure]:
-    """Return how long it is to the first paid request: without Prefect, beside it, and with it.
-
-    A server that comes with the run takes long to start and to end: the quick table leaves it out.
-    """
-    measured = [way for way in STARTS if not (quick and way in BROUGHT_ALONG)]
-    found = measure_start(folder, turns=turns, ways=measured)
-    return [
-        _start(way, found[way], turns)
-        if way in found
-        else missing("start", f"first paid request, {words}", "too long for the quick table")
-        for way, (words, _) in STARTS.items()
-    ]
+def start_figures(folder: Path, turns: int) -> list[Figure]:
+    """Return how long it is to the first paid request: without Prefect, and beside it."""
+    found = measure_start(folder, turns=turns)
+    return [_start(way, found[way], turns) for way in STARTS]
 
 
 #: How long `up` may take to be ready, in seconds.

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,21 +22,15 @@ from statistics import median
 
 import psutil
 
-from callsheet.deployments.servers import find_or_start
 from tests.bench.programs import desk_at, machine, stub
 from tests.bench.video import make_video
+from tests.prefect_servers import start_server
 from tests.programs import CALLSHEET, Desk
 
 ROWS = 100
 TURNS = 3
-#: How Prefect is there: not at all, a server that is up already, one that the run brings along for
-#: the first time in its folder, and again.
-WAYS = {
-    "alone": "--without-prefect",
-    "beside": "a Prefect server is up",
-    "first": "no server, first run in its folder",
-    "again": "no server, the folder had one before",
-}
+#: How Prefect is there: not at all, or with a server that is up already.
+WAYS = {"alone": "--without-prefect", "beside": "a Prefect server is up"}
 #: How often processor time is looked at, in seconds.
 LOOK = 0.02
 
@@ -53,35 +47,26 @@ class Start:
     whole: float
 
 
-def measure_start(
-    folder: Path, *, rows: int = ROWS, turns: int = TURNS, ways: Collection[str] = tuple(WAYS)
-) -> dict[str, list[Start]]:
-    """Run a sheet in these ways, in turn, `turns` times over; return what was measured by way.
+def measure_start(folder: Path, *, rows: int = ROWS, turns: int = TURNS) -> dict[str, list[Start]]:
+    """Run a sheet in every way, in turn, `turns` times over; return what was measured by way.
 
     `folder` is made, and holds everything that comes of it.
     """
     folder.mkdir(parents=True)
     video = make_video(folder / "video.mp4")
-    found: dict[str, list[Start]] = {way: [] for way in ways}
+    found: dict[str, list[Start]] = {way: [] for way in WAYS}
     with stub(video) as address, _server(folder / "server") as server:
         for turn in range(turns):
-            for way in ways:
-                place = folder / f"{turn}-{'first' if way == 'again' else way}"
+            for way in WAYS:
+                place = folder / f"{turn}-{way}"
                 found[way].append(_measure(way, address, server, place, rows))
     return found
 
 
 def _measure(way: str, address: str, server: str, place: Path, rows: int) -> Start:
-    if way == "again":
-        # New videos, so that there is something to pay for.
-        desk = Desk(place, dict(json.loads((place / "environ.json").read_text())))
-        sheet = (place / "bench.csv").read_text().replace("Kettle", "Pot")
-        desk.sheet("more.csv", sheet)
-        return _timed(desk, address, "more.csv")
     desk = desk_at(address, rows, place)
     if way == "beside":
         desk.environ["PREFECT_API_URL"] = server
-    (place / "environ.json").write_text(json.dumps(desk.environ))
     return _timed(desk, address, "bench.csv", *(["--without-prefect"] if way == "alone" else []))
 
 
@@ -143,7 +128,7 @@ def _began(address: str) -> float | None:
 
 @contextmanager
 def _server(home: Path) -> Iterator[str]:
-    running = find_or_start(home)
+    running = start_server(home)
     try:
         running.wait()
         yield running.url

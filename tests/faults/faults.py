@@ -392,7 +392,7 @@ RUNNING = {
     "the Prefect server dies or restarts": _shown(
         _PREFECT + "a_prefect_server_that_dies_does_not_cost_a_video",
         _PREFECT + "a_prefect_server_that_restarts_does_not_cost_a_video",
-        _PREFECT + "a_prefect_server_that_is_not_there_is_replaced_for_the_run",
+        _PREFECT + "a_prefect_server_that_is_not_there_does_not_cost_a_video",
         _PREFECT + "a_prefect_server_that_wants_credentials_is_used_with_the_right_ones_alone",
     ),
     "a task is repeated after it succeeded": _shown(

@@ -210,11 +210,11 @@ MUTATIONS = (
         "tests/board/test_metrics.py::test_nobody_else_does",
     ),
     Mutation(
-        "a Prefect server whose process has ended is not taken for the run's own",
-        "deployments/servers.py",
-        "if self._child is not None and self._child.poll() is not None:",
-        "if False:",
-        "tests/pipeline/test_prefect_beside.py::test_a_run_takes_no_strangers_server_for_its_own_which_has_ended",
+        "no state is forced over that of a person",
+        "deployments/prefect_page.py",
+        'if (await self.state()).get("type") in wanted:',
+        "if True:",
+        "tests/pipeline/test_prefect_by_hand.py::test_no_state_is_forced_over_that_of_a_person",
     ),
     Mutation(
         "Prefect's logs are redacted",

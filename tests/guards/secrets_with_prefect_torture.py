@@ -9,6 +9,7 @@ import pytest
 
 from tests.guards.canaries import CANARIES, SIGNED, heard_in, heard_under
 from tests.guards.test_secrets_everywhere import verbose
+from tests.prefect_servers import start_server
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 
 
@@ -19,7 +20,9 @@ def test_a_run_with_prefect_keeps_its_secrets(tmp_path: Path) -> None:
         plan_trouble(service)
         folder = tmp_path / "desk"
         folder.mkdir()
-        desk = Desk(folder, {**service.environ, "PREFECT_LOGGING_LEVEL": "DEBUG"})
+        server = start_server(folder / "prefect")
+        server.wait()
+        desk = Desk(folder, {**service.environ, "PREFECT_API_URL": server.url})
         desk.sheet("s.csv", simple_sheet(3))
 
         process = desk.start("run", "s.csv", "--yes", "--json", "-v")
@@ -33,7 +36,7 @@ def test_a_run_with_prefect_keeps_its_secrets(tmp_path: Path) -> None:
             )
         )
         assert len({strike["on"] for strike in service.strikes()}) == 3
-        desk.wait_for_prefect()
+        server.stop()
 
     secrets = [service.ready["api_key"], *service.ready["keys"].values()]
     searched = {"what was said": said.encode()}

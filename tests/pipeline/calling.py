@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from callsheet.deployments.servers import PrefectServer
 from tests.launcher import IMPORTS
+from tests.prefect_servers import PrefectServer
 from tests.programs import Desk
 
 

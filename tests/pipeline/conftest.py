@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.deployments.prefect_address import PrefectAddress
-from callsheet.deployments.servers import PrefectServer, find_or_start
 from tests.databases import lay_ledger
 from tests.here import Here
+from tests.prefect_servers import PrefectServer, start_server
 from tests.programs import Desk, Sandbox, sandbox
 
 #: Names a server to be used instead of one of the tests' own, as of another version of Prefect.
@@ -62,9 +61,9 @@ def name(tmp_path: Path) -> str:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
     """A Prefect server that runs before Callsheet does, as a team's own would."""
     if given := os.environ.get(GIVEN):
-        yield PrefectServer(PrefectAddress(url=given, stands_in=GIVEN))
+        yield PrefectServer(given)
         return
-    running = find_or_start(tmp_path_factory.mktemp("prefect"))
+    running = start_server(tmp_path_factory.mktemp("prefect"))
     running.wait()
     yield running
     running.stop()

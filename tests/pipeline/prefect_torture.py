@@ -11,22 +11,23 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import httpx
 
-from callsheet.deployments.servers import PrefectServer
-from tests.pipeline.test_prefect import children_left, run, task_runs
+from tests.pipeline.test_prefect import Shown, run
+from tests.prefect_servers import PrefectServer
 from tests.programs import ROOT, Desk, sandbox, simple_sheet
 
 
-def test_a_signal_stops_a_run_under_prefect_as_well(tmp_path: Path, name: str) -> None:
+def test_a_signal_parks_a_run_on_its_page_as_well(
+    tmp_path: Path, server: PrefectServer, name: str
+) -> None:
     with sandbox(tmp_path / "slow", "--render", "real", "--time-scale", "4") as slow:
-        desk = Desk(tmp_path, slow.environ)
+        desk = Desk(tmp_path, {**slow.environ, "PREFECT_API_URL": server.url})
         sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
         process = desk.start("run", sheet, "--yes", "--json")
         until = time.monotonic() + 150
-        while slow.calls().get("create", 0) < 2:
+        while slow.calls().get("create", 0) < 2 or not Shown.is_there(server, name):
             assert time.monotonic() < until
             time.sleep(0.1)
 
@@ -36,30 +37,7 @@ def test_a_signal_stops_a_run_under_prefect_as_well(tmp_path: Path, name: str) -
     assert process.returncode == 5, err
     assert json.loads(out)["rows"] == {"total": 2, "rendering": 2}
     assert "Traceback" not in err
-    desk.wait_for_prefect()
-    assert not children_left(tmp_path)
-
-
-def test_a_run_that_is_killed_ends_in_prefect_as_well(
-    tmp_path: Path, server: PrefectServer, name: str
-) -> None:
-    with sandbox(tmp_path / "slow", "--render", "real", "--time-scale", "4") as slow:
-        desk = Desk(tmp_path, {**slow.environ, "PREFECT_API_URL": server.url})
-        process = desk.start("run", desk.sheet(f"{name}.csv", simple_sheet(2)), "--yes", "--json")
-        body = {"flow_runs": {"name": {"like_": name}}}
-        with httpx.Client(base_url=server.url) as client:
-            until = time.monotonic() + 150
-            while not (found := client.post("/flow_runs/filter", json=body).json()):
-                assert time.monotonic() < until
-                time.sleep(0.1)
-            process.kill()
-            process.communicate(timeout=30)
-            calls = slow.calls()
-            desk.wait_for_prefect()
-            (found,) = client.post("/flow_runs/filter", json=body).json()
-        assert slow.calls() == calls
-    assert found["state_name"] == "Failed"
-    assert "the command ended before the run did" in found["state"]["message"]
+    assert Shown(server, name).run["state_name"] == "Parked"
 
 
 def test_a_large_campaign_stays_light(desk: Desk, server: PrefectServer, name: str) -> None:
@@ -69,15 +47,13 @@ def test_a_large_campaign_stays_light(desk: Desk, server: PrefectServer, name: s
 
     assert ended.status == 0, ended.err
     assert ended.json["rows"] == {"total": 450, "delivered": 450}
-    assert task_runs(server, name) == 200 + 4
-    with httpx.Client(base_url=server.url) as client:
-        body: dict[str, Any] = {"flow_runs": {"name": {"like_": name}}, "limit": 1}
-        body["task_runs"] = {"name": {"any_": ["r001 to r002"]}}
-        (part,) = client.post("/task_runs/filter", json=body).json()
-        body = {"logs": {"task_run_id": {"any_": [part["id"]]}}}
-        said = [one["message"] for one in client.post("/logs/filter", json=body).json()]
-    table = f"/artifacts/key/callsheet-{name}-rows"
-    assert any("2 delivered" in words and table in words for words in said), said
+    shown = Shown(server, name)
+    assert shown.run["state_name"] == "Completed"
+    assert shown.count("task_runs") <= 200 + 4
+    parts = {one["name"]: one["state"]["message"] for one in shown.found("task_runs")}
+    said = parts["r001 to r002"]
+    assert "2 delivered" in said
+    assert f"/artifacts/key/callsheet-{name}-rows" in said
 
 
 def test_a_schedule_that_somebody_paused_stays_paused_when_it_is_deployed_again(

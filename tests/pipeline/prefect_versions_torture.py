@@ -29,8 +29,8 @@ CANCELLED = "states_torture.py::test_a_run_that_is_cancelled_on_the_page_ends_in
 SERVER = """
 import sys
 from pathlib import Path
-from callsheet.deployments.servers import find_or_start
-running = find_or_start(Path(sys.argv[1]))
+from tests.prefect_servers import start_server
+running = start_server(Path(sys.argv[1]))
 running.wait()
 print(running.url, flush=True)
 sys.stdin.read()

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from callsheet.deployments.servers import PrefectServer
+from tests.prefect_servers import PrefectServer
 from tests.programs import Desk
 
 #: What somebody writes who has flows of their own.

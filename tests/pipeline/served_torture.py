@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from callsheet.deployments.servers import PrefectServer
 from tests.databases import take_ledger
 from tests.pipeline.served import Server, served
+from tests.prefect_servers import PrefectServer
 from tests.programs import ROOT, Desk, Sandbox, simple_sheet
 
 #: Starts a run on a work pool and waits for it, as a flow of somebody's own would; its result.

@@ -23,8 +23,8 @@ import pytest
 from callsheet.deployments.automations.__main__ import HERE, read
 from callsheet.deployments.prefect_steps import find_python
 from callsheet.deployments.prefect_worker import LIMIT
-from callsheet.deployments.servers import PrefectServer
 from tests.pipeline.served import ask_server, errors_in_log
+from tests.prefect_servers import PrefectServer
 from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
 
 PREFECT = [sys.executable, "-m", "prefect"]

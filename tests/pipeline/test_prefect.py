@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 import pytest
 
 from callsheet import RowResult
-from callsheet.deployments.servers import SERVER, PrefectServer
+from callsheet.deployments.servers import SERVER
 from tests.launcher import IMPORTS
+from tests.prefect_servers import PrefectServer
 from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
@@ -53,47 +55,64 @@ def run(desk: Desk, sheet: str, *words: str) -> Finished:
 
 
 @pytest.mark.merge
-def test_a_run_brings_its_own_server_and_leaves_its_history_but_nothing_else(
-    desk: Desk, service: Sandbox, tmp_path: Path, name: str
+def test_a_run_without_a_server_starts_none(desk: Desk, tmp_path: Path, name: str) -> None:
+    ended = run(desk, desk.sheet(f"{name}.csv", simple_sheet(1)))
+
+    assert ended.status == 0, ended.err
+    assert ended.json["rows"] == {"total": 1, "delivered": 1}
+    assert "Prefect" not in ended.err
+    assert not (tmp_path / ".callsheet" / "prefect").exists()
+    assert not processes_in(tmp_path)
+
+
+@pytest.mark.merge
+def test_a_run_shows_itself_on_the_server_that_is_named(
+    desk: Desk, service: Sandbox, server: PrefectServer, tmp_path: Path, name: str
 ) -> None:
+    desk.environ["PREFECT_API_URL"] = server.url
     text = "id,tool,title,script,duration_seconds\n" + "".join(
         f"r{n},,Video {n},{SCRIPT} {n},5\n" for n in range(3)
     )
+    words = ("--run-budget", "60", "--at-limit", "fit", "--max-wait", "1h30m", "--select", "r*")
 
-    ended = run(desk, desk.sheet(f"{name}.csv", text))
+    ended = run(desk, desk.sheet(f"{name}.csv", text), *words)
+    calls = service.calls()
+    shown = Shown(server, name)
     again = run(desk, f"{name}.csv")
 
     assert ended.status == 0, ended.err
-    assert ended.json["rows"] == {"total": 3, "delivered": 3}
-    assert again.status == 0
-    # The command does not wait for a server that starts for it alone, nor does what it leaves
-    # behind call the service.
-    calls = service.calls()
-    desk.wait_for_prefect()
-    assert service.calls() == calls
+    assert "Prefect" not in ended.err
+    # It is all there when the command ends, and nothing is left behind.
+    assert (shown.run["state_type"], shown.run["state_name"]) == ("COMPLETED", "Completed")
+    assert shown.run["state"]["message"] == "3 delivered"
+    assert shown.run["name"].startswith(f"{name} ")
+    assert not processes_in(tmp_path)
+    assert not (tmp_path / ".callsheet" / "prefect").exists()
+    # A run without anything to do is not shown.
     assert "nothing to do, 0 credits" in again.err
-    history = tmp_path / ".callsheet" / "prefect" / "history.db"
-    with sqlite3.connect(history) as database:
-        flows = database.execute("SELECT name, state_type FROM flow_run").fetchall()
-        tasks = database.execute("SELECT name, state_type FROM task_run").fetchall()
-        said = "\n".join(words for (words,) in database.execute("SELECT message FROM log"))
-        artifacts = {kind for (kind,) in database.execute("SELECT type FROM artifact")}
-        dump = "\n".join(database.iterdump())
-    assert [state for _, state in flows] == ["COMPLETED"]
-    assert flows[0][0].startswith(name)
-    # One task run a row, and one for each step: few enough that every one is recorded.
-    assert {name for name, _ in tasks} >= {"r0", "r1", "r2", "read the sheet"}
-    assert len(tasks) == 3 + 4
-    assert {state for _, state in tasks} == {"COMPLETED"}
-    assert artifacts == {"progress", "table", "markdown"}
-    # What was logged last is sent before the server is ended.
-    for words in ("3 videos for", "this run was charged", "Finished in state Completed()"):
-        assert words in said
-    # Only ids go through Prefect: no body, no key, no signed address of the sandbox.
+    assert Shown(server, name).run == shown.run
+    # One task run a row, and one for each step.
+    steps = {"read the sheet", f"plan {name}", f"quote {name}", f"report {name}"}
+    tasks = {one["name"]: one["state_type"] for one in shown.found("task_runs")}
+    assert tasks == dict.fromkeys({"r0", "r1", "r2", *steps}, "COMPLETED")
+    artifacts = {(one["type"], one["key"]) for one in shown.found("artifacts")}
+    of_run = {("table", "rows"), ("table", "plan"), ("markdown", "summary"),
+              ("markdown", "plan-summary")}  # fmt: skip
+    tables = {(kind, f"callsheet-{name}-{what}") for kind, what in of_run}
+    assert artifacts == {*tables, ("progress", None)}
+    # Its page says what was asked for, as it was typed.
+    typed = {"run_budget": 60.0, "at_limit": "fit", "max_wait": "1h30m", "select": "r*"}
+    assert {"approve": "yes", **typed}.items() <= shown.run["parameters"].items()
+    # The automation `zombie` finds it by its tag, and waits for its heartbeats.
+    assert {"callsheet", name} <= set(shown.run["tags"])
+    beat = shown.heartbeat()
+    assert "prefect.tag.callsheet" in {one["prefect.resource.id"] for one in beat["related"]}
+    # Only ids go to Prefect: no body, no key, no signed address of the sandbox.
+    dump = json.dumps([shown.run, *shown.found("task_runs"), *shown.found("artifacts"), beat])
     assert SCRIPT not in dump
     assert desk.environ["CALLSHEET_API_KEY"] not in dump
     assert "/files/" not in dump
-    assert not children_left(tmp_path)
+    assert service.calls()["create"] == calls["create"]
 
 
 def test_its_recorder_is_told_whole_seconds() -> None:
@@ -104,26 +123,6 @@ def test_its_recorder_is_told_whole_seconds() -> None:
 
     assert int(every) >= 1
     assert int(shipped_every) >= 1
-
-
-@pytest.mark.slow
-def test_a_server_that_runs_already_is_used(
-    desk: Desk, server: PrefectServer, tmp_path: Path, name: str
-) -> None:
-    desk.environ["PREFECT_API_URL"] = server.url
-
-    words = ("--run-budget", "60", "--at-limit", "fit", "--max-wait", "1h30m", "--select", "r*")
-    ended = run(desk, desk.sheet(f"{name}.csv", simple_sheet(3)), *words)
-
-    assert ended.status == 0, ended.err
-    assert ended.json["rows"] == {"total": 3, "delivered": 3}
-    # What shows the run keeps its log there, and no server of its own.
-    beside = {path.name for path in (tmp_path / ".callsheet" / "prefect").iterdir()}
-    assert beside == {"follower.log"}
-    assert task_runs(server, name) == 3 + 4
-    # Its page says what was asked for, as it was typed.
-    typed = {"run_budget": 60.0, "at_limit": "fit", "max_wait": "1h30m", "select": "r*"}
-    assert {"approve": "yes", **typed}.items() <= parameters(server, name).items()
 
 
 def test_the_flow_pays_for_nothing_that_is_not_approved(
@@ -162,35 +161,47 @@ def test_the_flow_pays_for_nothing_that_is_not_approved(
     assert service.calls()["create"] == before + 1
 
 
-def parameters(server: PrefectServer, campaign: str) -> dict[str, Any]:
-    import httpx
+class Shown:
+    """What a server has to show of the one flow run of a campaign."""
 
-    with httpx.Client(base_url=server.url) as client:
-        body = {"flow_runs": {"name": {"like_": campaign}}}
-        (found,) = client.post("/flow_runs/filter", json=body).json()
-    return dict(found["parameters"])
+    def __init__(self, server: PrefectServer, campaign: str) -> None:
+        self._client = httpx.Client(base_url=server.url, timeout=60)
+        self._which = {"flow_runs": {"name": {"like_": f"{campaign} "}}}
+        (self.run,) = self.found("flow_runs")
 
+    @staticmethod
+    def is_there(server: PrefectServer, campaign: str) -> bool:
+        """Return whether there is such a flow run by now."""
+        body = {"flow_runs": {"name": {"like_": f"{campaign} "}}}
+        return bool(httpx.post(f"{server.url}/flow_runs/filter", json=body, timeout=60).json())
 
-def task_runs(server: PrefectServer, campaign: str) -> int:
-    import httpx
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Return what the server answers."""
+        return self._client.post(f"/{path}", json=body).raise_for_status().json()
 
-    with httpx.Client(base_url=server.url) as client:
-        body = {"flow_runs": {"name": {"like_": campaign}}}
+    def found(self, what: str) -> list[dict[str, Any]]:
+        """Return its task runs or artifacts."""
+        return list(self.post(f"{what}/filter", self._which))
+
+    def count(self, what: str) -> int:
+        """Return how many there are."""
+        return int(self.post(f"{what}/count", self._which))
+
+    def heartbeat(self) -> dict[str, Any]:
+        """Return its last heartbeat, which takes the server a moment to keep."""
+        resource = {"id": [f"prefect.flow-run.{self.run['id']}"]}
+        wanted = {"event": {"name": ["prefect.flow-run.heartbeat"]}, "resource": resource}
         until = time.monotonic() + 60
-        count = -1
-        # The recorder writes in batches: the count stands when it no longer grows.
-        while (now := int(client.post("/task_runs/count", json=body).json())) != count:
+        while not (found := self.post("events/filter", {"filter": wanted})["events"]):
             assert time.monotonic() < until
-            count = now
-            time.sleep(1.5)
-    return count
+            time.sleep(0.2)
+        return dict(found[0])
 
 
-def children_left(folder: Path) -> list[str]:
-    """Return the command lines of processes that still work in this folder."""
+def processes_in(folder: Path) -> list[str]:
+    """Return the command lines of processes that work in a folder or below it."""
     left = []
-    for process in psutil.process_iter(["cmdline", "environ"]):
-        environ = process.info["environ"] or {}
-        if str(folder) in environ.get("PREFECT_HOME", ""):
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        if (process.info["cwd"] or "").startswith(str(folder)):
             left.append(" ".join(process.info["cmdline"] or []))
     return left

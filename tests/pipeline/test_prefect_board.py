@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from callsheet.deployments.servers import PrefectServer
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.values import takes_of
 from tests.board.conftest import board_at
 from tests.board.stage import approved, ended, plan_for
 from tests.launcher import IMPORTS
+from tests.prefect_servers import PrefectServer
 from tests.programs import ROOT, Sandbox, simple_sheet
 
 pytestmark = pytest.mark.prefect

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.deployments.servers import PrefectServer
+from tests.prefect_servers import PrefectServer
 from tests.programs import ROOT, Sandbox, simple_sheet
 from tests.stores import S3Server, rclone_s3
 

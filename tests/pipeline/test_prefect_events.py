@@ -16,11 +16,11 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.deployments.servers import PrefectServer
 from callsheet.tasks.ledger.ledger import open_ledger
 from tests.campaigns import Stage, brief
 from tests.launcher import IMPORTS
 from tests.leasing import acquire_lease
+from tests.prefect_servers import PrefectServer
 from tests.programs import ROOT
 
 #: The server is one for all that ask for it.

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.deployments.servers import PrefectServer
 from tests.launcher import IMPORTS
+from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, Sandbox, simple_sheet
 
 pytestmark = [pytest.mark.prefect, pytest.mark.merge]

@@ -12,8 +12,8 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from callsheet.deployments.servers import PrefectServer
 from tests.pipeline.conftest import GIVEN
+from tests.prefect_servers import PrefectServer
 
 pytestmark = [
     pytest.mark.merge,

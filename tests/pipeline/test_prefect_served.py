@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from callsheet.deployments.servers import PrefectServer
 from tests.pipeline.served import Server, errors_in_log, served
+from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.

@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from callsheet.deployments.automations.__main__ import main as load
-from callsheet.deployments.servers import PrefectServer
 from tests.launcher import IMPORTS
 from tests.pipeline.served import ask_server, errors_in_log
+from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, Sandbox, simple_sheet
 from tests.web import Quiet, serving
 

@@ -17,7 +17,6 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 from callsheet.deployments.nights.schedules import NightDeployment, deployment_file
 from callsheet.deployments.nights.schedules import deploy as deploy_nights
 from callsheet.deployments.prefect_address import PrefectAddress
-from callsheet.deployments.servers import PrefectServer
 from callsheet.deployments.up.deploy import deployments_in, make_pool
 from callsheet.deployments.up.programs import PREFECT_FILE
 from callsheet.deployments.up.worker import FLOW_RUN, settle_flow_runs
@@ -26,6 +25,7 @@ from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.errors import ConfigurationError
 from tests.containers.test_chart import JOBS
 from tests.containers.test_jobs import SAID, template
+from tests.prefect_servers import PrefectServer
 
 pytestmark = [pytest.mark.prefect, pytest.mark.merge]
 

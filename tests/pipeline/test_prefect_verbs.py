@@ -13,12 +13,12 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.deployments.servers import PrefectServer
 from callsheet.tasks.aftercare.retake import approve_once
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from tests.leasing import acquire_lease
 from tests.pipeline.calling import call_flows
+from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.

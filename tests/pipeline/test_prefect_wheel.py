@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from callsheet.deployments.servers import PrefectServer
 from tests.pipeline.served import Server, ask_server, served
+from tests.prefect_servers import PrefectServer
 from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 from tests.wheel import build_wheel
 

@@ -58,7 +58,6 @@ class Scenario:
     later: Mapping[int, Faults] = field(default_factory=dict)
     store: Literal["folder", "rclone", "moto"] = "folder"
     ledger: Literal["sqlite", "postgres"] = "sqlite"
-    prefect: bool = False
     #: Seconds between a visit and the kill: long enough that a request has arrived.
     linger: float = 0.0
     #: How the sandbox renders; `instant` videos are all as short as can be.

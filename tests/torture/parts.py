@@ -79,11 +79,6 @@ def every_point(options: Options) -> Iterator[Result]:
     yield Result("points in the source", Counter({"crash points": len(named())}), words)
 
 
-def under_prefect(options: Options) -> Iterator[Result]:
-    """Kill three runs that Prefect carries."""
-    yield crashes("prefect", every=30, seconds=0, seed=options.seed, workers=1)
-
-
 def verbs(options: Options) -> Iterator[Result]:
     """Kill what a person cancels, repairs or prunes with, and the run after it."""
     for name, every, seconds in (
@@ -237,7 +232,6 @@ Part = Callable[[Options], Iterator[Result]]
 
 PARTS: Mapping[str, Part] = {
     "crashes": every_point,
-    "prefect": under_prefect,
     "verbs": verbs,
     "by-hand": by_hand,
     "at-once": two_at_once,

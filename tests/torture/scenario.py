@@ -133,7 +133,6 @@ MOTO = Scenario(
 POSTGRES = Scenario(
     name="postgres", sheets=((TOOL, CLIP),), ledger="postgres", only=("ledger", "service")
 )
-PREFECT = Scenario(name="prefect", sheets=((TOOL, CLIP),), prefect=True)
 
 _ALL = (
     FOLDER,
@@ -150,7 +149,6 @@ _ALL = (
     RCLONE,
     MOTO,
     POSTGRES,
-    PREFECT,
     *VERBS,
     *BY_HAND,
 )

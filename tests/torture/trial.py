@@ -132,8 +132,7 @@ class Attempt:
         name = self.place.name
         file = self.place.desk.sheet(f"{name}.csv", self.scenario.sheet(sheet, name, **self.made))
         words = ["run", file, "--yes", "--json", "--budget", str(self.scenario.budget)]
-        words += self.scenario.options.split()
-        return words if self.scenario.prefect else [*words, "--without-prefect"]
+        return [*words, *self.scenario.options.split(), "--without-prefect"]
 
     def _call(self, words: list[str], step: int, kill: Kill | None) -> Finished:
         traces = self.traces[step]

@@ -10,14 +10,20 @@ from typing import cast
 import pytest
 from prefect.client.schemas.objects import State
 
-from callsheet.flows.endings import NAMES, ended, ending, park, refusal
+from callsheet.flows.endings import ended, ending, park, refusal
 from callsheet.flows.interface import NeedsPerson as NeedsPersonEnds
 from callsheet.flows.shown.artifacts import percent_delivered
+from callsheet.tasks.campaign.shown_states import (
+    NAMES,
+    ShownState,
+    state_of_outcome,
+    state_of_refusal,
+    state_of_rows,
+)
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.campaigns import Tally
 from callsheet.tasks.ledger.values import State as RowState
-from callsheet.tasks.prefect_tasks import end_of
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError, NeedsPerson, SpendRefused
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
@@ -46,6 +52,10 @@ def test_an_outcome_is_a_state_that_alarms_can_use(
 
     assert (state.type.value, state.name) == (kind, name)
     assert state.message == "2 delivered, 1 failed"
+    if setting == "failed":
+        # A run of the command line ends on its page as a flow run does.
+        shown = state_of_outcome(outcome)
+        assert (shown.type, _name_of(shown), shown.message) == (kind, name, state.message)
     if kind == "FAILED":
         assert isinstance(state.data, NeedsPerson)
         assert state.data.document["rows"] == {"total": 3, "delivered": 2, "failed": 1}
@@ -67,6 +77,8 @@ def test_what_stops_a_run_is_a_state_with_its_words(
 
     assert (state.type.value, state.name, state.message) == (kind, name, "why")
     assert state.data is error
+    shown = state_of_refusal(error, "why")
+    assert (shown.type, _name_of(shown), shown.message) == (kind, name, "why")
 
 
 async def test_a_fault_that_nobody_expected_passes() -> None:
@@ -121,11 +133,15 @@ ROWS: list[tuple[Mapping[RowState, int], str | None, str | None, str, str]] = [
 def test_a_task_run_ends_as_its_rows_did(
     rows: Mapping[RowState, int], reason: str | None, interrupted: str | None, kind: str, name: str
 ) -> None:
-    state = end_of(rows, reason, interrupted=interrupted)
+    state = state_of_rows(rows, reason, interrupted=interrupted)
 
-    assert (state.type.value, state.name) == (kind, name)
-    assert state.data == rows
+    assert (state.type, _name_of(state)) == (kind, name)
     assert (reason or "") in (state.message or "")
+
+
+def _name_of(state: ShownState) -> str:
+    """Return the name that Prefect shows."""
+    return state.name or state.type.capitalize()
 
 
 #: Rows by state, and how much is delivered, in percent.

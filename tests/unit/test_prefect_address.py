@@ -28,7 +28,8 @@ for folder, environ in json.load(sys.stdin):
     os.environ.update(environ)
     api = Settings().api
     secret = lambda one: one.get_secret_value() if one else None
-    print(json.dumps([api.url, secret(api.key), secret(api.auth_string), api.ssl_cert_file,
+    more = Settings().ui_url, Settings().flows.heartbeat_frequency
+    print(json.dumps([api.url, *more, secret(api.key), secret(api.auth_string), api.ssl_cert_file,
                       api.tls_insecure_skip_verify, Settings().client.custom_headers]))
 """
 PROFILES = """
@@ -96,6 +97,13 @@ CASES = {
         {**ENVIRON, "PREFECT_API_SSL_CERT_FILE": "/ca.pem",
          "PREFECT_API_TLS_INSECURE_SKIP_VERIFY": "true"},
     ),
+    "Prefect's cloud": Case(
+        environ={"PREFECT_API_URL": "https://api.prefect.cloud/api/accounts/a/workspaces/w"}
+    ),
+    "pages elsewhere, and more heartbeats": Case(
+        {"prefect.toml": "[flows]\nheartbeat_frequency = 45\n"},
+        {**ENVIRON, "PREFECT_UI_URL": "https://pages"},
+    ),
     "headers as JSON": Case(
         environ={**ENVIRON, "PREFECT_CLIENT_CUSTOM_HEADERS": '{"X-Team": "videos"}'}
     ),
@@ -131,7 +139,15 @@ def _laid_out(folder: Path, case: Case) -> tuple[Path, dict[str, str]]:
 
 
 def _as_prefect_says_it(at: PrefectAddress) -> list[object]:
-    plain = [at.url, at.key, at.auth_string, at.ssl_cert_file or "", at.insecure]
+    plain = [
+        at.url,
+        at.pages(),
+        at.heartbeat_seconds,
+        at.key,
+        at.auth_string,
+        at.ssl_cert_file or "",
+        at.insecure,
+    ]
     return [*plain, dict(at.custom_headers)]
 
 

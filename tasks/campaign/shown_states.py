@@ -1,0 +1,123 @@
+"""How steps and runs end on Prefect's pages: the type is what alarms go by, the name is for events.
+
+The table of states is in `docs/prefect.md`. Knows nothing of Prefect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal, NamedTuple
+
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, CampaignRow, State
+from callsheet.tasks.runtime.errors import CallsheetError, Parked
+
+#: Names of final states by exit status, if they are not Prefect's own.
+NAMES: Final = {2: "Invalid", 3: "NeedsPerson", 4: "Refused", 5: "Parked"}
+#: A resume time less than this many seconds ahead counts as now.
+SOON = 1.0
+
+
+class ShownState(NamedTuple):
+    """A state of a flow run or task run; without a name it has Prefect's own."""
+
+    type: Literal["RUNNING", "COMPLETED", "FAILED", "CANCELLED", "CRASHED"]
+    message: str | None = None
+    name: str | None = None
+
+
+def state_of_rows(
+    states: Mapping[State, int], reason: str | None, *, interrupted: str | None = None
+) -> ShownState:
+    """Return the state of a task run whose rows are in these states; `reason` is that of one,
+    or says where the reasons are.
+
+    A row that needs a person has failed, under its own name. One that is not done yet is neither:
+    the run goes no further with it.
+    """
+    present = [state for state, count in states.items() if count]
+    alone = present[0] if sum(states.values()) == 1 else None
+    words = alone or ", ".join(f"{states[state]} {state}" for state in present)
+    if reason is not None:
+        words = reason if alone and reason.startswith(alone) else f"{words}; {reason}"
+    if NEEDS_PERSON.intersection(present):
+        return ShownState("FAILED", words, alone.capitalize() if alone else "NeedsPerson")
+    if interrupted is None and "quoted" in present:
+        return ShownState("FAILED", f"{words}; dearer than approved", "NeedsPerson")
+    if (UNDER_WAY | NOT_BEGUN).intersection(present):
+        words = "; ".join(filter(None, (words, interrupted)))
+        return ShownState("CANCELLED", words, "Parked" if interrupted is None else None)
+    if present == ["cancelled"]:
+        return ShownState("CANCELLED", words)
+    return ShownState("COMPLETED", None if alone == "delivered" else words)
+
+
+async def state_of_shard(
+    run: Run, states: Mapping[State, int], label: str, table: str | None
+) -> ShownState:
+    """Return the state of the task run of a shard.
+
+    Its words name the `table`, an address, where several rows are found one by one.
+    """
+    row = await _only(run, states, label)
+    if row is not None:
+        # An engine that was stopped knows no more of what became of it.
+        return state_of_rows({row.state: 1}, row.reason, interrupted=run.interrupted)
+    page = f"{table} has them row by row" if table and sum(states.values()) > 1 else None
+    return state_of_rows(states, page, interrupted=run.interrupted)
+
+
+async def _only(run: Run, states: Mapping[State, int], label: str) -> CampaignRow | None:
+    """Return the row that has the shard to itself, where it is not simply delivered."""
+    if sum(states.values()) != 1 or states.get("delivered"):
+        return None
+    return next(iter(await run.named([label])), None)
+
+
+def state_of_error(error: BaseException, run: Run) -> ShownState:
+    """Return the state of a step that an error ended."""
+    if isinstance(error, Parked):
+        return ShownState("CANCELLED", str(error), NAMES[5])
+    if isinstance(error, CallsheetError):
+        return ShownState("FAILED", str(error))
+    if run.interrupted is not None:
+        return ShownState("CANCELLED", run.interrupted)
+    return ShownState("CRASHED", "it was left before its end")
+
+
+def state_of_outcome(outcome: RunOutcome) -> ShownState:
+    """Return the state of a run that has ended in order."""
+    words = counts(outcome)
+    if outcome.exit_status == 3:
+        return ShownState("FAILED", words, NAMES[3])
+    if outcome.exit_status == 5:
+        words = _parked("; ".join(filter(None, (outcome.words, words))), outcome.parked_until)
+    return ShownState("COMPLETED", words, NAMES.get(outcome.exit_status))
+
+
+def state_of_refusal(error: CallsheetError, words: str) -> ShownState:
+    """Return the state of a run that an error stopped; `words` are those of its page."""
+    if isinstance(error, Parked):
+        return ShownState("COMPLETED", _parked(words, error.until), NAMES[5])
+    return ShownState("FAILED", words, NAMES.get(error.exit_status))
+
+
+def _parked(words: str, until: datetime | None) -> str:
+    return until_words(words, until) if until is not None and is_ahead(until) else words
+
+
+def is_ahead(until: datetime) -> bool:
+    """Return whether a resume time is worth waiting for."""
+    return until - datetime.now(UTC) > timedelta(seconds=SOON)
+
+
+def until_words(words: str, until: datetime) -> str:
+    """Say from when a parked run may go on."""
+    return f"{words}; run it again after {until:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def counts(outcome: RunOutcome) -> str:
+    """Return the number of rows in each state, in words."""
+    return ", ".join(f"{count} {state}" for state, count in outcome.tally.rows.items())
