@@ -169,6 +169,7 @@ class PrefectPage:
         """Wait until all is sent."""
         for task in self._watching:
             task.cancel()
+        await asyncio.gather(*self._work)
         self.do(self._flush())
         await asyncio.gather(*self._work)
 
@@ -193,8 +194,10 @@ class PrefectPage:
                 await work
             except PageLost:
                 pass
-            except CallsheetError as error:
-                log.warning("Prefect does not show all of this run: %s", error)
+            except Exception as error:
+                # Whatever it is, it is no reason to leave videos where they are.
+                words = redact(str(error) or repr(error))
+                log.warning("Prefect does not show all of this run: %s", words)
 
         return asyncio.create_task(shown(), name="Prefect")
 

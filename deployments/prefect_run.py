@@ -36,15 +36,18 @@ from callsheet.tasks.campaign.shown_states import (
     state_of_error,
     state_of_outcome,
     state_of_refusal,
+    state_of_rows,
     state_of_shard,
 )
 from callsheet.tasks.campaign.workers import WorkerStarter
 from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.ledger.values import State
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.redact import say
 
 #: How long the command may take at its end to have Prefect show that, in seconds.
 WAIT = 2.0
+Counts = Mapping[State, int]
 PRODUCE = "produce-rows"
 #: The steps as Prefect knows them, and what they are called by what they are called with.
 STEPS = (
@@ -94,14 +97,13 @@ class PrefectDisplay:
         ended = self._shown.step(name.format(*ids), key, number)
         try:
             result = await step(run, *ids)
-            state = ShownState("COMPLETED")
-            if key == PRODUCE:
-                table = table_of_rows(self._shown.page, str(ids[0]))
-                state = await state_of_shard(run, result, str(ids[2]), table)
         except BaseException as error:
             ended.set_result(state_of_error(error, run))
             raise
-        ended.set_result(state)
+        if key == PRODUCE:
+            self._shown.end_shard(ended, result, str(ids[0]), str(ids[2]))
+        else:
+            ended.set_result(ShownState("COMPLETED"))
         return result
 
 
@@ -125,6 +127,20 @@ class _ShownRun:
         if self._has_begun:
             self.page.do(self.page.step(*self._steps[-1]))
         return ended
+
+    def end_shard(
+        self, ended: asyncio.Future[ShownState], states: Counts, campaign: str, label: str
+    ) -> None:
+        """Show how a shard ended, once the reason of a row that has one to itself is read."""
+
+        async def tell() -> None:
+            table = table_of_rows(self.page, campaign)
+            try:
+                ended.set_result(await state_of_shard(self._run, states, label, table))
+            except CallsheetError:
+                ended.set_result(state_of_rows(states, None))
+
+        self.page.do(tell())
 
     def on_snapshot(self, snapshot: Snapshot) -> None:
         """Begin to show the run once it has something to do."""
@@ -175,11 +191,14 @@ class _ShownRun:
             await self.page.aclose()
 
     async def _show_end(self, error: BaseException | None) -> None:
-        self.page.do(self.page.end(await self._last_state(error)))
+        self.page.do(self._give_last_state(error))
         await self._showing.end()
         if error is None:
             await publish_report(self.page, self._run)
         await self.page.settle()
+
+    async def _give_last_state(self, error: BaseException | None) -> None:
+        await self.page.end(await self._last_state(error))
 
     async def _last_state(self, error: BaseException | None) -> ShownState:
         if self._interruption.kind is not None:

@@ -24,7 +24,6 @@ _DIFFERS = re.compile(
     r"\d+\.\d+(?=\s|s\b)|\b\d+(?=s\b)|\d{4}-\d\d-\d\d|\d\d:\d\d(:\d\d)?|127\.0\.0\.1:\d+"
 )
 _END = "--end-of-command--"
-_WITHOUT = " --without-prefect"
 #: How long a command may take on a busy machine, in seconds.
 LIMIT = 120
 
@@ -37,8 +36,6 @@ class Reader:
     environ: dict[str, str] = field(default_factory=dict)
     #: What is typed, and expected, in the place of words of the page: a free port for a usual one.
     instead: dict[str, str] = field(default_factory=dict)
-    #: Whether runs are shown in Prefect, which takes seconds each and prints nothing else.
-    prefect: bool = True
     _terminals: dict[str, _Terminal] = field(default_factory=dict)
     _addresses: dict[str, str] = field(default_factory=dict)
 
@@ -68,8 +65,6 @@ class Reader:
             self._terminals[command.terminal] = _Terminal(self.folder, desk.environment())
         terminal = self._terminals[command.terminal]
         words = _ADDRESS.sub(lambda one: self._addresses.get(one[0], one[0]), command.words)
-        if not self.prefect:
-            words = words.replace("callsheet run", f"callsheet run{_WITHOUT}")
         terminal.type(words)
         wanted, until = _pattern(command.printed), time.monotonic() + LIMIT
         while not terminal.ended():
@@ -147,6 +142,5 @@ def _pattern(printed: str) -> re.Pattern[str]:
 
 def _plain(text: str) -> str:
     """Return words without what differs each time."""
-    text = text.replace(_WITHOUT, "")
     lines = (re.sub(r"\s+", " ", line).strip() for line in text.splitlines() if line.strip())
     return "".join(f"{_DIFFERS.sub('N', line)}\n" for line in lines)

@@ -26,7 +26,7 @@ def test_a_page_is_followed_word_for_word(page: Path, tmp_path: Path) -> None:
         if page.stem in FAULTS:
             service.plan_fault(**FAULTS[page.stem])
         (tmp_path / "desk").mkdir()
-        reader = Reader(tmp_path / "desk", {**service.environ, **IN_ORDER}, prefect=False)
+        reader = Reader(tmp_path / "desk", {**service.environ, **IN_ORDER})
         try:
             for step in steps_of(page):
                 reader.follow(step)
