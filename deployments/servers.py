@@ -39,7 +39,7 @@ from callsheet.tasks.runtime.redact import say
 #: How many callers wait to be accepted while it starts.
 BACKLOG = 128
 
-#: What keeps a short-lived server quiet and its history whole: the recorder's own defaults write
+#: What keeps a server quiet and its history whole: the recorder's own defaults write
 #: one task run at a time and lose most of them when the server stops. Its seconds are whole ones:
 #: of less than one it makes none, and never rests.
 SERVER = {
