@@ -22,7 +22,7 @@ from tests.programs import Desk, Sandbox, simple_sheet
 from tests.web import Quiet, serving
 
 #: The server is one for all that ask for it.
-pytestmark = pytest.mark.prefect
+pytestmark = [pytest.mark.prefect, pytest.mark.merge]
 
 #: Makes the block that people are told by, then calls a flow for every line on stdin.
 PROGRAM = """
@@ -178,7 +178,6 @@ def test_rows_that_need_a_person_fail_the_run_and_tell_somebody(
     assert "1 delivered, 1 failed" in told["body"]
 
 
-@pytest.mark.merge
 def test_a_sheet_that_is_refused_has_its_cells_in_the_state_and_no_traceback(
     caller: Caller, name: str
 ) -> None:
@@ -192,7 +191,6 @@ def test_a_sheet_that_is_refused_has_its_cells_in_the_state_and_no_traceback(
     assert "Traceback" not in (caller.desk.folder / "said").read_text()
 
 
-@pytest.mark.merge
 def test_what_is_cancelled_on_the_page_begins_nothing_more_by_the_ledger(
     caller: Caller, studio: Sandbox, name: str
 ) -> None:
@@ -232,7 +230,6 @@ def test_what_is_cancelled_on_the_page_begins_nothing_more_by_the_ledger(
     assert not studio.charged([row["key"] for row in rows.values() if row["key"]])
 
 
-@pytest.mark.merge
 def test_what_is_cancelled_before_it_is_approved_is_never_begun(
     caller: Caller, studio: Sandbox, name: str
 ) -> None:
@@ -255,7 +252,6 @@ def test_what_is_cancelled_before_it_is_approved_is_never_begun(
     assert studio.calls().get("create") == before.get("create")
 
 
-@pytest.mark.merge
 @pytest.mark.slow
 def test_what_is_cancelled_once_it_is_approved_is_not_made_later(
     caller: Caller, studio: Sandbox, name: str
@@ -275,7 +271,6 @@ def test_what_is_cancelled_once_it_is_approved_is_not_made_later(
     assert studio.calls().get("create", 0) == before
 
 
-@pytest.mark.merge
 @pytest.mark.slow
 @pytest.mark.parametrize("flow", ["retake_rows", "approve_campaign"])
 def test_what_another_flow_has_approved_goes_with_its_cancelling(

@@ -22,7 +22,7 @@ from tests.prefect_servers import PrefectServer
 from tests.programs import Desk, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
-pytestmark = pytest.mark.prefect
+pytestmark = [pytest.mark.prefect, pytest.mark.merge]
 
 #: Calls flows as a deployment does: by their module, with plain parameters; a line for each end.
 PROGRAM = """
@@ -134,7 +134,6 @@ def test_another_take_is_made_at_a_price_that_was_agreed_to(told: Told, service:
     assert {f"callsheet-{told.name}-rows", f"callsheet-{told.name}-summary"} <= told.artifacts
 
 
-@pytest.mark.merge
 def test_a_run_that_is_begun_anew_has_the_budget_of_one_run(told: Told) -> None:
     """A crash, or a moment that was waited for, is no word for more."""
     for ended in told.ends[16:18]:
@@ -143,7 +142,6 @@ def test_a_run_that_is_begun_anew_has_the_budget_of_one_run(told: Told) -> None:
     assert "5 of the 20 of this run's budget are left" in held[0]["reason"]
 
 
-@pytest.mark.merge
 def test_a_price_of_a_sandbox_is_not_approved_for_videos_that_cost(told: Told) -> None:
     tried = told.ends[15]
     assert (tried["state"], tried["type"]) == ("Refused", "FAILED")
@@ -151,7 +149,6 @@ def test_a_price_of_a_sandbox_is_not_approved_for_videos_that_cost(told: Told) -
     assert told.desk.rows(told.name)["r002"] == told.before["r002"]
 
 
-@pytest.mark.merge
 def test_what_differs_is_reported_and_nothing_is_changed(told: Told) -> None:
     every, gone, agrees, unknown = told.ends[7:11]
     for looked in (every, gone):
@@ -169,7 +166,6 @@ def test_what_differs_is_reported_and_nothing_is_changed(told: Told) -> None:
     assert "callsheet-differences" in told.artifacts
 
 
-@pytest.mark.merge
 def test_videos_under_way_are_carried_on_and_nothing_is_begun(told: Told) -> None:
     carried, attended = told.ends[:2]
     assert carried["state"] == "Completed", carried
@@ -177,14 +173,12 @@ def test_videos_under_way_are_carried_on_and_nothing_is_begun(told: Told) -> Non
     assert attended["state"] == "Attended"
 
 
-@pytest.mark.merge
 def test_a_retake_that_is_begun_anew_carries_on_whatever_its_rows_are_by_now(told: Told) -> None:
     begun = told.ends[6]
     assert begun["state"] == "Completed", begun
     assert begun["data"]["rows"] == {"total": 2, "delivered": 2}
 
 
-@pytest.mark.merge
 def test_an_approval_that_is_begun_anew_is_of_nothing_more(told: Told) -> None:
     shown, approved, more, again = told.ends[11:15]
     assert (shown["state"], more["state"]) == ("NotApproved", "NotApproved")
