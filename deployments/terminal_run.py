@@ -142,7 +142,8 @@ class RowsAtTerminal(Door):
         with stopping(run), ProgressView(self._console) as view:
             run.listeners.append(view.on_snapshot)
             yield
-        await show_urgent_rows(run, self._console)
+        if run.outcome is not None:
+            await show_urgent_rows(run, self._console)
 
 
 def show_outcome(outcome: RunOutcome, run: str, console: Console) -> None:

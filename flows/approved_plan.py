@@ -16,6 +16,8 @@ from functools import partial
 from uuid import uuid4
 
 from callsheet.flows.executor import Steps, run_rows, run_sheet
+from callsheet.flows.perform import perform
+from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import check_holds, check_money
 from callsheet.tasks.campaign.run import Door, Run
@@ -24,7 +26,6 @@ from callsheet.tasks.campaign.stored_plans import (
     check_still_stands,
     paid_lines,
     replace_plan,
-    words_of_approval,
 )
 from callsheet.tasks.campaign.uploads import parse_kept
 from callsheet.tasks.campaign.values import Plan, RunOutcome
@@ -201,7 +202,7 @@ class _PlanRun(Door):
         assert self._plan.document is not None
         tolerance = self._settings.quote_tolerance
         check_holds(plan, self._plan.document, tolerance=tolerance, look=LOOK)
-        return plan.approved(words_of_approval(self._plan), plan_id=self._plan.id)
+        return plan.approved(self._plan.on_board, plan_id=self._plan.id)
 
     async def begin(self, run: Run) -> None:
         """Record that the rows are approved."""
@@ -213,7 +214,7 @@ class _PlanRun(Door):
         try:
             check_stands(self._plan)
             if self._plan.kind == "retake":
-                return self._end_of(await self._run_rows(self._paid_for()))
+                return self._end_of(await self._perform())
             if await self._is_overtaken():
                 return await self._bring_home(OVERTAKEN)
             return self._end_of(await self._run_sheet())
@@ -227,6 +228,17 @@ class _PlanRun(Door):
             return await self._refused(error)
         except CallsheetError as error:
             return RunEnd(exit_status=error.exit_status, words=_say(error))
+
+    async def _perform(self) -> RunOutcome:
+        """Make what is approved; a plan that is not any more is approved by no one here."""
+        ask = RunOptions(campaign=self._plan.campaign)
+        go = partial(perform, RETAKE, ask, self._settings, self, self._nobody, steps=self._steps)
+        done = await go(plan_id=self._plan.id, wait=None)
+        assert done.outcome is not None, "a run makes what is approved"
+        return done.outcome
+
+    async def _nobody(self, plan: Plan) -> str:
+        raise SpendRefused("the plan is no longer valid; nothing was spent")
 
     async def _run_sheet(self) -> RunOutcome:
         """Run the sheet as it was uploaded."""

@@ -16,9 +16,14 @@ from callsheet.flows.flow_runs import run_name, set_up_prefect_logs
 from callsheet.flows.interface import CampaignResult, Credits, PlanResult, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.flow_page import PAGE
-from callsheet.tasks.aftercare.approval import approve_waiting, plan_of_waiting, waiting_rows
+from callsheet.tasks.aftercare.approval import (
+    approve_waiting,
+    begun_rows,
+    has_approved,
+    plan_of_waiting,
+    waiting_rows,
+)
 from callsheet.tasks.aftercare.drift import refresh_for_plan
-from callsheet.tasks.aftercare.retake import begun_rows, has_approved
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
 from callsheet.tasks.campaign.report import say_elsewhere, sums_of

@@ -12,7 +12,8 @@ import logging
 import secrets
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,11 +24,13 @@ from fastapi import Depends, Request
 
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.sheet_reading import SheetReader
+from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.ledger import Change, Ledger, Query, bound
 from callsheet.tasks.ledger.people import Person, Right, Role, checked_first
 from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.service import VideoService
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -93,6 +96,12 @@ class Board:
         if self.permission is not None:
             whole = self.permission.guarding(whole)
         return await self.ledger.write(whole)
+
+    @asynccontextmanager
+    async def service(self) -> AsyncIterator[VideoService]:
+        """Open the video service; raise ConfigurationError where its settings are missing."""
+        async with await open_service(self.settings, self.ledger, self.clock) as service:
+            yield service
 
 
 async def board_of(request: Request) -> Board:

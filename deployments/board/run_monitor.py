@@ -25,20 +25,16 @@ from typing import IO, Any
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.run_process import CAMPAIGN
+from callsheet.deployments.board.services.plans import proposed
 from callsheet.deployments.board.services.rows import leave_cancels
 from callsheet.deployments.board.services.sheets import kept_sheet, parsed
 from callsheet.deployments.prefect_deployment import FlowRuns
-from callsheet.tasks.aftercare.approval import retake_document, rows_named
-from callsheet.tasks.aftercare.retake import offers
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.plan_document import plan_document
 from callsheet.tasks.campaign.stored_plans import plan_with_prices, run_document
-from callsheet.tasks.engine.context import connect
 from callsheet.tasks.engine.owner import is_dead
-from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.plans import KeptPlan, find_plan, finish_plan, plans_quoting, void_plan
-from callsheet.tasks.ledger.reviews import kept_rows
 from callsheet.tasks.ledger.runs import BoardRun, claim_run, end_run, find_run, open_runs
-from callsheet.tasks.ledger.takes import RETAKEABLE
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import CallsheetError, SheetError
 from callsheet.tasks.runtime.redact import redact
@@ -252,7 +248,7 @@ async def quote_plan(board: Board, plan_id: str) -> None:
     if plan is None or plan.state != "quoting":
         return
     try:
-        document = await (_run(board, plan) if plan.kind == "run" else _retake(board, plan))
+        document = await (_run(board, plan) if plan.kind == "run" else _rows(board, plan))
     except (CallsheetError, ProblemDetails) as error:
         await board.write(void_plan, plan_id=plan.id, old="quoting", words=_words(error))
         return
@@ -282,20 +278,11 @@ async def _run(board: Board, plan: KeptPlan) -> dict[str, Any]:
     return run_document(await price(board.ledger, sheet, options.of_sheet(kept.place)))
 
 
-async def _retake(board: Board, plan: KeptPlan) -> dict[str, Any]:
-    options = RunOptions.of(plan.terms)
-    campaign = await board.read(find_campaign, name=plan.campaign)
-    if campaign is None:
-        raise CallsheetError(f"there is no campaign {plan.campaign} any more")
-    rows = await board.read(rows_named, campaign=campaign, names=options.rows or ())
-    kept = await board.read(kept_rows, campaign_id=campaign.id)
-    kept = frozenset() if options.even_kept else kept
-    fit = [r for r in rows if r.state in RETAKEABLE and r.enabled and r.id not in kept]
-    if not fit:
+async def _rows(board: Board, plan: KeptPlan) -> dict[str, Any]:
+    made = await proposed(board, plan, RunOptions.of(plan.terms))
+    if not made.named("retake", "person"):
         raise CallsheetError("none of these rows can be taken again any more")
-    async with connect(board.settings, clock=board.clock) as at:
-        document = retake_document(campaign, await offers(at, campaign, fit))
-    return document | {"because": options.because}
+    return plan_document(made)
 
 
 def _words(error: CallsheetError | ProblemDetails) -> str:

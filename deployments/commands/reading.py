@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from shlex import quote
 
@@ -13,7 +13,7 @@ from callsheet.tasks.campaign.selection import check_selection, choose_rows, par
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
-from callsheet.tasks.runtime.errors import BadInput, LedgerError, did_you_mean
+from callsheet.tasks.runtime.errors import BadInput, LedgerError, NotHere, did_you_mean
 from callsheet.tasks.runtime.home import LastRun
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.suggest import suggest
@@ -23,23 +23,25 @@ from callsheet.tasks.runtime.suggest import suggest
 async def reading(args: Namespace) -> AsyncIterator[Ledger]:
     """Open the ledger that is there; raise LedgerError when there is none.
 
-    What is not in it is looked for in the ledgers that this user's other runs were noted with, and
-    the way there is told.
+    What is not in it is looked for in the ledgers of this user's other runs (`telling_where`).
     """
+    with telling_where(args):
+        async with await open_ledger(settings_of(args).ledger, create=False) as ledger:
+            yield ledger
+
+
+@contextmanager
+def telling_where(args: Namespace) -> Iterator[None]:
+    """Have an error about what is not in the ledger tell which other ledger of this user has it."""
     settings = settings_of(args)
     try:
-        async with await open_ledger(settings.ledger, create=False) as ledger:
-            yield ledger
+        yield
     except (NotHere, LedgerError) as error:
         words = [getattr(args, "campaign", None), *(getattr(args, "words", None) or ())]
         named = next((_campaign_in(word) for word in words if word), None)
         if named is not None and (way := _way_to(named, settings, error)):
             error.remedy = way
         raise
-
-
-class NotHere(BadInput):
-    """The ledger has no campaign of this name."""
 
 
 async def campaign_of(ledger: Ledger, name: str | None) -> Campaign:

@@ -1,9 +1,9 @@
-"""Approves stored plans, plans of retakes, and rows that wait for approval.
+"""Approves plans on the board, and rows that wait for approval.
 
 Each in one transaction.
 
-An approval is stored completely or not at all: the approver, the check of the allowance, the
-retakes, and the one run that executes the plan.
+An approval is stored completely or not at all: the approver, the check of the allowance, what it
+writes to the rows, and the one run that executes the plan.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.retake import Offer, approve_once, approve_wanted
+from callsheet.tasks.aftercare.retake import RETAKE
+from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import asked_of
-from callsheet.tasks.campaign.plan_document import plan_of
+from callsheet.tasks.campaign.plan_document import plan_of, stored_plan
+from callsheet.tasks.campaign.propose import rows_named
 from callsheet.tasks.campaign.quotes import approve_shown, as_shown, check_elsewhere, check_wanted
-from callsheet.tasks.campaign.stored_plans import paid_lines, unquoted_rows, words_of_approval
+from callsheet.tasks.campaign.stored_plans import paid_lines, unquoted_rows
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.campaign.waits import canaries_of, wave_of
-from callsheet.tasks.ledger.audit_log import note_act, restored_since
+from callsheet.tasks.ledger.audit_log import has_acted, note_act, restored_since
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
     ensure_campaign,
@@ -34,7 +36,6 @@ from callsheet.tasks.ledger.campaigns import (
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
 from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.dialect import dialect_of
-from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.people import Person, person_of
@@ -48,14 +49,14 @@ from callsheet.tasks.ledger.plans import (
     start_of_day,
     void_plan,
 )
-from callsheet.tasks.ledger.quotes import PricedRow, Quoted, changed_since, priced_rows
-from callsheet.tasks.ledger.reviews import Review, kept_rows, review
+from callsheet.tasks.ledger.quotes import PricedRow, changed_since, priced_rows
+from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.runs import BoardRun, ask_run, end_run, find_run, run_for, unbegun_run
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_of
-from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
+from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved, SpendRefused
 from callsheet.tasks.sheet import Sheet
-from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits, parse_credits
-from callsheet.tasks.values.edits import edit_of, made_by
+from callsheet.tasks.values.amounts import as_text, count, in_credits
+from callsheet.tasks.values.edits import edit_of
 
 #: Seconds that other plans of a campaign wait until an approved one is in its rows.
 UNBEGUN = 120.0
@@ -93,13 +94,14 @@ def approve_on_board(
     _check_others(connection, plan, at)
     _check_elsewhere(connection, plan)
     _check_allowance(connection, plan, approver, options, sheet, at=at)
-    if not approve_plan(connection, plan.id, terms=options.kept(), by=by, at=at):
+    if plan.kind == "retake":
+        budget, terms = options.budget, options.kept()
+        approve(connection, stored_plan(plan), RETAKE, by=by, at=at, budget=budget, terms=terms)
+    elif not approve_plan(connection, plan.id, terms=options.kept(), by=by, at=at):
         raise MovedOn("the plan is no longer valid; nothing was approved or spent")
     if sheet is not None and find_campaign(connection, plan.campaign) is None:
         made = partial(ensure_campaign, sheet=sheet.address, sheet_digest=sheet.digest)
         made(connection, plan.campaign, at=at, origin=sheet.origin, sandbox=options.sandbox)
-    if plan.kind == "retake":
-        approve_takes(connection, plan.id, options, at=at)
     ask_run(connection, run_id, plan_id=plan.id, campaign=plan.campaign, by=by, at=at)
     assert plan.document is not None
     rows = len(paid_lines(plan.document))
@@ -265,105 +267,6 @@ def cancel_on_board(
     return before, dropped
 
 
-# A plan of retakes as the board stores it, which is approved exactly as shown.
-
-
-def retake_document(campaign: Campaign, found: Sequence[Offer]) -> dict[str, Any]:
-    """Return a plan of retakes in the form of a plan of a sheet.
-
-    `review` is the review of the earlier video, with the reason for the person who edits the brief.
-    """
-    wanted = [offer for offer in found if not offer.refusal]
-    total = sum((offer.price or Decimal(0) for offer in wanted), Decimal(0))
-    committed = campaign.reserved + campaign.charged
-    left = None if campaign.budget is None else campaign.budget - committed
-    return {
-        "campaign": campaign.name,
-        "credits": {
-            "total": as_number(total),
-            "unpriced": sum(offer.price is None for offer in wanted),
-            "committed": as_number(committed),
-            "budget": as_number(campaign.budget),
-            "left": as_number(left),
-            "balance": None,
-        },
-        "rows": [_line(offer) for offer in found],
-    }
-
-
-def _line(offer: Offer) -> dict[str, Any]:
-    """Return a row as shown; on approval it is compared with the current row."""
-    row = offer.row
-    return {
-        "row": row.row,
-        "action": "person" if offer.refusal else "retake",
-        "why": offer.words,
-        "review": _said(offer.review),
-        "title": row.title,
-        "operation": made_by(row.operation),
-        "digest": row.digest,
-        "quoted": as_number(offer.price),
-        "charged": as_number(offer.earlier),
-        "state": row.state,
-        "nth": row.nth,
-        "take": row.take.number if row.take else 0,
-        "take_id": row.take.id if row.take else None,
-    }
-
-
-def _said(review: Review | None) -> dict[str, Any] | None:
-    """Return the review of the earlier video."""
-    if review is None:
-        return None
-    return {name: getattr(review, name) for name in ("verdict", "reason", "note", "by")}
-
-
-def approve_takes(connection: Connection, plan_id: str, options: RunOptions, *, at: float) -> None:
-    """Approve a plan as shown; raise MovedOn if anything in it has changed."""
-    plan = find_plan(connection, plan_id)
-    assert plan is not None
-    campaign = find_campaign(connection, plan.campaign)
-    if campaign is None:
-        raise MovedOn(f"there is no campaign {plan.campaign} any more; nothing was approved")
-    assert plan.document is not None
-    lines = {line["row"]: line for line in plan.document["rows"] if line["action"] == "retake"}
-    found = rows_named(connection, campaign, list(lines))
-    wanted = [Quoted(row, parse_credits(lines[row.row]["quoted"])) for row in found]
-    moved = sorted(lines.keys() - {row.row for row in found})
-    moved += [row.row for row in found if not is_as_shown(row, lines[row.row])]
-    if not options.even_kept:
-        kept = kept_rows(connection, campaign.id)
-        moved += [row.row for row in found if row.id in kept]
-    if moved:
-        raise MovedOn(f"{', '.join(moved)} changed meanwhile; nothing was approved or spent")
-    by = words_of_approval(plan)
-    approve_wanted(
-        connection,
-        campaign,
-        wanted,
-        by=by,
-        because=options.because,
-        budget=options.budget,
-        at=at,
-        even_kept=options.even_kept,
-    )
-
-
-def rows_named(
-    connection: Connection, campaign: Campaign, names: Sequence[str]
-) -> list[CampaignRow]:
-    """Return rows of a campaign by their ids."""
-    pages = (rows_of(connection, campaign.id, named=page) for page in pages_of(names))
-    return [row for page in pages for row in page]
-
-
-def is_as_shown(row: CampaignRow, line: Mapping[str, Any]) -> bool:
-    """Return whether a row is unchanged since its retake was priced."""
-    taken = row.take.id if row.take else None
-    now = (row.state, row.digest, row.nth, taken)
-    return now == tuple(line[name] for name in ("state", "digest", "nth", "take_id"))
-
-
 # Rows that are priced and wait for approval.
 #
 # They are approved from the ledger at the prices shown, without the sheet.
@@ -411,7 +314,7 @@ def _release(
     connection: Connection, campaign: Campaign, names: Sequence[str], *, by: str, at: float
 ) -> None:
     """Take rows that wait for first videos off hold, at their stored price; keep these videos."""
-    held = [row for row in rows_named(connection, campaign, names) if row.state == "held"]
+    held = [row for row in rows_named(connection, campaign.name, names) if row.state == "held"]
     if not held:
         return
     rows = [row for row in rows_of(connection, campaign.id) if row.enabled]
@@ -422,7 +325,7 @@ def _release(
             move(connection, replace(row, state="planned"), "quoted", at=at)
     first = dict.fromkeys(name for row in held for name in videos.get(row.row, ()))
     said = verdicts_of(connection, campaign.id)
-    for row in rows_named(connection, campaign, list(first)):
+    for row in rows_named(connection, campaign.name, list(first)):
         if row.take is not None and said.get(row.row) not in ("keep", "reject"):
             review(connection, row.take.id, "keep", by=by, at=at)
 
@@ -487,3 +390,41 @@ def approve_waiting(
 
     shown = as_shown(found, plan)
     return approve_shown(connection, campaign, plan, shown, owner=owner, at=at, also=also)
+
+
+# Approvals of a flow run, so that a restarted run does not approve again.
+#
+# Prefect restarts a run after a crash, a pause or a scheduled wait, and its run count leaves out
+# resumed runs. So the ledger records the flow run with the approval.
+
+
+ACT = "approve"
+
+
+async def has_approved(ledger: Ledger, campaign: Campaign, *, run: str) -> bool:
+    """Return whether a flow run has already approved its rows."""
+    return await ledger.read(has_acted, act=ACT, by=_name(run), campaign=campaign.name)
+
+
+async def begun_rows(ledger: Ledger, campaign: Campaign) -> list[str]:
+    """Return the rows of a campaign that are approved or in progress, in sheet order."""
+    found = await ledger.read(rows_of, campaign_id=campaign.id)
+    return [row.row for row in found if row.state in UNDER_WAY | {"approved"}]
+
+
+def approve_once(
+    connection: Connection, campaign: Campaign, *, run: str, rows: int, words: str, at: float
+) -> None:
+    """Record the approval of a flow run; raise SpendRefused if it has already approved.
+
+    Call this in the transaction of the approval, after locking the campaign, so that another
+    process of the same run waits.
+    """
+    by = _name(run)
+    if has_acted(connection, act=ACT, by=by, campaign=campaign.name):
+        raise SpendRefused(f"{by} has already approved its rows; nothing more was spent")
+    note_act(connection, at=at, by=by, act=ACT, campaign=campaign.name, rows=rows, words=words)
+
+
+def _name(run: str) -> str:
+    return f"flow run {run}"

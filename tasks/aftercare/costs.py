@@ -19,7 +19,7 @@ from callsheet.tasks.values.briefs import brand_of
 
 By = Literal["brand", "tag", "cost_center", "tool", "language", "month", "person"]
 GROUPINGS: tuple[By, ...] = get_args(By)
-#: What the history of a row says of an approval (`stored_plans.words_of_approval`).
+#: What the history of a row says of an approval (`ledger.plans`).
 _PLAN = re.compile(r", plan \S+$")
 _BY = re.compile(r"approved by (.+?) (?:on the board|at the terminal|with --yes|with the plan)\b.*")
 

@@ -1,207 +1,154 @@
-"""Retakes: what they cost, and what a flow run has already approved."""
+"""Retakes: of which rows, at what the service asks now, and what approving one writes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.plan import asked_of
-from callsheet.tasks.campaign.plan_document import store_approved
-from callsheet.tasks.campaign.quotes import ask_prices, check_wanted
+from callsheet.tasks.aftercare.explain import run_line
+from callsheet.tasks.campaign.approve import Effect, Lines, Verb
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.propose import campaign_asked, line_of, plan_of_rows
+from callsheet.tasks.campaign.selection import choose_rows
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.engine.context import Context
-from callsheet.tasks.ledger.audit_log import has_acted, note_act
-from callsheet.tasks.ledger.campaigns import Campaign, set_budget
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.figures import Figures, figures_of
-from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.quotes import Quoted, too_dear
+from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.reviews import Review, kept_rows, last_reviews
-from callsheet.tasks.ledger.takes import approve_retakes
-from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_of
-from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
+from callsheet.tasks.ledger.takes import RETAKEABLE, approve_retakes
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number, rows_of
+from callsheet.tasks.runtime.errors import BadInput, NotHere, VideoKept
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import count, in_credits
 
-#: What happens to the earlier take, if anything.
-LEFT_BEHIND = {
+#: State -> what happens to the earlier take, if anything.
+_LEFT_BEHIND = {
     "stalled": "its video may still finish and be charged: its reserved credits stay reserved "
     "(`{cancel}` first releases it)",
     "uncertain": "it may have been paid for: its reserved credits count as paid",
 }
+_STARTED = "it has started: `{run}` finishes it"
+_FIRST = "its first take is not made yet: `{run}` makes it"
+#: State -> why a row is not taken again, and what `{run}` does instead.
+_WHY_NOT = {
+    "retired": "it has left the sheet: put it back, and `{run}` takes it up again",
+    **dict.fromkeys(("planned", "quoted"), _FIRST),
+    **dict.fromkeys(("submitting", "rendering", "ready"), _STARTED),
+}
+_OFF = "it is switched off in the sheet: write yes into its cell of `enabled`, and run that"
+_KEPT = "its video is kept: name the row and say --even-kept to make another all the same"
+_LATER = "not retaken while other rows are unfinished: they are finished first"
+BEFORE = "approved or under way before"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Offer:
-    """A retake of one row: its price, or why it is refused.
+def plan_retakes(connection: Connection, ask: RunOptions, *, make: bool = False) -> Plan:
+    """Plan a retake of every chosen row, without prices; write nothing.
 
-    `earlier` is the cost of the earlier takes, including reserved credits; `review` is their last
-    review.
+    With `make` the rows are made at once, and rows that are approved or under way go first: the
+    same command again, after it broke off, pays for nothing once more. Rows of a stored plan that
+    cannot be taken again any more are left out; of rows that a person names, raise VideoKept or
+    BadInput. Raise NotHere for a campaign or row that is not there.
     """
-
-    row: CampaignRow
-    price: Decimal | None
-    refusal: str | None
-    earlier: Decimal
-    review: Review | None = None
-
-    @property
-    def words(self) -> str | None:
-        """The note of a row: the refusal, what happens to the earlier take, and its review."""
-        said = self.review.words if self.review else None
-        return self.refusal or "; ".join(filter(None, (said, self.left_behind))) or None
-
-    @property
-    def left_behind(self) -> str | None:
-        """What happens to the earlier take, if that has not ended."""
-        words = LEFT_BEHIND.get(self.row.state)
-        return words and words.format(cancel=suggest("cancel", self.row.campaign, self.row.row))
-
-
-async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -> list[Offer]:
-    """Ask the service for the price of a retake of each row; write nothing.
-
-    Raise ConfigurationError or Parked if the service cannot be asked.
-    """
-    rows = [row.for_new_video() for row in rows]
-    spent = await at.ledger.read(figures_of, campaign_id=campaign.id)
-    said = await at.ledger.read(last_reviews, campaign_id=campaign.id)
-    prices = await ask_prices(at.service, rows, at_once=at.settings.polls_at_once, clock=at.clock)
-
-    def offer(row: CampaignRow) -> Offer:
-        price, refusal, _ = prices[row.row]
-        figures = spent.get(row.id, Figures())
-        earlier = figures.reserved + (figures.charged or Decimal(0))
-        refusal = refusal or too_dear(row, price, instead=" and run that")
-        return Offer(
-            row=row, price=price, refusal=refusal, earlier=earlier, review=said.get(row.id)
+    if not ask.rows and not ask.select:
+        failed = suggest("retake", ask.campaign or "", "--select", "state:failed|stalled")
+        raise BadInput(
+            "say which rows are to be taken again; nothing was spent",
+            remedy=f"name them, or choose them: `{failed}`",
         )
-
-    return [offer(row) for row in rows]
-
-
-def plan_of(campaign: Campaign, found: Sequence[Offer], budget: Decimal | None) -> Plan:
-    """Return the offers that are not refused as a plan, to check against the budget."""
-    lines = (
-        PlanLine(
-            row=offer.row.row,
-            title=offer.row.title,
-            **asked_of(offer.row),
-            action="retake",
-            digest=offer.row.digest,
-            priced=offer.price,
-            state=offer.row.state,
-            why=offer.words,
+    if ask.even_kept and not ask.rows:
+        raise BadInput(
+            "--even-kept takes rows that are named; nothing was spent",
+            remedy="a kept video is retaken only if you name its row",
         )
-        for offer in found
-        if offer.refusal is None
-    )
-    return Plan.of_rows(campaign, lines, budget)
+    campaign = campaign_asked(connection, ask)
+    lines = _lines(connection, campaign, _chosen(connection, campaign, ask), ask, make=make)
+    if ask.rows and not ask.saved_plan:
+        _check_named(lines)
+    if make and any(line.action == "fetch" for line in lines):
+        lines = [
+            line._replace(action="wait", why=_LATER) if line.action == "retake" else line
+            for line in lines
+        ]
+    return plan_of_rows(connection, campaign, lines, ask)
 
 
-async def approve_offers(
-    at: Context,
-    campaign: Campaign,
-    found: Sequence[Offer],
-    *,
-    by: str,
-    because: str | None,
-    budget: Decimal | None,
-    even_kept: bool = False,
-    run: str | None = None,
-) -> None:
-    """Approve every offer that is not refused, or none; store them as a plan with its approval.
-
-    `run` is the id of a flow run.
-
-    Raise SpendRefused if a row has changed or the campaign was cancelled since the offer, or if the
-    flow run has already approved.
-    """
-    wanted = [Quoted(offer.row, offer.price) for offer in found if not offer.refusal]
-    asked = plan_of(campaign, found, budget).approved(by)
-    now = at.clock()
-
-    def change(connection: Connection) -> None:
-        plan = store_approved(connection, asked, kind="retake", at=now)
-        approve = partial(approve_wanted, by=plan.by, because=because, budget=budget, at=now)
-        approve(connection, campaign, wanted, even_kept=even_kept, run=run)
-
-    await at.ledger.write(change)
+def _chosen(connection: Connection, campaign: Campaign, ask: RunOptions) -> list[CampaignRow]:
+    """Return the rows that are named and selected; raise NotHere for one that is not there."""
+    known = rows_of(connection, campaign.id)
+    if missing := sorted(set(ask.rows or ()) - {row.row for row in known}):
+        named = ", ".join(f'"{row}"' for row in missing[:20])
+        raise NotHere(
+            f"campaign {campaign.name} has no row {named}; nothing was spent",
+            remedy=f"`{suggest('rows', campaign.name)}` lists them",
+        )
+    return choose_rows(known, ask.rows, ask.select)
 
 
-def approve_wanted(
+def _lines(
     connection: Connection,
     campaign: Campaign,
-    wanted: Sequence[Quoted],
+    rows: Sequence[CampaignRow],
+    ask: RunOptions,
     *,
-    by: str,
-    because: str | None,
-    budget: Decimal | None,
-    at: float,
-    even_kept: bool = False,
-    run: str | None = None,
-) -> None:
-    """Approve a retake of every row at its price in one transaction, or of none.
+    make: bool,
+) -> list[PlanLine]:
+    kept = kept_rows(connection, campaign.id)
+    spent, said = figures_of(connection, campaign.id), last_reviews(connection, campaign.id)
 
-    Raise MovedOn for a row that has changed or, without `even_kept`, is kept; SpendRefused if the
-    campaign was cancelled, or the flow run `run` has already approved.
-    """
-    check_wanted(connection, campaign)
-    if run is not None:
-        total = sum((one.amount or Decimal(0) for one in wanted), Decimal(0))
-        words = f"{in_credits(total)}, {by}"
-        approve_once(connection, campaign, run=run, rows=len(wanted), words=words, at=at)
-    late = approve_retakes(connection, wanted, by=by, because=because, at=at, even_kept=even_kept)
-    if late:
-        named = ", ".join(row.row for row in late)
-        kept = set() if even_kept else kept_rows(connection, campaign.id)
-        how = "is kept" if kept >= {row.id for row in late} else "changed"
-        raise MovedOn(f"{named} {how} meanwhile; nothing was approved or spent")
-    if budget is not None:
-        set_budget(connection, campaign, budget=budget, at=at)
+    def line(row: CampaignRow) -> PlanLine:
+        is_kept, review = row.id in kept, said.get(row.id)
+        action, why = _action(campaign, row, is_kept=is_kept and not ask.even_kept, make=make)
+        price = row.quoted
+        if action == "retake":
+            price, why = None, _note(row, review)
+        figures = spent.get(row.id, Figures())
+        charged = figures.reserved + (figures.charged or Decimal(0))
+        more = {"priced": price, "charged": charged, "kept": is_kept, "review": review}
+        return line_of(row, action, why, **more)
+
+    return [line(row) for row in rows]
 
 
-def count_videos(number: int) -> str:
-    """Return the number of retakes in words."""
-    return count(number, "more video")
+def _action(
+    campaign: Campaign, row: CampaignRow, *, is_kept: bool, make: bool
+) -> tuple[Action, str | None]:
+    """Return what happens to a chosen row, and why it is not taken again."""
+    if row.state in RETAKEABLE and is_kept:
+        return "none", _KEPT
+    if row.state in RETAKEABLE and row.enabled:
+        return "retake", None
+    if row.state == "approved" or (make and row.state in UNDER_WAY):
+        return "fetch", BEFORE
+    return "none", _WHY_NOT.get(row.state, _OFF).format(run=run_line(campaign))
 
 
-# Approvals of a flow run, so that a restarted run does not approve again.
-#
-# Prefect restarts a run after a crash, a pause or a scheduled wait, and its run count leaves out
-# resumed runs. So the ledger records the flow run with the approval.
+def _note(row: CampaignRow, review: Review | None) -> str | None:
+    """Say what was said last of the videos of a row, and what happens to the take it has."""
+    left = _LEFT_BEHIND.get(row.state, "")
+    left = left.format(cancel=suggest("cancel", row.campaign, row.row))
+    said = "" if review is None else review.words
+    return "; ".join(filter(None, (said, left))) or None
 
 
-ACT = "approve"
+def _check_named(lines: Sequence[PlanLine]) -> None:
+    """Raise VideoKept or BadInput for the first row that is not taken again."""
+    line = next((line for line in lines if line.action == "none"), None)
+    if line is None:
+        return
+    if line.why == _KEPT:
+        words = f"{line.row} cannot be taken again, its video is kept; nothing was spent"
+        raise VideoKept(words, remedy=_KEPT)
+    words = f"{line.row} cannot be taken again, it is {line.state}; nothing was spent"
+    raise BadInput(words, remedy=line.why)
 
 
-async def has_approved(ledger: Ledger, campaign: Campaign, *, run: str) -> bool:
-    """Return whether a flow run has already approved its rows."""
-    return await ledger.read(has_acted, act=ACT, by=_name(run), campaign=campaign.name)
+def retake(connection: Connection, lines: Lines, plan: Plan, at: float) -> None:
+    """Approve another take of rows, each at the price of its line."""
+    rows = rows_by_number(connection, list(lines))
+    wanted = [Quoted(row, lines[row.id].priced) for row in rows]
+    approve_retakes(connection, wanted, by=plan.by, because=plan.because, at=at)
 
 
-async def begun_rows(ledger: Ledger, campaign: Campaign) -> list[str]:
-    """Return the rows of a campaign that are approved or in progress, in sheet order."""
-    found = await ledger.read(rows_of, campaign_id=campaign.id)
-    return [row.row for row in found if row.state in UNDER_WAY | {"approved"}]
-
-
-def approve_once(
-    connection: Connection, campaign: Campaign, *, run: str, rows: int, words: str, at: float
-) -> None:
-    """Record the approval of a flow run; raise SpendRefused if it has already approved.
-
-    Call this in the transaction of the approval, after locking the campaign, so that another
-    process of the same run waits.
-    """
-    by = _name(run)
-    if has_acted(connection, act=ACT, by=by, campaign=campaign.name):
-        raise SpendRefused(f"{by} has already approved its rows; nothing more was spent")
-    note_act(connection, at=at, by=by, act=ACT, campaign=campaign.name, rows=rows, words=words)
-
-
-def _name(run: str) -> str:
-    return f"flow run {run}"
+RETAKE = Verb("retake", plan_retakes, {"retake": Effect(RETAKEABLE, retake)})

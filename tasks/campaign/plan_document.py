@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,16 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.values import Change, FoundVideo, Plan, PlanLine
+from callsheet.tasks.campaign.values import PAID, Change, FoundVideo, Plan, PlanLine
 from callsheet.tasks.campaign.waits import later
 from callsheet.tasks.ledger.campaigns import PaidElsewhere
 from callsheet.tasks.ledger.diff import ACTIONS
-from callsheet.tasks.ledger.plans import PlanKind, add_approved
+from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, add_approved
+from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.runtime.errors import BadInput, MovedOn, SpendRefused, shorten
 from callsheet.tasks.values.amounts import as_number, as_text, in_credits, parse_credits
 
 FORMAT = 1
-#: What is done to a row that is paid for.
-PAID = ("make", "retake", "edit")
 #: Options that a saved plan brings along; a run of it needs to be told no other.
 TERMS = frozenset((
     "sheet", "campaign", "budget", "select", "first", "canary", "waves", "retry_failed", "edits",
@@ -87,6 +86,8 @@ def _head_document(plan: Plan) -> dict[str, object]:
         "retry_failed": plan.retry_failed,
         "late": [line.row for line in plan.late],
         "sandbox": plan.sandbox,
+        **({"because": plan.because} if plan.because else {}),
+        **({"cancelled_at": plan.cancelled_at} if plan.cancelled_at else {}),
     }
 
 
@@ -108,7 +109,14 @@ def _line_document(line: PlanLine) -> dict[str, object]:
         "tags": list(line.tags),
         **{name: getattr(line, field) for name, field in _ASKED.items()},
         "variant_of": line.variant_of,
+        **(_row_document(line) if line.nth else {}),
     }
+
+
+def _row_document(line: PlanLine) -> dict[str, object]:
+    """Return what the line of a row says that was planned from the ledger."""
+    review = None if line.review is None else asdict(line.review)
+    return {"nth": line.nth, "take": line.take, "kept": line.kept, "review": review}
 
 
 def plan_of(document: Mapping[str, Any]) -> Plan:
@@ -139,7 +147,15 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
         waves=tuple(document.get("waves", ())),
         retry_failed=document.get("retry_failed", 0),
         sandbox=bool(document.get("sandbox")),
+        because=document.get("because"),
+        cancelled_at=document.get("cancelled_at"),
     )
+
+
+def stored_plan(kept: KeptPlan) -> Plan:
+    """Return a plan as the ledger has it, without rows where these were dropped since."""
+    empty = {"campaign": kept.campaign, "rows": ()}
+    return replace(plan_of(kept.document or empty), id=kept.id, by=kept.approval)
 
 
 def _line_of(line: Mapping[str, Any]) -> PlanLine:
@@ -161,20 +177,30 @@ def _line_of(line: Mapping[str, Any]) -> PlanLine:
         max_credits=parse_credits(line.get("max_credits")),
         brand=line.get("brand"),
         tags=tuple(line.get("tags", ())),
+        nth=line.get("nth", 0),
+        take=line.get("take", 0),
+        kept=line.get("kept", False),
+        review=Review(**line["review"]) if line.get("review") else None,
     )
 
 
 def store_approved(
-    connection: Connection, plan: Plan, *, at: float, kind: PlanKind = "run"
+    connection: Connection,
+    plan: Plan,
+    *,
+    at: float,
+    kind: PlanKind = "run",
+    plan_id: str | None = None,
 ) -> Plan:
     """Store a plan with the approval that it has; return it with its id, also in its words.
 
-    Return the same plan if it was stored before the run, or if nothing needs approval. Call it in
-    the transaction that approves the rows, so that the ledger has both or neither.
+    Return the same plan if it was stored before the run, or if nothing needs approval. `plan_id` is
+    what it is stored under, where another run has to find it. Call it in the transaction that
+    approves the rows, so that the ledger has both or neither.
     """
     if plan.id is not None or not plan.by:
         return plan
-    plan_id = uuid4().hex
+    plan_id = plan_id or uuid4().hex
     document = _compact_document(plan)
     add_approved(
         connection,
@@ -310,11 +336,18 @@ def moved_since(
     if costlier:
         moved += _taken_back(document, now)
     else:
+        why = {line.row: line.why for line in now.lines}
         paid = (row for row, line in before.items() if line["action"] in PAID)
-        moved += [f"{row}: it is no longer paid for" for row in paid if row not in after]
+        moved += [_unpaid(row, why.get(row)) for row in paid if row not in after]
         moved += [f"{row}: the sheet has it again" for row in sorted(gone_then - left)]
     moved += _unshown(document, now)
+    if document.get("cancelled_at") != now.cancelled_at:
+        moved.append(f"campaign {campaign} was cancelled meanwhile")
     return moved + [f"{row}: the sheet no longer has it" for row in sorted(gone)]
+
+
+def _unpaid(row: str, why: str | None) -> str:
+    return f"{row}: it is no longer paid for" + (f": {why}" if why else "")
 
 
 def _taken_back(document: Mapping[str, Any], now: Plan) -> list[str]:

@@ -50,7 +50,7 @@ from callsheet.tasks.ledger.quotes import (
     record_quotes,
 )
 from callsheet.tasks.ledger.values import CampaignRow, State
-from callsheet.tasks.runtime.errors import ServiceError, SpendRefused
+from callsheet.tasks.runtime.errors import OverBudget, ServiceError, SpendRefused
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.service import VideoService
@@ -140,7 +140,7 @@ def as_shown(waiting: Iterable[PricedRow], plan: Plan) -> list[PricedRow]:
 
 
 def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | None = None) -> None:
-    """Raise SpendRefused when the plan does not fit the budget, or a price cannot be read.
+    """Raise OverBudget when the plan does not fit the budget, or a price cannot be read.
 
     With `at_limit` it need not fit as a whole: rows that do not are held when their turn comes.
     `part` says what begins the part that fits, where anything does.
@@ -149,28 +149,29 @@ def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | Non
         return
     if plan.unpriced:
         without = count(plan.unpriced, "row has", "rows have")
-        raise SpendRefused(
+        raise OverBudget(
             f"a budget is set and {without} no readable price; nothing was spent",
             remedy="give a clip `max_credits`, which is then set aside for it; else run without a "
             f"budget, or leave them out with `--select '{_without(plan)}'`",
         )
     if at_limit is None and plan.committed + plan.total > plan.budget:
-        short = plan.committed + plan.total - plan.budget
-        raise SpendRefused(
+        needed = plan.committed + plan.total
+        raise OverBudget(
             f"the plan costs {in_credits(plan.total)}, {as_text(plan.committed)} of the "
-            f"budget of {as_text(plan.budget)} for the campaign are reserved or charged: "
-            f"{as_text(short)} too many; nothing was spent",
-            remedy=again_with("--budget", f"{plan.committed + plan.total:f}")
+            f"budget of {as_text(plan.budget)} for the campaign are {plan.committed_as}: "
+            f"{as_text(needed - plan.budget)} too many; nothing was spent",
+            remedy=again_with("--budget", f"{needed:f}")
             + ", or name fewer rows"
             + (f"; to begin what fits, {part}" if part else ""),
+            needed=needed,
         )
 
 
-def shortage(plan: Plan, at_limit: AtLimit | None = None) -> SpendRefused | None:
+def shortage(plan: Plan, at_limit: AtLimit | None = None) -> OverBudget | None:
     """Return what keeps a plan from fitting its budget: what `check_budget` raises, if anything."""
     try:
         check_budget(plan, at_limit)
-    except SpendRefused as refusal:
+    except OverBudget as refusal:
         return refusal
     return None
 

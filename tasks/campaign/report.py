@@ -374,7 +374,7 @@ def _budget(plan: Plan) -> str:
         return ""
     words = f"budget of the campaign, over every run: {in_credits(plan.budget, plan.credit_price)}"
     if plan.committed:
-        words += f", {as_text(plan.committed)} reserved or charged before"
+        words += f", {as_text(plan.committed)} {plan.committed_as} before"
     left = plan.budget - plan.committed - (plan.total if plan.spending else Decimal(0))
     after = " after this plan" if plan.spending else ""
     return f"{words}, " + (

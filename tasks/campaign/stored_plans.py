@@ -18,9 +18,9 @@ from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import as_planned, at_price, plan_sheet, priced
-from callsheet.tasks.campaign.plan_document import PAID, plan_document
+from callsheet.tasks.campaign.plan_document import plan_document
 from callsheet.tasks.campaign.quotes import Tell, ask_balance, ask_prices
-from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.campaign.values import PAID, Plan, PlanLine
 from callsheet.tasks.campaign.waits import hold_back
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.engine.free_calls import Price
@@ -63,11 +63,6 @@ def with_known_prices(document: Mapping[str, Any], now: Plan, asked: Mapping[str
 
     now = as_found(document, now)
     return hold_back(replace(now, lines=tuple(map(put_in, now.lines))), choose=True)
-
-
-def words_of_approval(plan: KeptPlan) -> str:
-    """Say by whom a plan was approved, as it stands in the history of its rows."""
-    return f"{plan.approval} on the board, plan {plan.id}"
 
 
 def paid_lines(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -6,17 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import Campaign, PaidElsewhere, Tally
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.earlier_takes import EarlierTake
+from callsheet.tasks.ledger.reviews import Review
 from callsheet.tasks.ledger.values import Pace, State
 from callsheet.tasks.values.amounts import CreditPrice, as_number, count, in_credits, is_above
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import EditOf
 
+#: What is done to a row that is paid for.
+PAID: tuple[Action, ...] = ("make", "retake", "edit")
 #: Whether a canary is made first, and what releases the rows that wait: a person keeps the video
 #: (yes), or its checks pass (auto). Without a canary (no), a person releases the next wave.
 Canary = Literal["no", "yes", "auto"]
@@ -43,6 +46,21 @@ class Change(NamedTuple):
     what: Literal["retire", "ids", "retention", "copies", "names", "budget", "columns"]
     words: str
     by_settings: bool = False
+
+
+class RowNow(Protocol):
+    """What approving compares of a row with its line: the row as the ledger has it, or a line."""
+
+    @property
+    def state(self) -> State | None: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def nth(self) -> int: ...
+    @property
+    def take(self) -> int: ...
+    @property
+    def kept(self) -> bool: ...
 
 
 class PlanLine(NamedTuple):
@@ -88,6 +106,24 @@ class PlanLine(NamedTuple):
     found: FoundVideo | None = None
     #: The id of the row that a matrix made it from.
     variant_of: str | None = None
+    #: Of a row that is planned from the ledger: the number of its attempt, that of its present take
+    #: (0: none), whether someone keeps that, and what was said last of its videos.
+    nth: int = 0
+    take: int = 0
+    kept: bool = False
+    review: Review | None = None
+
+    def moved(self, now: RowNow | None) -> str | None:
+        """Say how a row differs from what was shown; None where it is as shown."""
+        if now is None:
+            return "it is not there any more"
+        if now.digest != self.digest:
+            return "the row was edited"
+        if now.state != self.state:
+            return f"it is {now.state} now"
+        if (now.nth, now.take) != (self.nth, self.take):
+            return "another take was made meanwhile"
+        return "its video is kept now" if now.kept and not self.kept else None
 
     @property
     def leaves_length(self) -> bool:
@@ -128,7 +164,7 @@ class PlanLine(NamedTuple):
     @property
     def spends(self) -> bool:
         """Whether carrying it out may cost credits."""
-        return self.action in ("make", "retake", "edit")
+        return self.action in PAID
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +219,12 @@ class Plan:
     id: str | None = None
     #: The places of rows of which the ledger does not have all that the sheet says, from 1.
     unsynced: tuple[int, ...] = ()
+    #: What approved rows will set aside, where that is a part of `committed`.
+    to_come: Decimal = Decimal(0)
+    #: Why other takes are wanted, for the history of the rows.
+    because: str | None = None
+    #: When the campaign was cancelled, as far as the person who approves knows.
+    cancelled_at: float | None = None
 
     @classmethod
     def of_rows(cls, campaign: Campaign, lines: Iterable[PlanLine], budget: Decimal | None) -> Plan:
@@ -199,6 +241,11 @@ class Plan:
     def approved(self, by: str, *, plan_id: str | None = None) -> Plan:
         """Return the plan with who approved it, as a stored plan where it is one already."""
         return replace(self, by=by, id=plan_id)
+
+    @property
+    def committed_as(self) -> str:
+        """What `committed` is the sum of, in words."""
+        return "approved, reserved or charged" if self.to_come else "reserved or charged"
 
     @property
     def is_released_by_checks(self) -> bool:
@@ -219,6 +266,10 @@ class Plan:
     def adopting(self) -> list[PlanLine]:
         """The lines that take over a video, at no charge."""
         return [line for line in self.lines if line.action == "adopt"]
+
+    def named(self, *actions: Action) -> list[str]:
+        """Return the rows with one of these actions, by id."""
+        return [line.row for line in self.lines if line.action in actions]
 
     @property
     def total(self) -> Decimal:

@@ -70,6 +70,11 @@ class KeptPlan:
         by = self.approved_by or ""
         return by if by.startswith("approved ") else f"approved by {by}"
 
+    @property
+    def on_board(self) -> str:
+        """Who approved it on the board, as it stands in the history of its rows."""
+        return f"{self.approval} on the board, plan {self.id}"
+
     def state_at(self, moment: float) -> PlanState:
         """Return its state at a moment: what is ready expires by itself."""
         late = self.expires_at is not None and self.expires_at <= moment

@@ -216,12 +216,6 @@ def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
     return frozenset(connection.scalars(query))
 
 
-def is_kept(connection: Connection, take_id: int) -> bool:
-    """Whether someone keeps a take."""
-    found = review_of(connection, take_id)
-    return found is not None and found.verdict == "keep"
-
-
 def last_reviews(connection: Connection, campaign_id: int) -> Mapping[int, Review]:
     """Return what was said last of each row's takes, by the number of the row."""
     query = select(reviews).where(reviews.c.campaign_id == campaign_id)

@@ -20,7 +20,6 @@ from callsheet.tasks.ledger.accounts import MARKS, Terms, book, book_marked, res
 from callsheet.tasks.ledger.earlier_takes import MAYBE_PAID, is_refused
 from callsheet.tasks.ledger.moves import begin, move, note
 from callsheet.tasks.ledger.quotes import Quoted
-from callsheet.tasks.ledger.reviews import is_kept
 from callsheet.tasks.ledger.schema import calls, rows, takes
 from callsheet.tasks.ledger.service_state import close_call, resolve_call
 from callsheet.tasks.ledger.statements import Prepared, gathers, later
@@ -326,11 +325,6 @@ RETAKEABLE: frozenset[State] = frozenset(
 _ADOPT = _TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video"))
 _ABANDON = _TAKE.values(abandoned_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
 _LET_GO = _TAKE.values(abandoned_at=bindparam("moment"))
-_NOW = (
-    select(rows.c.state, rows.c.digest, rows.c.nth, rows.c.take_id)
-    .where(rows.c.id == bindparam("the_row"))
-    .with_for_update()
-)
 _LAST = (
     select(takes.c.nth, takes.c.refused_at)
     .where(takes.c.row_id == bindparam("the_row"), takes.c.digest == bindparam("the_digest"))
@@ -411,22 +405,16 @@ def approve_retakes(
     by: str,
     because: str | None,
     at: float,
-    even_kept: bool = False,
-) -> list[CampaignRow]:
-    """Approve another take of each row; return those that had moved on, which stay as they are.
+) -> None:
+    """Approve another take of each row at its price: of rows that are locked and as they are.
 
-    So does, without `even_kept`, a row whose present take someone keeps.
+    `because` is the reason, for the history of the rows.
     """
-    late = []
     for one in wanted:
-        if not _unmoved(connection, one.row) or (not even_kept and _is_kept(connection, one.row)):
-            late.append(one.row)
-            continue
         attempt = next_attempt(connection, one.row)
         _leave(connection, one.row, because, at)
         row = replace(one.row, quoted=one.amount, quoted_at=at, retries=None)
         renew(connection, row, attempt=attempt, by=by, at=at)
-    return late
 
 
 def renew(connection: Connection, row: CampaignRow, *, attempt: int, by: str, at: float) -> None:
@@ -441,20 +429,6 @@ def renew(connection: Connection, row: CampaignRow, *, attempt: int, by: str, at
     planned, quoted = replace(row, state="planned"), replace(row, state="quoted")
     move(connection, planned, "quoted", at=at, words=f"{in_credits(row.quoted)}")
     move(connection, quoted, "approved", at=at, words=by)
-
-
-def _unmoved(connection: Connection, row: CampaignRow) -> bool:
-    """Whether the row is still what a person was shown; held so until the transaction ends."""
-    if row.state not in RETAKEABLE:
-        return False
-    taken = row.take.id if row.take else None
-    found = connection.execute(_NOW, {"the_row": row.id}).one()
-    return tuple(found) == (row.state, row.digest, row.nth, taken)
-
-
-def _is_kept(connection: Connection, row: CampaignRow) -> bool:
-    # Asked once the row is locked: anyone who keeps it now waits until this is over.
-    return row.take is not None and is_kept(connection, row.take.id)
 
 
 def next_attempt(connection: Connection, row: CampaignRow) -> int:

@@ -9,9 +9,12 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 │   │   ├── LedgerDamaged               its file is damaged, or is no database at all
 │   │   ├── LedgerFull                  its disk is full
 │   │   └── LedgerNewer                 a later Callsheet has worked with it
+│   ├── NotHere                         the ledger has no such campaign or row
+│   ├── VideoKept                       a retake of a video that someone keeps
 │   └── StoreUnusable                   the store cannot be written to
 ├── SpendRefused               exit 4   budget or approval stands in the way
 │   ├── NotApproved                     no one has approved the plan
+│   ├── OverBudget                      the plan does not fit the campaign's budget
 │   ├── MovedOn                         not what was planned any more: a new plan is needed
 │   └── AllowanceSpent                  more than someone may approve in a day
 ├── NeedsPerson                exit 3   finished, but some rows need attention
@@ -72,6 +75,14 @@ class BadInput(CallsheetError):
 
     exit_status = 2
     spent = Decimal(0)
+
+
+class NotHere(BadInput):
+    """The ledger has no such campaign or row; nothing was spent."""
+
+
+class VideoKept(BadInput):
+    """Someone keeps this video: say that you want another one all the same. Nothing was spent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +218,17 @@ class SpendRefused(CallsheetError):
 
 class NotApproved(SpendRefused):
     """The plan is not approved; nothing was spent."""
+
+
+class OverBudget(SpendRefused):
+    """The plan does not fit the campaign's budget; nothing was spent.
+
+    `needed` is the budget that it fits; None where a price cannot be read.
+    """
+
+    def __init__(self, message: str, *, remedy: str, needed: Decimal | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.needed = needed
 
 
 class MovedOn(SpendRefused):

@@ -12,11 +12,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.plans import begin_plan
 from tests.board.conftest import NAMES, OpenBoard
 from tests.board.late_body import late_body
 from tests.board.with_videos import with_videos
+from tests.campaigns import Stage, brief
 from tests.programs import simple_sheet
 from tests.repository import files_in
 
@@ -162,11 +162,14 @@ async def test_an_approver_who_is_revoked_meanwhile_approves_nothing(
     open_board: OpenBoard, other_admin: Any, tmp_path: Path
 ) -> None:
     write = open_board.ledger.write
-    await write(partial(ensure_campaign, name="spring", sheet="s.csv", sheet_digest="0", at=0.0))
-    plan = partial(begin_plan, kind="retake", campaign="spring", terms={}, by="Rita", at=0.0)
+    await Stage.set(open_board.ledger, brief("a"))
+    terms = {"rows": ["a"]}
+    plan = partial(begin_plan, kind="retake", campaign="spring", terms=terms, by="Rita", at=0.0)
     await write(partial(plan, plan_id="p1"))
     with sqlite3.connect(tmp_path / ".callsheet" / "ledger.db") as ledger:
-        document = json.dumps({"rows": [], "credits": {"unpriced": 0, "total": 0}})
+        document = json.dumps(
+            {"campaign": "spring", "rows": [], "credits": {"unpriced": 0, "total": 0}}
+        )
         ready = "UPDATE plans SET state = 'ready', total = 0, expires_at = 1e11, document = ?"
         ledger.execute(ready, [document])
     one = Try("approver", f"{API}/plans/p1/approve", json={})

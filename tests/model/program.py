@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Collection
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.retake import approve_offers, offers
+from callsheet.tasks.aftercare.retake import RETAKE
+from callsheet.tasks.campaign.approve import approve as approve_plan
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.propose import propose
 from callsheet.tasks.engine.active_rows import LANES, ActiveRow, Scheduler, compact
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.engine import Engine
@@ -233,9 +237,13 @@ class Program:
 
     async def retake(self, campaign: Campaign, row: CampaignRow) -> None:
         """Have a person want another take of a row, at the price it has now."""
-        found = await offers(self.at, campaign, [row])
-        words = {"by": "Alice", "because": None, "budget": None}
-        await approve_offers(self.at, campaign, found, **words)
+        ask = RunOptions(campaign=campaign.name, rows=(row.row,), even_kept=True)
+        service = partial(nullcontext, self.at.service)
+        proposing = partial(propose, RETAKE, ask, self.ledger, service, at_once=1)
+        plan = await proposing(clock=self.at.clock)
+        if plan.spending:
+            change = partial(approve_plan, plan=plan, verb=RETAKE, by="approved by Alice")
+            await self.ledger.write(change, at=self.at.clock())
 
     async def hear_again(self, row: CampaignRow, memory: Memory, observation: Observation) -> None:
         """Hear once more of a take, as it was at some time."""

@@ -7,7 +7,7 @@ from functools import partial
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.aftercare.drift import Refreshed, refresh, repair_drift
-from callsheet.tasks.engine.context import connect, open_service
+from callsheet.tasks.engine.context import connect
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.people import Person
 
@@ -17,7 +17,7 @@ async def see_drift(board: Board, person: Person, campaign: str) -> Refreshed:
 
     Reads only. Raises Parked or ConfigurationError when the service cannot be asked.
     """
-    async with await open_service(board.settings, board.ledger, board.clock) as service:
+    async with board.service() as service:
         look = partial(refresh, campaign, board.settings, ledger=board.ledger, service=service)
         found = await look(select=None, clock=board.clock)
     if found is None:

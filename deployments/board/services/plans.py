@@ -5,7 +5,6 @@ If anything changed since a plan was shown, nothing is approved, and a new plan 
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,11 +23,13 @@ from callsheet.deployments.board.services.sheets import (
     read_mapped,
 )
 from callsheet.deployments.board.uploads import fetch_again
-from callsheet.tasks.aftercare.approval import approve_on_board, is_as_shown, rows_named
+from callsheet.tasks.aftercare.approval import approve_on_board
+from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import as_planned
-from callsheet.tasks.campaign.plan_document import moved_since
-from callsheet.tasks.campaign.quotes import ask_prices, shortage
+from callsheet.tasks.campaign.plan_document import moved_since, stored_plan
+from callsheet.tasks.campaign.propose import prices_now, propose
+from callsheet.tasks.campaign.quotes import shortage
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.campaign.stored_plans import (
     ask_plan,
@@ -37,10 +38,8 @@ from callsheet.tasks.campaign.stored_plans import (
     replace_plan,
     with_known_prices,
 )
-from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.engine.context import open_service
+from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.free_calls import Price, Priceable
-from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.plans import (
     KeptPlan,
@@ -52,9 +51,15 @@ from callsheet.tasks.ledger.plans import (
 )
 from callsheet.tasks.ledger.runs import BoardRun, run_for
 from callsheet.tasks.runtime.crash_points import crashpoint
-from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved, SheetError
+from callsheet.tasks.runtime.errors import (
+    AllowanceSpent,
+    MovedOn,
+    NotApproved,
+    OverBudget,
+    SheetError,
+)
 from callsheet.tasks.sheet import Sheet
-from callsheet.tasks.values.amounts import as_text, parse_credits
+from callsheet.tasks.values.amounts import as_text
 
 #: Rows that are named where something has moved on; of more the number is said.
 NAMED = 20
@@ -107,7 +112,7 @@ async def approve(
     if plan.kind == "run":
         sheet = await _check_run(board, person, plan, options)
     else:
-        await _check_retake(board, person, plan, options)
+        await _check_rows(board, person, plan, options)
     change = partial(
         approve_on_board,
         plan=plan,
@@ -125,6 +130,8 @@ async def approve(
         raise await _moved_on(board, person, plan, [str(error)]) from error
     except (AllowanceSpent, NotApproved) as error:
         raise ProblemDetails(403, str(error), remedy=error.remedy) from error
+    except OverBudget as error:
+        raise _over_budget(error) from error
     crashpoint("board: after a plan is approved")
     board.attention.set()
     return _answer(run)
@@ -184,70 +191,52 @@ async def _check_run(board: Board, person: Person, plan: KeptPlan, options: RunO
         moved.append(str(found.match.refusal))
     if moved:
         raise await _moved_on(board, person, plan, moved)
-    _check_budget(now)
+    if refusal := shortage(now):
+        raise _over_budget(refusal)
     return found.sheet
 
 
-async def _check_retake(board: Board, person: Person, plan: KeptPlan, options: RunOptions) -> None:
+async def _check_rows(board: Board, person: Person, plan: KeptPlan, options: RunOptions) -> None:
+    """Raise ProblemDetails for a plan of rows that has moved on, or costs another price."""
     assert plan.document is not None
-    campaign = await board.read(find_campaign, name=plan.campaign)
-    if campaign is None:
-        raise ProblemDetails(409, f"there is no campaign {plan.campaign} any more")
-    lines = {line["row"]: line for line in paid_lines(plan.document)}
-    rows = await board.read(rows_named, campaign=campaign, names=list(lines))
-    asked = await _prices_now(board, [row.for_new_video() for row in rows])
-    moved = [
-        f"{row.row}: it changed meanwhile" for row in rows if not is_as_shown(row, lines[row.row])
-    ]
-    moved += [f"{row}: it is not there any more" for row in lines.keys() - {r.row for r in rows}]
-    for row, price in asked.items():
-        before = parse_credits(lines[row]["quoted"])
-        if price.refusal or price.amount != before:
-            now = price.refusal or as_text(price.amount)
-            moved.append(f"{row}: {as_text(before)} credits then, now {now}")
-    if moved:
+    now = await proposed(board, plan, options, shown=stored_plan(plan), within=CHECK)
+    if moved := moved_since(plan.document, now):
         raise await _moved_on(board, person, plan, moved)
-    _check_budget(Plan.of_rows(campaign, map(_paid_line, lines.values()), options.budget))
+
+
+async def proposed(
+    board: Board,
+    plan: KeptPlan,
+    options: RunOptions,
+    *,
+    shown: Plan | None = None,
+    within: float | None = None,
+) -> Plan:
+    """Return a stored plan of rows as it would be now; `shown` and `within` as in `propose`."""
+    ask = options.but(campaign=plan.campaign, saved_plan=True)
+    proposing = partial(propose, RETAKE, ask, board.ledger, board.service, clock=board.clock)
+    return await proposing(at_once=board.settings.polls_at_once, shown=shown, within=within)
 
 
 async def _prices_now(board: Board, wanted: Sequence[Priceable]) -> dict[str, Price]:
     """Return what the service says now, of as many rows as it answers for in time."""
-    asked: dict[str, Price] = {}
-
-    async def keep(found: Sequence[tuple[Priceable, Price]]) -> None:
-        asked.update((one.row, price) for one, price in found)
-
     if not wanted:
-        return asked
-    settings = board.settings
-    async with await open_service(settings, board.ledger, board.clock) as service:
-        try:
-            async with asyncio.timeout(CHECK):
-                ask = partial(ask_prices, at_once=settings.polls_at_once, keep=keep)
-                return await ask(service, wanted, clock=board.clock)
-        except TimeoutError:
-            return asked
+        return {}
+    async with board.service() as service:
+        asking = partial(prices_now, at_once=board.settings.polls_at_once, within=CHECK)
+        return await asking(service, wanted, clock=board.clock)
 
 
-def _paid_line(line: Mapping[str, Any]) -> PlanLine:
-    """Return a line of a plan of other takes, as far as it counts for a budget."""
-    price = parse_credits(line["quoted"])
-    return PlanLine(row=line["row"], title="", action="retake", digest="", priced=price)
-
-
-def _check_budget(plan: Plan) -> None:
-    """Raise ProblemDetails (422) where a plan does not fit the budget of its campaign."""
-    refusal = shortage(plan)
-    if refusal is None:
-        return
-    if plan.unpriced:
+def _over_budget(refusal: OverBudget) -> ProblemDetails:
+    """Return the refusal of a plan that does not fit the budget of its campaign."""
+    if refusal.needed is None:
         title = "The budget cannot be kept"
         remedy = "give a clip max_credits in the sheet, or leave such rows out"
     else:
         title = "The budget is too small"
-        needed = as_text(plan.committed + plan.total)
+        needed = as_text(refusal.needed)
         remedy = f"approve it with a budget of {needed}, or name fewer rows"
-    raise ProblemDetails(422, str(refusal), title=title, remedy=remedy)
+    return ProblemDetails(422, str(refusal), title=title, remedy=remedy)
 
 
 async def _moved_on(

@@ -14,17 +14,18 @@ from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.aftercare.approval import cancel_on_board
 from callsheet.tasks.aftercare.cancel import LIVE, endings, execute, needs_service
+from callsheet.tasks.aftercare.retake import plan_retakes
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.selection import choose_rows
 from callsheet.tasks.campaign.stored_plans import ask_plan
+from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.engine.owner import is_dead, name_of
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.people import Person
-from callsheet.tasks.ledger.reviews import kept_rows
 from callsheet.tasks.ledger.runs import (
     BoardRun,
     LeftRows,
@@ -33,13 +34,15 @@ from callsheet.tasks.ledger.runs import (
     run_again,
     runs_of,
 )
-from callsheet.tasks.ledger.takes import RETAKEABLE, give_up
+from callsheet.tasks.ledger.takes import give_up
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
-from callsheet.tasks.runtime.errors import CallsheetError
-from callsheet.tasks.runtime.suggest import suggest
+from callsheet.tasks.runtime.errors import CallsheetError, VideoKept
 from callsheet.tasks.values.amounts import as_number, in_credits
 
 log = logging.getLogger("callsheet.board")
+
+#: Rows that a refusal names at most.
+NAMED = 20
 
 _under_way: set[asyncio.Task[None]] = set()
 
@@ -161,20 +164,27 @@ async def plan_of_retakes(
         raise ProblemDetails(
             422, "say which rows are to be taken again", remedy='"rows": [...] or "select": "..."'
         )
-    found = await campaign_named(board, campaign)
-    _check_money(board, found)
-    chosen = await _choose(board.ledger, found, rows, select)
-    if not (even_kept and rows):
-        chosen = await _without_kept(board.ledger, found, chosen, named=bool(rows))
-    options = RunOptions(
-        rows=tuple(row.row for row in chosen),
+    _check_money(board, await campaign_named(board, campaign))
+    ask = RunOptions(
+        campaign=campaign,
+        rows=tuple(rows) if rows else None,
+        select=select,
         because=because,
-        even_kept=even_kept,
+        # A selection leaves out what is kept.
+        even_kept=even_kept and bool(rows),
         sandbox=board.sandbox,
     )
+    try:
+        plan = await board.read(plan_retakes, ask=ask)
+    except VideoKept as error:
+        remedy = '"even_kept": true has them made again all the same'
+        raise ProblemDetails(422, str(error), remedy=remedy) from error
+    if not plan.spending or (rows and plan.named("fetch")):
+        raise ProblemDetails(422, _unfit(plan))
+    ask = ask.but(rows=tuple(plan.named("retake")), select=None)
     plan_id = board.token()
     change = partial(ask_plan, plan_id=plan_id, kind="retake", campaign=campaign)
-    change = partial(change, terms=options.kept(), by=person.name, at=board.clock())
+    change = partial(change, terms=ask.kept(), by=person.name, at=board.clock())
     await board.write(change)
     board.attention.set()
     return plan_id
@@ -200,40 +210,12 @@ async def rows_chosen(
     return choose_rows(known, rows, select)
 
 
-async def _choose(
-    ledger: Ledger,
-    campaign: Campaign,
-    rows: Sequence[str] | None,
-    select: str | None,
-) -> list[CampaignRow]:
-    chosen = await rows_chosen(ledger, campaign, rows, select)
-    fit = [row for row in chosen if row.state in RETAKEABLE and row.enabled]
-    unfit = [row for row in chosen if row not in fit]
-    if rows and unfit:
-        row = unfit[0]
-        raise ProblemDetails(
-            422,
-            f"{row.row} cannot be taken again, it is {row.state}; nothing was spent",
-            remedy=f"`{suggest('explain', campaign.name, row.row)}` says what can be done",
-        )
-    if not fit:
-        raise ProblemDetails(422, "none of these rows can be taken again; nothing was spent")
-    return fit
-
-
-async def _without_kept(
-    ledger: Ledger, campaign: Campaign, chosen: list[CampaignRow], *, named: bool
-) -> list[CampaignRow]:
-    """Return rows without those whose video is kept; ProblemDetails (422) for a named one."""
-    kept = await ledger.read(kept_rows, campaign_id=campaign.id)
-    found = [row for row in chosen if row.id not in kept]
-    if found == chosen or (found and not named):
-        return found
-    names = ", ".join(row.row for row in chosen if row.id in kept)
-    raise ProblemDetails(
-        422, f"the videos of {names[:300]} are kept; nothing was spent",
-        remedy='"even_kept": true has them made again all the same',
-    )  # fmt: skip
+def _unfit(plan: Plan) -> str:
+    """Say which of the rows of a plan cannot be taken again, and why."""
+    several = [line for line in plan.lines if line.action != "retake"]
+    named = ", ".join(f"{line.row} ({line.why})" for line in several[:NAMED])
+    words = f"{named} cannot" if named else "none of these rows can"
+    return f"{words} be taken again; nothing was spent"
 
 
 # Runs of approved plans: what became of them, and having one go on that has ended early.

@@ -236,7 +236,7 @@ async def test_a_plan_waits_until_an_approved_one_is_in_its_rows(ledger: Ledger)
 
 @pytest.mark.parametrize(
     "changed",
-    [{"state": "failed"}, {"digest": "0" * 64}, {"nth": 2}, {"take_id": 4711}, {"row": "gone"}, {}],
+    [{"state": "failed"}, {"digest": "0" * 64}, {"nth": 2}, {"take": 4711}, {"row": "gone"}, {}],
     ids=str,
 )
 async def test_another_take_is_of_what_was_shown_or_of_nothing(
@@ -245,7 +245,7 @@ async def test_another_take_is_of_what_was_shown_or_of_nothing(
     stage = await with_videos(ledger, 1)
     plan = await ready(ledger, "p1", again={**await shown(stage, "row-1"), **changed})
     if changed:
-        with pytest.raises(MovedOn, match="changed meanwhile"):
+        with pytest.raises(MovedOn, match="nothing was approved or spent"):
             await approved(ledger, plan)
         assert (await stage.row("row-1")).state == "delivered"
     else:
@@ -255,10 +255,11 @@ async def test_another_take_is_of_what_was_shown_or_of_nothing(
 
 async def test_what_was_kept_since_it_was_shown_is_not_taken_again(ledger: Ledger):
     stage = await with_videos(ledger, 1)
-    line = await shown(stage, "row-1")
-    plan = await ready(ledger, "p1", again=line)
-    await stage.write(review, line["take_id"], "keep", by="Rita", at=NOW)
-    with pytest.raises(MovedOn, match="changed meanwhile"):
+    plan = await ready(ledger, "p1", again=await shown(stage, "row-1"))
+    take = (await stage.row("row-1")).take
+    assert take is not None
+    await stage.write(review, take.id, "keep", by="Rita", at=NOW)
+    with pytest.raises(MovedOn, match="row-1: its video is kept now"):
         await approved(ledger, plan)
     assert (await stage.row("row-1")).state == "delivered"
 
@@ -268,7 +269,7 @@ async def shown(stage: Stage, name: str) -> dict[str, Any]:
     row = await stage.row(name)
     assert row.take is not None
     seen = {"state": row.state, "digest": row.digest, "nth": row.nth}
-    return {"row": row.row, **seen, "take_id": row.take.id}
+    return {"row": row.row, **seen, "take": row.take.number}
 
 
 @pytest.mark.parametrize(

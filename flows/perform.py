@@ -1,0 +1,116 @@
+"""Performs a verb: plans it, has the plan approved, makes its rows. One way for every door.
+
+Doors differ in who approves (an `Approver`) and where the run is shown (`Door.watch`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+
+from callsheet.flows.executor import PLAIN, Steps, process
+from callsheet.tasks.campaign.approve import Verb, approve
+from callsheet.tasks.campaign.lease import lock_rows
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.plan_document import stored_plan
+from callsheet.tasks.campaign.propose import campaign_asked, propose, rows_named
+from callsheet.tasks.campaign.run import Door, Run, open_run
+from callsheet.tasks.campaign.values import PAID, Plan, RunOutcome
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.plans import find_plan
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.runtime.known_settings import Settings
+
+#: Is shown a plan with its prices; returns who approves it, in words. Raises SpendRefused for a no.
+Approver = Callable[[Plan], Awaitable[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Performed:
+    """What was planned, its rows as they are now, and how the run ended, where there was one."""
+
+    plan: Plan
+    rows: Mapping[str, CampaignRow]
+    outcome: RunOutcome | None = None
+
+    @property
+    def exit_status(self) -> int:
+        """3 where a line of the plan needs a person; else that of the run."""
+        needs = 3 if self.plan.named("person") else 0
+        return max(needs, self.outcome.exit_status) if self.outcome else needs
+
+
+async def perform(
+    verb: Verb,
+    ask: RunOptions,
+    settings: Settings,
+    door: Door,
+    approver: Approver,
+    *,
+    steps: Steps = PLAIN,
+    make: bool = True,
+    plan_id: str | None = None,
+    wait: float | None = 0.0,
+) -> Performed:
+    """Plan what is asked for, have it approved, and with `make` process its rows to their end.
+
+    `plan_id` is what the plan is approved under, once: a run that is started again makes the rows
+    that were approved then, and asks no one. `wait` is as in `lock_rows`. Raise SpendRefused,
+    Parked, or the error of the planner, approver, service, ledger or store.
+    """
+    if plan_id is None:
+        # What cannot be done is said before a service is needed.
+        async with await open_ledger(settings.ledger, create=False) as ledger:
+            plan = await ledger.read(verb.plan, ask=ask, make=make)
+        if not plan.named(*PAID, "fetch"):
+            return Performed(plan=plan, rows={})
+    # A selection says what is planned; the rows that are made may be in other states by then.
+    async with open_run(ask.but(select=None, rows=None), settings, door) as run:
+        at, ask = run.at, ask.but(sandbox=run.options.sandbox)
+        run.campaign = found = await at.ledger.read(campaign_asked, ask=ask)
+        async with door.watch(run):
+            plan = await _approved_before(at.ledger, plan_id) or await _approved(
+                run, verb, ask, approver, make=make, plan_id=plan_id
+            )
+            names = plan.named(*PAID, "fetch")
+            # A run that is started again reports, where nothing is left to do.
+            if make and (names or plan_id is not None):
+                await at.store.check()
+                await lock_rows(run, found, names, wait=wait)
+                await door.begin(run)
+                await process(run, steps, found.name)
+        rows = await at.ledger.read(rows_named, campaign=found.name, names=names)
+        return Performed(plan=plan, rows={row.row: row for row in rows}, outcome=run.outcome)
+
+
+async def _approved(
+    run: Run,
+    verb: Verb,
+    ask: RunOptions,
+    approver: Approver,
+    *,
+    make: bool,
+    plan_id: str | None,
+) -> Plan:
+    """Return the plan of what is asked for, approved where it pays for anything."""
+    at, settings = run.at, run.at.settings
+    proposing = partial(propose, verb, ask, at.ledger, lambda: nullcontext(at.service))
+    plan = await proposing(at_once=settings.polls_at_once, clock=at.clock, make=make)
+    if not plan.spending:
+        return plan
+    # Cancelling this run from here on cancels what it approves.
+    run.only = frozenset(plan.named(*PAID))
+    if make:
+        await at.store.check()
+    given = plan.budget if ask.budget is None else ask.budget
+    by = await approver(replace(plan, budget=given, credit_price=settings.credit_price))
+    change = partial(approve, plan=replace(plan, id=plan_id), verb=verb, by=by, budget=ask.budget)
+    return await at.ledger.write(change, at=at.clock())
+
+
+async def _approved_before(ledger: Ledger, plan_id: str | None) -> Plan | None:
+    """Return the plan that was approved under an id; None for none."""
+    stored = None if plan_id is None else await ledger.read(find_plan, plan_id=plan_id)
+    return None if stored is None or stored.state != "approved" else stored_plan(stored)

@@ -1,0 +1,167 @@
+"""Approves a plan as it was shown, or nothing of it: one transaction for every verb and every door.
+
+A verb says who plans it, which only reads, and what approving its lines writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import NamedTuple, Protocol
+
+from sqlalchemy import Connection
+
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.plan_document import store_approved, stored_plan
+from callsheet.tasks.campaign.quotes import check_budget, check_wanted
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.ledger.campaigns import Campaign, check_unchanged, find_campaign, set_budget
+from callsheet.tasks.ledger.dialect import dialect_of
+from callsheet.tasks.ledger.diff import Action
+from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, approve_plan, find_plan
+from callsheet.tasks.ledger.present_rows import approved_credits, lock_campaign, present_rows
+from callsheet.tasks.ledger.quotes import changed_since
+from callsheet.tasks.ledger.values import State
+from callsheet.tasks.runtime.errors import MovedOn
+from callsheet.tasks.values.amounts import in_credits
+
+#: Lines by the number of their row in the ledger.
+Lines = Mapping[int, PlanLine]
+#: Takes part in an approval before anything of it is written; raises SpendRefused to refuse it.
+Check = Callable[[Connection, Campaign, Plan], None]
+
+
+class Planner(Protocol):
+    """Plans what was asked for from the ledger alone, without prices; writes nothing.
+
+    With `make` the rows are made at once. Raises BadInput or SpendRefused for what cannot be.
+    """
+
+    def __call__(self, connection: Connection, ask: RunOptions, *, make: bool) -> Plan: ...
+
+
+class Effect(NamedTuple):
+    """What approving lines writes, of many rows at once: guarded moves of rows in `states`.
+
+    A plan is a document, so that a line of it may claim any state.
+    """
+
+    states: frozenset[State]
+    write: Callable[[Connection, Lines, Plan, float], None]
+
+
+class Verb(NamedTuple):
+    """What is done to rows: how it is planned, what approving its lines writes and checks."""
+
+    kind: PlanKind
+    plan: Planner
+    effects: Mapping[Action, Effect]
+    checks: Sequence[Check] = ()
+
+
+def approve(
+    connection: Connection,
+    plan: Plan,
+    verb: Verb,
+    *,
+    by: str,
+    at: float,
+    budget: Decimal | None = None,
+    terms: Mapping[str, object] | None = None,
+) -> Plan:
+    """Approve a plan as it was shown; return it with its id and, as `by`, what histories say.
+
+    `by` is who approves, `budget` what they give the campaign with it. `plan.id` is what is
+    approved once: again, the plan that was approved then is returned, and nothing changes. A plan
+    that was stored before is approved with `terms`, which its run is to go by.
+
+    Raise MovedOn for anything that is not as it was shown, OverBudget, or SpendRefused for a
+    campaign that was cancelled meanwhile. Whatever is raised, nothing is approved.
+    """
+    dialect_of(connection).hold_approvals(connection)
+    campaign = _locked(connection, plan.campaign)
+    stored = find_plan(connection, plan.id) if plan.id else None
+    if stored is not None and stored.state == "approved":
+        return stored_plan(stored)
+    check_wanted(connection, replace(campaign, cancel_requested_at=plan.cancelled_at))
+    if plan.sheet_digest:
+        shown = replace(campaign, sheet_digest=plan.sheet_digest)
+        check_unchanged(connection, shown, owner=None)
+    found = _as_shown(connection, campaign, plan, verb)
+    plan = _with_budget(connection, campaign, plan, budget)
+    for check in verb.checks:
+        check(connection, campaign, plan)
+    plan = _stored(connection, plan, stored, verb.kind, by=by, terms=terms or {}, at=at)
+    for effect in dict.fromkeys(verb.effects.values()):
+        lines = {n: line for n, line in found.items() if verb.effects[line.action] == effect}
+        effect.write(connection, lines, plan, at)
+    if budget is not None:
+        set_budget(connection, campaign, budget=budget, at=at)
+    return plan
+
+
+def with_committed(connection: Connection, campaign: Campaign, plan: Plan) -> Plan:
+    """Return a plan that counts what its campaign was charged, has reserved and has approved."""
+    to_come = approved_credits(connection, campaign.id)
+    return replace(plan, committed=campaign.charged + campaign.reserved + to_come, to_come=to_come)
+
+
+def _locked(connection: Connection, name: str) -> Campaign:
+    """Return a campaign as it is; no one else changes it until this transaction ends."""
+    found = find_campaign(connection, name) if lock_campaign(connection, name) else None
+    if found is None:
+        raise MovedOn(f"there is no campaign {name} any more; nothing was approved or spent")
+    return found
+
+
+def _as_shown(
+    connection: Connection, campaign: Campaign, plan: Plan, verb: Verb
+) -> dict[int, PlanLine]:
+    """Return the lines that approving is about; raise MovedOn for one whose row has changed."""
+    wanted = [line for line in plan.lines if line.action in verb.effects]
+    now = present_rows(connection, campaign.id, [line.row for line in wanted])
+    moved = [(line, line.moved(now.get(line.row))) for line in wanted]
+    odd = [line for line in wanted if line.state not in verb.effects[line.action].states]
+    changed = [f"{line.row}: {why}" for line, why in moved if why]
+    changed += [f"{line.row}: it is {line.state}" for line in odd]
+    if changed:
+        raise changed_since(changed)
+    return {now[line.row].id: line for line in wanted}
+
+
+def _with_budget(
+    connection: Connection, campaign: Campaign, plan: Plan, budget: Decimal | None
+) -> Plan:
+    """Return a plan with the budget that counts; raise OverBudget where it does not fit that.
+
+    Raise MovedOn where another budget would be replaced than the one that was shown.
+    """
+    if budget is not None and campaign.budget != plan.budget:
+        words = (
+            "no budget" if campaign.budget is None else f"a budget of {in_credits(campaign.budget)}"
+        )
+        raise changed_since([f"campaign {campaign.name} has {words} now"])
+    counts = campaign.budget if budget is None else budget
+    plan = replace(with_committed(connection, campaign, plan), budget=counts)
+    check_budget(plan)
+    return plan
+
+
+def _stored(
+    connection: Connection,
+    plan: Plan,
+    stored: KeptPlan | None,
+    kind: PlanKind,
+    *,
+    by: str,
+    terms: Mapping[str, object],
+    at: float,
+) -> Plan:
+    """Store a plan with its approval, or the approval of one that was stored before."""
+    if stored is None:
+        new = replace(plan, id=None, by=by)
+        return store_approved(connection, new, at=at, kind=kind, plan_id=plan.id)
+    if not approve_plan(connection, stored.id, terms=terms, by=by, at=at):
+        raise MovedOn("the plan is no longer valid; nothing was approved or spent")
+    return replace(plan, by=replace(stored, approved_by=by).on_board)

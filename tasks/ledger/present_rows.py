@@ -1,0 +1,65 @@
+"""Rows as they are now, for whoever approves what was shown: locked, then read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import NamedTuple
+
+from sqlalchemy import Connection, exists, func, select
+
+from callsheet.tasks.ledger.figures import pages_of
+from callsheet.tasks.ledger.schema import campaigns, reviews, rows, takes
+from callsheet.tasks.ledger.values import State
+from callsheet.tasks.values.amounts import from_micro
+
+
+class PresentRow(NamedTuple):
+    """A row as it is: by `id` in the ledger, `take` is the number of its present take, 0 for none.
+
+    `kept` says whether someone keeps that take.
+    """
+
+    row: str
+    id: int
+    state: State
+    digest: str
+    nth: int
+    take: int
+    kept: bool
+
+
+def lock_campaign(connection: Connection, name: str) -> bool:
+    """Have no one else change a campaign until this transaction ends; False where there is none."""
+    # Whoever writes an event of the campaign, which refers to it, does not wait.
+    query = select(campaigns.c.id).where(campaigns.c.name == name)
+    return connection.scalar(query.with_for_update(key_share=True)) is not None
+
+
+def present_rows(
+    connection: Connection, campaign_id: int, names: Iterable[str]
+) -> Mapping[str, PresentRow]:
+    """Return rows of a campaign by id; no one else changes them until this transaction ends."""
+    number = func.coalesce(takes.c.number, 0)
+    kept = exists().where(reviews.c.take_id == rows.c.take_id, reviews.c.verdict == "keep")
+    columns = (rows.c.row, rows.c.id, rows.c.state, rows.c.digest, rows.c.nth, number, kept)
+    query = select(*columns).outerjoin(takes, takes.c.id == rows.c.take_id)
+    found: dict[str, PresentRow] = {}
+    for page in pages_of(names):
+        these = rows.c.campaign_id == campaign_id, rows.c.row.in_(page)
+        # Locked first and read after: PostgreSQL reads a statement's other tables as they were
+        # before it waited, and someone may just have kept one of the videos.
+        locked = select(rows.c.id).where(*these).order_by(rows.c.id).with_for_update()
+        connection.execute(locked).all()
+        found |= {
+            one.row: one for one in map(PresentRow._make, connection.execute(query.where(*these)))
+        }
+    return found
+
+
+def approved_credits(connection: Connection, campaign_id: int) -> Decimal:
+    """Return what the approved rows of a campaign will set aside once they begin."""
+    query = select(func.sum(rows.c.quoted)).where(
+        rows.c.campaign_id == campaign_id, rows.c.state == "approved"
+    )
+    return from_micro(connection.scalar(query) or 0)

@@ -1,0 +1,236 @@
+"""A plan is approved as it was shown, once, or nothing of it is; with retakes as the example."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+
+from callsheet.tasks.aftercare.retake import RETAKE, plan_retakes
+from callsheet.tasks.campaign.approve import approve
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.plan_document import plan_document, plan_of
+from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.ledger.campaigns import set_budget
+from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
+from callsheet.tasks.ledger.database import ledger_url, make_engine
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.plans import find_plan
+from callsheet.tasks.ledger.reviews import kept_rows, review
+from callsheet.tasks.ledger.values import State
+from callsheet.tasks.runtime.errors import (
+    BadInput,
+    MovedOn,
+    OverBudget,
+    SpendRefused,
+    VideoKept,
+)
+from tests.campaigns import NOW, Stage, brief
+
+Meanwhile = Callable[[Stage], Awaitable[object]]
+
+
+async def plan_of_retake(stage: Stage, *rows: str, **asked: Any) -> Plan:
+    """Plan a retake of rows at 12 credits each, as a document that was stored and read again."""
+    ask = RunOptions(campaign="spring", rows=rows or ("a",), because="the logo", **asked)
+    plan = await stage.ledger.read(plan_retakes, ask=ask)
+    lines = (
+        line._replace(priced=Decimal(12)) if line.action == "retake" else line
+        for line in plan.lines
+    )
+    return plan_of(plan_document(replace(plan, lines=tuple(lines))))
+
+
+async def approved(stage: Stage, plan: Plan, **more: Any) -> Plan:
+    found: Plan = await stage.write(approve, plan, RETAKE, by="approved by Ann", at=NOW, **more)
+    return found
+
+
+async def keep(stage: Stage, row: str = "a") -> None:
+    take = (await stage.row(row)).take
+    assert take is not None
+    await stage.write(review, take.id, "keep", by="Bob", at=NOW)
+
+
+async def states(stage: Stage) -> Mapping[str, State]:
+    return {row.row: row.state for row in await stage.rows()}
+
+
+async def edited(stage: Stage) -> None:
+    await stage.sync(brief(topic="Coffee"))
+
+
+async def cancelled(stage: Stage) -> None:
+    await stage.write(ask_to_cancel, stage.campaign, only=None, at=NOW)
+
+
+async def retaken(stage: Stage) -> None:
+    await approved(stage, await plan_of_retake(stage))
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "refusal", "words"),
+    [
+        (edited, MovedOn, "a: the row was edited"),
+        (keep, MovedOn, "a: its video is kept now"),
+        (retaken, MovedOn, "a: it is approved now"),
+        (cancelled, SpendRefused, "campaign spring was cancelled meanwhile"),
+    ],
+)
+async def test_nothing_is_approved_once_something_changed(
+    ledger: Ledger, meanwhile: Meanwhile, refusal: type[SpendRefused], words: str
+) -> None:
+    stage = await Stage.set(ledger, brief(), brief("b", "Milk"))
+    await stage.delivered()
+    await stage.delivered("b")
+    plan = await plan_of_retake(stage, "a", "b")
+    await meanwhile(stage)
+    before = await stage.rows()
+
+    with pytest.raises(refusal, match=words):
+        await approved(stage, plan)
+
+    assert await stage.rows() == before
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"state": "failed"}, {"digest": "0" * 64}, {"nth": 2}, {"take": 3}, {"row": "gone"}],
+    ids=str,
+)
+async def test_a_plan_that_shows_another_row_is_not_approved(
+    ledger: Ledger, changed: dict[str, Any]
+) -> None:
+    stage = await Stage.set(ledger, brief())
+    await stage.delivered()
+    plan = await plan_of_retake(stage)
+    lines = tuple(line._replace(**changed) for line in plan.lines)
+
+    with pytest.raises(MovedOn, match="nothing was approved or spent"):
+        await approved(stage, replace(plan, lines=lines))
+
+    assert await states(stage) == {"a": "delivered"}
+
+
+@pytest.mark.parametrize("state", ["planned", "approved", "submitting", "rendering", "retired"])
+async def test_what_is_not_over_is_not_taken_again_whatever_a_plan_says(
+    ledger: Ledger, state: State
+) -> None:
+    stage = await Stage.set(ledger, brief())
+    await stage.in_state(state)
+    plan = await plan_of_retake(stage, saved_plan=True)
+    assert [line.action for line in plan.lines] != ["retake"]
+    lines = tuple(line._replace(action="retake") for line in plan.lines)
+
+    with pytest.raises(MovedOn, match=f"a: it is {state}"):
+        await approved(stage, replace(plan, lines=lines))
+
+    assert await states(stage) == {"a": state}
+
+
+async def test_a_kept_video_is_taken_again_only_where_that_was_said(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief())
+    row = await stage.delivered()
+    await keep(stage)
+    with pytest.raises(VideoKept, match="its video is kept; nothing was spent"):
+        await plan_of_retake(stage)
+    await approved(stage, await plan_of_retake(stage, even_kept=True))
+    assert await ledger.read(kept_rows, campaign_id=stage.campaign.id) == {row.id}
+    assert await stage.open(await stage.row()) is not None
+    assert await ledger.read(kept_rows, campaign_id=stage.campaign.id) == frozenset()
+
+
+async def test_a_row_that_left_a_stored_plan_is_named_and_not_refused(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(), brief("b", "Milk"))
+    await stage.delivered()
+    await stage.rendering("b")
+    with pytest.raises(BadInput, match="b cannot be taken again, it is rendering"):
+        await plan_of_retake(stage, "a", "b")
+    plan = await plan_of_retake(stage, "a", "b", saved_plan=True)
+    assert {line.row: line.action for line in plan.lines} == {"a": "retake", "b": "none"}
+    await approved(stage, plan)
+    assert await states(stage) == {"a": "approved", "b": "rendering"}
+
+
+async def test_approved_rows_count_toward_the_budget_before_they_begin(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(), brief("b", "Milk"), budget=36)
+    await stage.delivered()
+    await stage.delivered("b")
+    both = await plan_of_retake(stage, "a"), await plan_of_retake(stage, "b")
+    await approved(stage, both[0])
+    with pytest.raises(OverBudget, match=r"36 of the budget of 36 .* are approved, reserved") as no:
+        await approved(stage, both[1])
+    assert (no.value.needed, await states(stage)) == (48, {"a": "approved", "b": "delivered"})
+    await approved(stage, both[1], budget=Decimal(48))
+    assert (await stage.account()).budget == 48
+
+
+async def test_a_budget_replaces_only_the_one_that_was_shown(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(), budget=100)
+    await stage.delivered()
+    plan = await plan_of_retake(stage)
+    await stage.write(set_budget, stage.campaign, budget=Decimal(50), at=NOW)
+    with pytest.raises(MovedOn, match="has a budget of 50 credits now"):
+        await approved(stage, plan, budget=Decimal(200))
+    await approved(stage, plan)
+    assert (await stage.account()).budget == 50
+
+
+async def test_a_plan_is_approved_once(ledger: Ledger) -> None:
+    """A flow run that is started again approves nothing that came after what it was started for."""
+    stage = await Stage.set(ledger, brief(), brief("b", "Milk"))
+    await stage.delivered()
+    first = await approved(stage, replace(await plan_of_retake(stage), id="flow-run-1"))
+    assert (first.id, first.by) == ("flow-run-1", "approved by Ann, plan flow-run-1")
+    await stage.delivered("b")
+
+    again = await approved(stage, replace(await plan_of_retake(stage, "b"), id="flow-run-1"))
+
+    assert again.named("retake") == ["a"]
+    assert await states(stage) == {"a": "approved", "b": "delivered"}
+    stored = await ledger.read(find_plan, plan_id="flow-run-1")
+    assert stored is not None
+    assert (stored.approved_by, stored.total) == ("approved by Ann", 12)
+
+
+@pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
+@pytest.mark.parametrize("before", [None, "reject"])
+async def test_who_keeps_a_video_and_who_has_it_made_again_wait_for_each_other(
+    ledger: Ledger, made_address: str, before: Any
+) -> None:
+    stage = await Stage.set(ledger, brief())
+    row = await stage.delivered()
+    assert row.take is not None
+    if before:
+        await stage.write(review, row.take.id, before, by="Bob", reason="brand", at=NOW)
+    plan = await plan_of_retake(stage)
+    other = make_engine(ledger_url(made_address), writes=True)
+    try:
+        with other.begin() as connection:
+            # Somebody else has just kept it, and not committed yet.
+            said = {"by": "Bob", "at": NOW, "instead_of": before}
+            review(connection, row.take.id, "keep", **said)
+            again = asyncio.create_task(approved(stage, plan))
+            done, _ = await asyncio.wait([again], timeout=0.5)
+            assert not done
+    finally:
+        other.dispose()
+    with pytest.raises(MovedOn, match="a: its video is kept now"):
+        await again
+    assert await states(stage) == {"a": "delivered"}
+
+
+@pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
+async def test_two_approvals_at_once_count_each_other(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(), brief("b", "Milk"), budget=40)
+    await stage.delivered()
+    await stage.delivered("b")
+    both = [await plan_of_retake(stage, row) for row in "ab"]
+    ends = await asyncio.gather(*map(partial(approved, stage), both), return_exceptions=True)
+    assert {type(end) for end in ends} == {OverBudget, Plan}
+    assert sorted((await states(stage)).values()) == ["approved", "delivered"]
