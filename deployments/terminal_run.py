@@ -29,8 +29,8 @@ from callsheet.deployments.terminal import (
     user_name,
 )
 from callsheet.flows.executor import PLAIN, run_sheet
-from callsheet.tasks.aftercare.approval import waiting_rows
 from callsheet.tasks.aftercare.first_videos import say_waiting
+from callsheet.tasks.aftercare.waiting import waiting_rows
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement
 from callsheet.tasks.campaign.plan_document import check_not_taken_back, check_saved_plan
@@ -244,7 +244,7 @@ async def _tell_what_is_left(run: Run, outcome: RunOutcome) -> None:
         )
     if not waiting:
         return
-    if await waiting_rows(run.at.ledger, run.campaign):
+    if await run.at.ledger.read(waiting_rows, campaign=run.campaign):
         service = ["--sandbox"] if run.options.sandbox else []
         say(
             "rows wait for the first videos: if these are good, "

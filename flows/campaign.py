@@ -18,7 +18,9 @@ from callsheet.flows.endings import ShownDoor, end, ended
 from callsheet.flows.executor import run_rows, run_sheet
 from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_prefect_logs
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
+from callsheet.flows.perform import Approver, perform
 from callsheet.flows.workers import worker_runs
+from callsheet.tasks.campaign.approve import Verb
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import read_plan
 from callsheet.tasks.campaign.run import Door
@@ -185,3 +187,17 @@ async def run_of(
     choosing = partial(choose, campaign=found)
     door = door or ShownDoor()
     return await end(await run_rows(found, choosing, options, settings, door, AS_TASKS))
+
+
+async def performed(
+    verb: Verb, ask: RunOptions, approver: Approver, profile: str | None
+) -> State[Any]:
+    """Perform a verb as this flow run, which approves once, however often Prefect starts it."""
+    set_up_prefect_logs()
+    suggest_for(profile, flow=True)
+    settings, plan_id = load_settings(profile=profile), str(flow_run.id)
+    done = await perform(
+        verb, ask, settings, ShownDoor(), approver, steps=AS_TASKS, plan_id=plan_id
+    )
+    assert done.outcome is not None, "a flow makes what it approves"
+    return await end(done.outcome)

@@ -100,12 +100,14 @@ async def _approved(
     plan = await proposing(at_once=settings.polls_at_once, clock=at.clock, make=make)
     if not plan.spending:
         return plan
+    given = plan.budget if ask.budget is None else ask.budget
+    shown = replace(plan, budget=given, credit_price=settings.credit_price)
+    run.show(shown)
     # Cancelling this run from here on cancels what it approves.
     run.only = frozenset(plan.named(*PAID))
     if make:
         await at.store.check()
-    given = plan.budget if ask.budget is None else ask.budget
-    by = await approver(replace(plan, budget=given, credit_price=settings.credit_price))
+    by = await approver(shown)
     change = partial(approve, plan=replace(plan, id=plan_id), verb=verb, by=by, budget=ask.budget)
     return await at.ledger.write(change, at=at.clock())
 

@@ -7,30 +7,21 @@ from typing import Any, cast
 
 from prefect import flow
 from prefect.client.schemas.objects import State
-from prefect.runtime import flow_run
 from prefect.states import Completed
 
-from callsheet.flows.campaign import run_of
-from callsheet.flows.endings import ShownDoor, ended
+from callsheet.flows.campaign import performed
+from callsheet.flows.endings import ended
 from callsheet.flows.flow_runs import run_name, set_up_prefect_logs
 from callsheet.flows.interface import CampaignResult, Credits, PlanResult, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.flow_page import PAGE
-from callsheet.tasks.aftercare.approval import (
-    approve_waiting,
-    begun_rows,
-    has_approved,
-    plan_of_waiting,
-    waiting_rows,
-)
 from callsheet.tasks.aftercare.drift import refresh_for_plan
+from callsheet.tasks.aftercare.waiting import WAITING
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
 from callsheet.tasks.campaign.report import say_elsewhere, sums_of
-from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.stored_plans import plan_from, plan_with_prices
 from callsheet.tasks.campaign.values import Canary, Plan
-from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.runtime.errors import NotApproved
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.settings import load_settings
@@ -170,64 +161,26 @@ async def approve_campaign(
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
-    approving = _approve(campaign, at_most, budget, note, max_wait=max_wait, profile=profile)
+    limit, given = amount_of(at_most), amount_of(budget)
+    assert limit is not None, "its type says what an amount is"
+    ask = RunOptions.of({"campaign": campaign, "budget": given, "max_wait": max_wait})
+    by = "approved by the flow approve" + (f": {redact(note)}" if note else "")
+    approving = performed(WAITING, ask, partial(_within, at_most=limit, by=by), profile)
     # A flow may return a state; anyone who calls it gets its data.
     return cast(CampaignResult, await ended(approving))
 
 
-async def _approve(
-    campaign: str,
-    at_most: float,
-    budget: float | None,
-    note: str | None,
-    *,
-    max_wait: str | None,
-    profile: str | None,
-) -> State[Any]:
-    limit = amount_of(at_most)
-    assert limit is not None, "its type says what an amount is"
-    by = "approved by the flow approve" + (f": {redact(note)}" if note else "")
-    door = _WaitingRows(at_most=limit, budget=amount_of(budget), by=by)
-    return await run_of(campaign, door.choose, door=door, max_wait=max_wait, profile=profile)
-
-
-class _WaitingRows(ShownDoor):
-    """Approves waiting rows, within a limit."""
-
-    def __init__(self, *, at_most: Decimal, budget: Decimal | None, by: str) -> None:
-        self._at_most = at_most
-        self._budget = budget
-        self._by = by
-        self._plan: Plan | None = None
-
-    async def choose(self, run: Run, *, campaign: Campaign) -> list[str]:
-        """Return the waiting rows if their plan may be paid for; else raise NotApproved."""
-        if await has_approved(run.at.ledger, campaign, run=str(flow_run.id)):
-            # Rows that started to wait since then were not seen by the person who started this.
-            return await begun_rows(run.at.ledger, campaign)
-        rows = await waiting_rows(run.at.ledger, campaign)
-        plan = await plan_of_waiting(run.at.ledger, campaign, rows, self._budget)
-        run.show(plan)
-        if rows:
-            await publish_plan(PAGE, plan)
-        if not is_within(plan, self._at_most):
-            words = f"{in_credits(plan.total)} for {count(len(rows), 'video')}, and "
-            words += f"{as_text(self._at_most)} at most: not approved; nothing was spent"
-            raise NotApproved(words)
-        if plan.elsewhere:
-            raise NotApproved(
-                f"{' and '.join(say_elsewhere(plan))}: not approved; nothing was spent",
-                remedy=f"to make them again: `{suggest('approve', campaign.name)}`",
-            )
-        check_budget(plan)
-        self._plan = plan.approved(self._by)
-        return [row.row for row in rows]
-
-    async def begin(self, run: Run) -> None:
-        """Approve the rows as shown in their plan, now that this run has the lease."""
-        if self._plan is None:
-            return
-        assert run.campaign is not None
-        change = partial(approve_waiting, campaign=run.campaign, plan=self._plan)
-        change = partial(change, run=str(flow_run.id), owner=run.at.terms.owner)
-        await run.at.ledger.write(change, at=run.at.clock())
+async def _within(plan: Plan, *, at_most: Decimal, by: str) -> str:
+    """Return who approves the rows that wait; raise NotApproved for what was not agreed to."""
+    await publish_plan(PAGE, plan)
+    if not is_within(plan, at_most):
+        words = f"{in_credits(plan.total)} for {count(len(plan.spending), 'video')}, and "
+        words += f"{as_text(at_most)} at most: not approved; nothing was spent"
+        raise NotApproved(words)
+    if plan.elsewhere:
+        raise NotApproved(
+            f"{' and '.join(say_elsewhere(plan))}: not approved; nothing was spent",
+            remedy=f"to make them again: `{suggest('approve', plan.campaign)}`",
+        )
+    check_budget(plan)
+    return by

@@ -8,20 +8,16 @@ from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
-from prefect.runtime import flow_run
 
-from callsheet.flows.endings import ShownDoor, end, ended
-from callsheet.flows.flow_runs import AS_TASKS, set_up_prefect_logs
+from callsheet.flows.campaign import performed
+from callsheet.flows.endings import ended
 from callsheet.flows.interface import Credits, amount_of
-from callsheet.flows.perform import Approver, perform
+from callsheet.flows.perform import Approver
 from callsheet.tasks.aftercare.retake import RETAKE
-from callsheet.tasks.campaign.approve import Verb
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.errors import SpendRefused
-from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.runtime.suggest import suggest_for
 from callsheet.tasks.values.amounts import count, in_credits
 
 
@@ -52,20 +48,6 @@ async def retake_rows(
     """
     ask, approver = RunOptions.of(locals()), within(amount_of(at_most))
     return await ended(performed(RETAKE, ask, approver, profile))
-
-
-async def performed(
-    verb: Verb, ask: RunOptions, approver: Approver, profile: str | None
-) -> State[Any]:
-    """Perform a verb as this flow run, which approves once, however often Prefect starts it."""
-    set_up_prefect_logs()
-    suggest_for(profile, flow=True)
-    settings, plan_id = load_settings(profile=profile), str(flow_run.id)
-    done = await perform(
-        verb, ask, settings, ShownDoor(), approver, steps=AS_TASKS, plan_id=plan_id
-    )
-    assert done.outcome is not None, "a flow makes what it approves"
-    return await end(done.outcome)
 
 
 def within(at_most: Decimal | None) -> Approver:

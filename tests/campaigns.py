@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -46,12 +46,15 @@ class Stage:
 
     @classmethod
     async def set(
-        cls, ledger: Ledger, *briefs: Brief, name: str = "spring", budget: int | None = None
+        cls,
+        ledger: Ledger,
+        *briefs: Brief,
+        name: str = "spring",
+        budget: int | None = None,
+        sandbox: bool = False,
     ) -> Stage:
-        stage = cls(
-            ledger,
-            await ledger.write(ensure_campaign, name=name, sheet="s.csv", sheet_digest="d", at=NOW),
-        )
+        made = partial(ensure_campaign, sheet="s.csv", sheet_digest="d", sandbox=sandbox)
+        stage = cls(ledger, await ledger.write(made, name=name, at=NOW))
         if budget is not None:
             await stage.write(set_budget, campaign=stage.campaign, budget=Decimal(budget), at=NOW)
         await stage.sync(*briefs)

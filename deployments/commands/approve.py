@@ -15,19 +15,15 @@ from callsheet.deployments.process import run_command
 from callsheet.deployments.tables import show_plan
 from callsheet.deployments.terminal import consent, console_for, plain, print_json
 from callsheet.deployments.terminal_run import RowsAtTerminal, show_outcome
-from callsheet.flows.executor import PLAIN, run_rows
-from callsheet.tasks.aftercare.approval import approve_waiting, plan_of_waiting, waiting_rows
+from callsheet.flows.perform import perform
 from callsheet.tasks.aftercare.explain import run_line
 from callsheet.tasks.aftercare.first_videos import say_waiting
-from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.aftercare.waiting import WAITING_AND_REST, rows_in_sheet
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.quotes import check_budget, quote_rows
+from callsheet.tasks.campaign.quotes import check_budget
 from callsheet.tasks.campaign.report import exit_status, say_elsewhere
-from callsheet.tasks.campaign.run import Run, open_run
-from callsheet.tasks.campaign.values import Plan, RunOutcome
+from callsheet.tasks.campaign.values import PAID, Plan
 from callsheet.tasks.campaign.waits import first_videos
-from callsheet.tasks.ledger.campaigns import Campaign
-from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.values.amounts import count, in_credits
 
 
@@ -41,64 +37,40 @@ def main(args: Namespace) -> int:
 
 
 async def _main(args: Namespace) -> dict[str, Any]:
-    console = console_for(args)
+    console, settings = console_for(args), settings_of(args)
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
-    settings = settings_of(args)
-    # Before asking: a sandbox price must not be approved.
-    check_same_money(campaign, sandbox=settings.sandbox)
-    options = RunOptions(
-        sheet=campaign.sheet or "", max_wait=args.max_wait, sandbox=settings.sandbox
-    )
-    door = RowsAtTerminal(console)
-    outcome: RunOutcome | None = None
-    status = 0
-    async with open_run(options, settings, door) as run:
-        plan = await _ask(args, run, campaign, console)
-        names = [line.row for line in plan.lines] if plan else []
-        if plan is not None:
-            approve = partial(approve_waiting, campaign=campaign, plan=plan, run=None)
-            if args.run:
-                await run.at.store.check()
-            await run.at.ledger.write(approve, owner=None, at=run.at.clock())
-        if args.run:
-            # All of them, as a run of the sheet: first videos may be under way still.
-            rows = await _rows_of(run, campaign)
-            status = exit_status({row.state for row in rows})
-            if plan is not None or status == 5:
-                wanted = [row.row for row in rows]
-                outcome = await run_rows(campaign, wanted, options, settings, door, PLAIN)
-                show_outcome(outcome, run_line(campaign), console)
-        elif plan is not None:
-            console.print(f"{len(names)} approved: `{plain(run_line(campaign))}` makes them")
-        for words in await run.at.ledger.read(say_waiting, campaign=campaign):
-            console.print(plain(words))
-    told: dict[str, Any] = {"campaign": campaign.name, "approved": names, "exit": status}
-    return told if outcome is None else {**told, **outcome.as_json()}
-
-
-async def _rows_of(run: Run, campaign: Campaign) -> list[CampaignRow]:
-    """Return the rows of a campaign that a run of its sheet is about."""
-    rows = await run.at.ledger.read(rows_of, campaign_id=campaign.id)
-    return [row for row in rows if row.enabled and row.state != "retired"]
-
-
-async def _ask(args: Namespace, run: Run, campaign: Campaign, console: Console) -> Plan | None:
-    """Return the approved plan of the waiting rows; None if no row waits."""
-    rows = await waiting_rows(run.at.ledger, campaign)
-    if unpriced := [row for row in rows if row.quoted is None]:
-        await quote_rows(run.at, unpriced)
-        rows = await waiting_rows(run.at.ledger, campaign)
-    if not rows:
+    given = {"campaign": campaign.name, "budget": budget_of(args), "max_wait": args.max_wait}
+    ask = RunOptions.of(given, sheet=campaign.sheet or "", sandbox=settings.sandbox)
+    door, approver = RowsAtTerminal(console), partial(_approve, args, console)
+    done = await perform(WAITING_AND_REST, ask, settings, door, approver, make=args.run)
+    names = done.plan.named(*PAID)
+    status = done.exit_status
+    if not names:
         console.print(f"nothing of {plain(campaign.name)} waits for approval, 0 credits")
-        return None
-    plan = await plan_of_waiting(run.at.ledger, campaign, rows, budget_of(args))
-    plan = replace(plan, credit_price=run.at.settings.credit_price)
-    show_plan(plan, console)
+    elif not args.run:
+        console.print(f"{len(names)} approved: `{plain(run_line(campaign))}` makes them")
+    if done.outcome is not None:
+        show_outcome(done.outcome, run_line(campaign), console)
+    async with reading(args) as ledger:
+        for words in await ledger.read(say_waiting, campaign=campaign):
+            console.print(plain(words))
+        if args.run and done.outcome is None:
+            rows = await ledger.read(rows_in_sheet, campaign=campaign)
+            status = max(status, exit_status({row.state for row in rows}))
+    told: dict[str, Any] = {"campaign": campaign.name, "approved": names}
+    return {**told, **(done.outcome.as_json() if done.outcome else {}), "exit": status}
+
+
+async def _approve(args: Namespace, console: Console, plan: Plan) -> str:
+    """Show the rows that wait and ask; return who approves them. Raise SpendRefused for a no."""
+    lines = [line for line in plan.lines if line.action != "fetch"]
+    show_plan(replace(plan, lines=tuple(lines)), console)
     check_budget(plan)
-    first = first_videos(row.reason for row in rows if row.state == "held")
+    first = first_videos(line.why for line in plan.spending if line.state == "held")
     kept = f", and keep {first}" if first else ""
     credits = in_credits(plan.total, plan.credit_price)
     though = f", though {' and '.join(say_elsewhere(plan))}" if plan.elsewhere else ""
-    question = f"Approve {count(len(rows), 'video')} for {credits}{kept}{though}?"
-    return plan.approved(await consent(args, question, what=f"{credits} are"))
+    videos = count(len(plan.spending), "video")
+    question = f"Approve {videos} for {credits}{kept}{though}?"
+    return await consent(args, question, what=f"{credits} are")

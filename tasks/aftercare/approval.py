@@ -1,6 +1,4 @@
-"""Approves plans on the board, and rows that wait for approval.
-
-Each in one transaction.
+"""Approves plans on the board, each in one transaction, and cancels what was approved there.
 
 An approval is stored completely or not at all: the approver, the check of the allowance, what it
 writes to the rows, and the one run that executes the plan.
@@ -8,8 +6,7 @@ writes to the rows, and the one run that executes the plan.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -19,25 +16,17 @@ from sqlalchemy import Connection
 from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan import asked_of
 from callsheet.tasks.campaign.plan_document import plan_of, stored_plan
-from callsheet.tasks.campaign.propose import rows_named
-from callsheet.tasks.campaign.quotes import approve_shown, as_shown, check_elsewhere, check_wanted
+from callsheet.tasks.campaign.quotes import check_elsewhere
 from callsheet.tasks.campaign.stored_plans import paid_lines, unquoted_rows
-from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.campaign.waits import canaries_of, wave_of
-from callsheet.tasks.ledger.audit_log import has_acted, note_act, restored_since
+from callsheet.tasks.ledger.audit_log import note_act, restored_since
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
     ensure_campaign,
     find_campaign,
-    paid_elsewhere,
 )
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
-from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.dialect import dialect_of
-from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.people import Person, person_of
 from callsheet.tasks.ledger.plans import (
     KeptPlan,
@@ -49,14 +38,11 @@ from callsheet.tasks.ledger.plans import (
     start_of_day,
     void_plan,
 )
-from callsheet.tasks.ledger.quotes import PricedRow, changed_since, priced_rows
-from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.runs import BoardRun, ask_run, end_run, find_run, run_for, unbegun_run
-from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_of
-from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved, SpendRefused
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_text, count, in_credits
-from callsheet.tasks.values.edits import edit_of
 
 #: Seconds that other plans of a campaign wait until an approved one is in its rows.
 UNBEGUN = 120.0
@@ -265,166 +251,3 @@ def cancel_on_board(
         dropped += sum(line["row"] not in there for line in paid_lines(plan.document))
     before = [] if campaign is None else ask_to_cancel(connection, campaign, only=only, at=at)
     return before, dropped
-
-
-# Rows that are priced and wait for approval.
-#
-# They are approved from the ledger at the prices shown, without the sheet.
-
-
-async def waiting_rows(ledger: Ledger, campaign: Campaign) -> list[CampaignRow]:
-    """Return the rows of a campaign that wait for an approval, in sheet order.
-
-    Rows on hold for first videos are included if these exist and none is rejected: rows that wait
-    for a canary, and those of the next wave.
-    """
-
-    def read(connection: Connection) -> list[CampaignRow]:
-        found = [row for row in rows_of(connection, campaign.id) if row.enabled]
-        released = first_videos_of(connection, campaign, found)
-        return [row for row in found if row.state == "quoted" or row.row in released]
-
-    return await ledger.read(read)
-
-
-def first_videos_of(
-    connection: Connection, campaign: Campaign, rows: Sequence[CampaignRow]
-) -> dict[str, list[str]]:
-    """Return the rows on hold that a person may release, each with the videos that it waits for.
-
-    `rows` are all enabled rows of the campaign. Of several waves only the next one is released, and
-    none while a row waits for a canary or a video is rejected or in progress.
-    """
-    said = verdicts_of(connection, campaign.id)
-    held = [row for row in rows if row.state == "held" and not (row.take and row.take.stands)]
-    good = {row for row, verdict in said.items() if verdict != "reject"}
-    canaries = {row.row: canaries_of([row.reason]) for row in held}
-    found = {row: first for row, first in canaries.items() if first and good.issuperset(first)}
-    videos = [row.row for row in rows if row.row in said and row.state != "retired"]
-    under_way = any(row.state in UNDER_WAY or row.state == "approved" for row in rows)
-    resting = not under_way and not any(canaries.values())
-    if videos and resting and good.issuperset(videos):
-        waves = {row.row: wave for row in held if (wave := wave_of(row.reason))}
-        following = min(waves.values(), default=None)
-        found |= {row: videos for row, wave in waves.items() if wave == following}
-    return found
-
-
-def _release(
-    connection: Connection, campaign: Campaign, names: Sequence[str], *, by: str, at: float
-) -> None:
-    """Take rows that wait for first videos off hold, at their stored price; keep these videos."""
-    held = [row for row in rows_named(connection, campaign.name, names) if row.state == "held"]
-    if not held:
-        return
-    rows = [row for row in rows_of(connection, campaign.id) if row.enabled]
-    videos = first_videos_of(connection, campaign, rows)
-    for row in held:
-        if row.row in videos:
-            move(connection, row, "planned", at=at)
-            move(connection, replace(row, state="planned"), "quoted", at=at)
-    first = dict.fromkeys(name for row in held for name in videos.get(row.row, ()))
-    said = verdicts_of(connection, campaign.id)
-    for row in rows_named(connection, campaign.name, list(first)):
-        if row.take is not None and said.get(row.row) not in ("keep", "reject"):
-            review(connection, row.take.id, "keep", by=by, at=at)
-
-
-async def plan_of_waiting(
-    ledger: Ledger, campaign: Campaign, rows: Sequence[CampaignRow], budget: Decimal | None
-) -> Plan:
-    """Return the waiting rows as a plan, with what other campaigns have paid for of them."""
-    plan = waiting_plan(campaign, rows, budget)
-    wanted = [pair for line in plan.lines for pair in line.pairs]
-    ask = partial(paid_elsewhere, campaign_id=campaign.id, wanted=wanted)
-    found = await ledger.read(ask, sandbox=bool(campaign.sandbox))
-    return replace(plan, elsewhere=tuple(found))
-
-
-def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decimal | None) -> Plan:
-    """Return the waiting rows as a plan; `budget` replaces the campaign's."""
-    lines = (
-        PlanLine(
-            row=row.row,
-            title=row.title,
-            **asked_of(row),
-            action="edit" if edit_of(row.operation) else "retake" if row.take else "make",
-            edit_of=edit_of(row.operation),
-            max_credits=row.max_credits,
-            digest=row.digest,
-            priced=row.quoted,
-            state=row.state,
-        )
-        for row in rows
-    )
-    return Plan.of_rows(campaign, lines, budget)
-
-
-def approve_waiting(
-    connection: Connection,
-    campaign: Campaign,
-    plan: Plan,
-    *,
-    run: str | None,
-    owner: str | None,
-    at: float,
-) -> int:
-    """Approve the rows of a plan as shown, or none; return how many were approved.
-
-    The videos that some of them waited for are kept. `run` is the id of a flow run.
-    Raise MovedOn if a row or the campaign has changed since the plan was made, or if `owner` (the
-    run with the lease) has lost it. Raise SpendRefused if the campaign was cancelled since, or the
-    flow run `run` has already approved rows.
-    """
-    wanted = {line.row for line in plan.lines}
-    _release(connection, campaign, sorted(wanted), by=plan.by, at=at)
-    found = [row for row in priced_rows(connection, campaign.id) if row.row in wanted]
-    words = f"{in_credits(plan.total)}, {plan.by}"
-
-    def also(connection: Connection, _: Sequence[PricedRow]) -> None:
-        if run is not None:
-            approve_once(connection, campaign, run=run, rows=len(plan.lines), words=words, at=at)
-        if gone := sorted(wanted - {row.row for row in found}):
-            check_wanted(connection, campaign)
-            raise changed_since([f"{row}: it no longer waits for approval" for row in gone])
-
-    shown = as_shown(found, plan)
-    return approve_shown(connection, campaign, plan, shown, owner=owner, at=at, also=also)
-
-
-# Approvals of a flow run, so that a restarted run does not approve again.
-#
-# Prefect restarts a run after a crash, a pause or a scheduled wait, and its run count leaves out
-# resumed runs. So the ledger records the flow run with the approval.
-
-
-ACT = "approve"
-
-
-async def has_approved(ledger: Ledger, campaign: Campaign, *, run: str) -> bool:
-    """Return whether a flow run has already approved its rows."""
-    return await ledger.read(has_acted, act=ACT, by=_name(run), campaign=campaign.name)
-
-
-async def begun_rows(ledger: Ledger, campaign: Campaign) -> list[str]:
-    """Return the rows of a campaign that are approved or in progress, in sheet order."""
-    found = await ledger.read(rows_of, campaign_id=campaign.id)
-    return [row.row for row in found if row.state in UNDER_WAY | {"approved"}]
-
-
-def approve_once(
-    connection: Connection, campaign: Campaign, *, run: str, rows: int, words: str, at: float
-) -> None:
-    """Record the approval of a flow run; raise SpendRefused if it has already approved.
-
-    Call this in the transaction of the approval, after locking the campaign, so that another
-    process of the same run waits.
-    """
-    by = _name(run)
-    if has_acted(connection, act=ACT, by=by, campaign=campaign.name):
-        raise SpendRefused(f"{by} has already approved its rows; nothing more was spent")
-    note_act(connection, at=at, by=by, act=ACT, campaign=campaign.name, rows=rows, words=words)
-
-
-def _name(run: str) -> str:
-    return f"flow run {run}"

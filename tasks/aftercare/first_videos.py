@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.approval import first_videos_of
 from callsheet.tasks.aftercare.explain import service_of
+from callsheet.tasks.aftercare.waiting import first_videos_of
 from callsheet.tasks.campaign.waits import canaries_of, wave_of
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import verdicts_of

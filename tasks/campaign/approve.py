@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection
@@ -16,6 +17,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import store_approved, stored_plan
 from callsheet.tasks.campaign.quotes import check_budget, check_wanted
 from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign, check_unchanged, find_campaign, set_budget
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.diff import Action
@@ -161,6 +163,10 @@ def _stored(
     """Store a plan with its approval, or the approval of one that was stored before."""
     if stored is None:
         new = replace(plan, id=None, by=by)
+        if plan.id is not None:
+            words, rows = f"{in_credits(plan.total)}, {by}", len(plan.spending)
+            noting = partial(note_act, act="approve", campaign=plan.campaign, rows=rows)
+            noting(connection, by=f"flow run {plan.id}", words=words, at=at)
         return store_approved(connection, new, at=at, kind=kind, plan_id=plan.id)
     if not approve_plan(connection, stored.id, terms=terms, by=by, at=at):
         raise MovedOn("the plan is no longer valid; nothing was approved or spent")

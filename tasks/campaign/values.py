@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, Protocol
 
 from callsheet.tasks.ledger.accounts import Account
-from callsheet.tasks.ledger.campaigns import Campaign, PaidElsewhere, Tally
+from callsheet.tasks.ledger.campaigns import PaidElsewhere, Tally
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.earlier_takes import EarlierTake
 from callsheet.tasks.ledger.reviews import Review
@@ -225,18 +224,6 @@ class Plan:
     because: str | None = None
     #: When the campaign was cancelled, as far as the person who approves knows.
     cancelled_at: float | None = None
-
-    @classmethod
-    def of_rows(cls, campaign: Campaign, lines: Iterable[PlanLine], budget: Decimal | None) -> Plan:
-        """Return a plan of rows as the ledger has them, with `budget` instead of the campaign's."""
-        return cls(
-            campaign=campaign.name,
-            sheet=campaign.sheet or "",
-            sheet_digest=campaign.sheet_digest or "",
-            lines=tuple(lines),
-            budget=campaign.budget if budget is None else budget,
-            committed=campaign.reserved + campaign.charged,
-        )
 
     def approved(self, by: str, *, plan_id: str | None = None) -> Plan:
         """Return the plan with who approved it, as a stored plan where it is one already."""

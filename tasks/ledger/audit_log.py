@@ -49,12 +49,6 @@ def ledger_mark(connection: Connection) -> str | None:
     return None if first is None else sha256(repr(tuple(first)).encode()).hexdigest()[:32]
 
 
-def has_acted(connection: Connection, *, act: str, by: str, campaign: str) -> bool:
-    """Whether someone has done something in a campaign."""
-    one = select(acts.c.id).where(acts.c.campaign == campaign, acts.c.act == act, acts.c.by == by)
-    return connection.execute(one.limit(1)).first() is not None
-
-
 def restored_since(connection: Connection, moment: float) -> bool:
     """Whether the ledger was restored from a backup at, or after, a moment (Unix seconds)."""
     one = select(acts.c.id).where(acts.c.act == "restore", acts.c.at >= moment)

@@ -13,7 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from callsheet.tasks.aftercare.approval import approve_waiting, waiting_plan, waiting_rows
+from callsheet.tasks.aftercare.waiting import WAITING, plan_waiting
+from callsheet.tasks.campaign.approve import approve
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.plans import begin_plan, find_plan, finish_plan, void_plan
 from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.runs import ask_run
@@ -407,9 +409,8 @@ async def test_what_was_approved_without_the_board_is_a_plan_there(open_board: O
     stage = await Stage.set(open_board.ledger, brief("a"), brief("b"), brief("c"))
     for row in "ab":
         await stage.quote(row)
-    rows = await waiting_rows(stage.ledger, stage.campaign)
-    plan = waiting_plan(stage.campaign, rows, None).approved("approved at the terminal")
-    await stage.write(approve_waiting, stage.campaign, plan, run="1", owner=None, at=NOW)
+    plan = await stage.ledger.read(plan_waiting, ask=RunOptions(campaign="spring"))
+    await stage.write(approve, plan, WAITING, by="approved at the terminal", at=NOW)
     browser = await open_board.form("viewer")
 
     report = await browser.get("/c/spring/report")

@@ -76,7 +76,7 @@ def test_every_point_in_the_source_is_visited(here: Stand, reference: Trial) -> 
             RETRIED,
             ["ledger: after the commit (progress._retaken)", CREATED],
         ),
-        (FIRST, ["ledger: after the commit (approval.approve_waiting)"]),
+        (FIRST, ["ledger: after the commit (approve.approve)"]),
     ],
     ids=["retried", "first"],
 )

@@ -8,17 +8,16 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.aftercare.approval import (
-    approve_waiting,
-    plan_of_waiting,
-    waiting_plan,
-    waiting_rows,
-)
+from callsheet.tasks.aftercare.waiting import WAITING, plan_waiting
+from callsheet.tasks.campaign.approve import approve
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.report import say_elsewhere
+from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.quotes import Quoted, record_quote
+from callsheet.tasks.ledger.quotes import Quoted, hold_unpaid, record_quote
+from callsheet.tasks.ledger.reviews import last_reviews, review
 from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
 from tests.campaigns import NOW, Stage, brief
 
@@ -45,14 +44,17 @@ async def priced_later(stage: Stage) -> None:
     await stage.quote("c")
 
 
+async def planned(stage: Stage) -> Plan:
+    """Plan what waits, as the commands and flows do."""
+    return await stage.ledger.read(plan_waiting, ask=RunOptions(campaign="spring"))
+
+
 async def approved(stage: Stage, meanwhile: Callable[[Stage], Awaitable[None]]) -> set[str]:
     """Approve two rows that wait, after something has happened; return those that are approved."""
-    rows = await waiting_rows(stage.ledger, stage.campaign)
-    plan = waiting_plan(stage.campaign, rows, None)
+    plan = await planned(stage)
     assert [line.row for line in plan.lines] == ["a", "b"]
     await meanwhile(stage)
-    plan = plan.approved("Prefect")
-    await stage.write(approve_waiting, stage.campaign, plan, run="1", owner=None, at=NOW)
+    await stage.write(approve, plan, WAITING, by="Prefect", at=NOW)
     return {row.row for row in await stage.rows() if row.state == "approved"}
 
 
@@ -73,7 +75,7 @@ async def test_what_is_priced_later_is_not_approved(stage: Stage) -> None:
     [
         (dearer, "b: 12 credits then, 13 credits now"),
         (edited, "b: the row was edited"),
-        (cancelled, "b: it no longer waits for approval"),
+        (cancelled, "b: it is cancelled now"),
         (another_sheet, "was given another sheet"),
     ],
 )
@@ -94,18 +96,11 @@ async def test_what_another_campaign_has_paid_for_is_shown_before_it_is_approved
 
     with pytest.raises(MovedOn, match="a: campaign autumn approved it"):
         await approved(stage, approved_elsewhere)
-    rows = await waiting_rows(stage.ledger, stage.campaign)
-    plan = await plan_of_waiting(stage.ledger, stage.campaign, rows, None)
+    plan = await planned(stage)
     assert say_elsewhere(plan) == ["campaign autumn already approved 1 of these rows (12 credits)"]
-    named = {"run": "1", "owner": None, "at": NOW}
-    plan = plan.approved("Ann")
-    assert await stage.write(approve_waiting, stage.campaign, plan, **named) == 2
-
-
-async def test_a_run_that_lost_the_campaign_approves_nothing(stage: Stage) -> None:
-    plan = waiting_plan(stage.campaign, await waiting_rows(stage.ledger, stage.campaign), None)
-    with pytest.raises(MovedOn, match="another run took over"):
-        await stage.write(approve_waiting, stage.campaign, plan, run="1", owner="me", at=NOW)
+    await stage.write(approve, plan, WAITING, by="Ann", at=NOW)
+    assert [row.state for row in await stage.rows()] == ["approved", "approved", "planned"]
+    assert (await planned(stage)).elsewhere == ()
 
 
 async def test_a_campaign_that_was_cancelled_meanwhile_is_not_approved(stage: Stage) -> None:
@@ -121,4 +116,58 @@ async def test_a_row_that_is_switched_off_does_not_wait(stage: Stage) -> None:
     off = replace(brief("b", topic="b"), enabled=False)
     await stage.sync(brief("a", topic="a"), off, brief("c", topic="c"))
 
-    assert [row.row for row in await waiting_rows(stage.ledger, stage.campaign)] == ["a"]
+    assert (await planned(stage)).named("make") == ["a"]
+
+
+async def test_a_row_without_a_price_is_approved_at_the_one_that_was_shown(stage: Stage) -> None:
+    await stage.quote("b", None)
+    plan = await planned(stage)
+    assert [line.priced for line in plan.lines] == [12, None]
+    lines = tuple(line._replace(priced=Decimal(13 - n)) for n, line in enumerate(plan.lines, 0))
+    with pytest.raises(MovedOn, match="a: 13 credits then, 12 credits now"):
+        await stage.write(approve, replace(plan, lines=lines), WAITING, by="Ann", at=NOW)
+    lines = tuple(line._replace(priced=Decimal(12)) for line in plan.lines)
+    await stage.write(approve, replace(plan, lines=lines), WAITING, by="Ann", at=NOW)
+    assert [row.approved for row in await stage.rows()] == [12, 12, None]
+
+
+async def on_hold(stage: Stage, price: int | None = 12) -> None:
+    """Have a delivered, which is the test video that b waits for."""
+    await stage.delivered("a")
+    if price is None:
+        await stage.quote("b", None)
+    row = await stage.row("b")
+    await stage.write(hold_unpaid, row, "waits for the test video a", at=NOW)
+
+
+@pytest.mark.parametrize("price", [12, None])
+async def test_the_first_video_is_kept_with_the_rows_that_waited_for_it(
+    stage: Stage, price: int | None
+) -> None:
+    await on_hold(stage, price)
+    plan = await planned(stage)
+    assert [(line.row, line.why) for line in plan.lines] == [("b", "waits for the test video a")]
+    lines = tuple(line._replace(priced=Decimal(12)) for line in plan.lines)
+    await stage.write(approve, replace(plan, lines=lines), WAITING, by="Ann", at=NOW)
+    said = await stage.ledger.read(last_reviews, campaign_id=stage.campaign.id)
+    assert [(one.verdict, one.by) for one in said.values()] == [("keep", "Ann")]
+    assert ((await stage.row("b")).state, (await stage.row("b")).approved) == ("approved", 12)
+
+
+async def test_rows_wait_on_where_the_first_video_was_rejected_meanwhile(stage: Stage) -> None:
+    await on_hold(stage)
+    plan = await planned(stage)
+    take = (await stage.row("a")).take
+    assert take is not None
+    await stage.write(review, take.id, "reject", reason="voice", by="Bob", at=NOW)
+    with pytest.raises(MovedOn, match="b: it no longer waits for approval"):
+        await stage.write(approve, plan, WAITING, by="Ann", at=NOW)
+    assert (await stage.row("b")).state == "held"
+
+
+async def test_a_row_on_hold_is_not_approved_at_another_price_than_its_own(stage: Stage) -> None:
+    await on_hold(stage)
+    plan = await planned(stage)
+    lines = tuple(line._replace(priced=Decimal(11)) for line in plan.lines)
+    with pytest.raises(MovedOn, match="b: 11 credits then, 12 credits now"):
+        await stage.write(approve, replace(plan, lines=lines), WAITING, by="Ann", at=NOW)

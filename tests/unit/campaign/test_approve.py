@@ -181,6 +181,16 @@ async def test_a_budget_replaces_only_the_one_that_was_shown(ledger: Ledger) -> 
     assert (await stage.account()).budget == 50
 
 
+async def test_a_campaign_of_the_other_kind_of_service_is_not_planned(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(), name="tried", sandbox=True)
+    await stage.delivered()
+    ask = RunOptions(campaign="tried", rows=("a",))
+    with pytest.raises(SpendRefused, match="was only tried with --sandbox"):
+        await ledger.read(plan_retakes, ask=ask)
+    plan = await ledger.read(plan_retakes, ask=ask.but(sandbox=True))
+    assert plan.named("retake") == ["a"]
+
+
 async def test_a_plan_is_approved_once(ledger: Ledger) -> None:
     """A flow run that is started again approves nothing that came after what it was started for."""
     stage = await Stage.set(ledger, brief(), brief("b", "Milk"))
