@@ -46,7 +46,9 @@ async def _main(args: Namespace) -> dict[str, Any]:
     done = await perform(WAITING_AND_REST, ask, settings, door, approver, make=args.run)
     names = done.plan.named(*PAID)
     status = done.exit_status
-    if not names:
+    if done.plan.named("person") and not names:
+        show_plan(done.plan, console)
+    elif not names:
         console.print(f"nothing of {plain(campaign.name)} waits for approval, 0 credits")
     elif not args.run:
         console.print(f"{len(names)} approved: `{plain(run_line(campaign))}` makes them")

@@ -124,7 +124,9 @@ def _last_word(campaign: Campaign, done: Performed, console: Console, *, made: b
     elif before:
         ways = _ways(campaign, before)
         console.print(plain(f"approved already: {', '.join(before)}. {ways}"))
-    elif not plan.named("person"):
+    elif plan.named("person"):
+        _show(plan, console)
+    else:
         console.print("nothing to take again, 0 credits")
     if done.outcome is None and not plan.spending and kept:
         console.print(f"{count(kept, 'video')} that are kept stay unchanged")

@@ -18,7 +18,7 @@ from callsheet.tasks.campaign.plan_document import store_approved, stored_plan
 from callsheet.tasks.campaign.quotes import check_budget, check_wanted
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.audit_log import note_act
-from callsheet.tasks.ledger.campaigns import Campaign, check_unchanged, find_campaign, set_budget
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, set_budget
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, approve_plan, find_plan
@@ -87,9 +87,8 @@ def approve(
     if stored is not None and stored.state == "approved":
         return stored_plan(stored)
     check_wanted(connection, replace(campaign, cancel_requested_at=plan.cancelled_at))
-    if plan.sheet_digest:
-        shown = replace(campaign, sheet_digest=plan.sheet_digest)
-        check_unchanged(connection, shown, owner=None)
+    if plan.sheet_digest and plan.sheet_digest != campaign.sheet_digest:
+        raise changed_since([f"campaign {campaign.name} was given another sheet"])
     found = _as_shown(connection, campaign, plan, verb)
     plan = _with_budget(connection, campaign, plan, budget)
     for check in verb.checks:

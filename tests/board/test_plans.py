@@ -415,6 +415,25 @@ async def test_takes_of_rows_that_moved_on_are_not_approved(
     assert (new["kind"], new["counts"]) == ("retake", {"retake": 2})
 
 
+async def test_takes_of_a_campaign_that_was_cancelled_since_are_asked_for_again(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    await made(board, f"{name}.csv", simple_sheet(1))
+    path = f"{API}/campaigns/{name}"
+    answer = await board.reviewer.post(f"{path}/retakes", json={"rows": ["r001"]})
+    plan = await priced(board.viewer, answer.json()["plan"])
+    assert (await board.approver.post(f"{path}/cancel", json={})).status_code == 202
+
+    answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
+
+    assert answer.status_code == 409, answer.text
+    assert f"campaign {name} was cancelled meanwhile" in answer.json()["detail"]
+    assert charged(service, await keys(board, name)) == 1
+    new = await priced(board.viewer, answer.json()["plan"])
+    assert (await ended(board.viewer, await approved(board.admin, new)))["exit"] == 0
+    assert charged(service, await keys(board, name)) == 2
+
+
 async def test_a_kept_video_is_not_taken_again_by_a_bulk_act(board: OpenBoard, name: str) -> None:
     await made(board, f"{name}.csv", simple_sheet(2))
     who = Person(id=1, name="Rita", role="reviewer")

@@ -352,7 +352,7 @@ MUTATIONS = (
     Mutation(
         "rows that wait are not approved once their campaign has another sheet",
         "tasks/campaign/approve.py",
-        "    if plan.sheet_digest:\n",
+        "    if plan.sheet_digest and plan.sheet_digest != campaign.sheet_digest:\n",
         "    if False:\n",
         "tests/unit/aftercare/test_waiting.py::test_nothing_is_approved_once_something_changed",
     ),

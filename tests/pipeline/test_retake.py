@@ -80,6 +80,23 @@ def test_a_retake_needs_no_sheet_and_asks_the_budget(desk: Desk, name: str) -> N
     assert desk.rows(name)["r001"]["take"] == 2
 
 
+def test_a_retake_above_the_limit_of_its_row_is_shown_and_not_approved(
+    desk: Desk, name: str
+) -> None:
+    for limit in (20, 10):
+        text = simple_sheet(1, columns=",max_credits", cells=f",{limit}")
+        assert desk.run(desk.sheet(f"{name}.csv", text)).status == 0
+
+    told = desk.call("retake", name, "r001", "--yes", "--run", "--json")
+
+    assert told.status == 3, told.err
+    (line,) = told.json["rows"]
+    assert (line["from"], line["to"], line["credits"]) == ("delivered", "delivered", None)
+    assert "it costs 15 credits, and max_credits is 10" in line["words"]
+    assert "max_credits is 10" in " ".join(told.err.split())
+    assert desk.rows(name)["r001"]["take"] == 1
+
+
 def test_a_killed_retake_is_carried_on_and_paid_once(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
