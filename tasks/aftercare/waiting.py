@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -21,7 +23,13 @@ from callsheet.tasks.campaign.waits import canaries_of, wave_of
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, paid_elsewhere, set_apart
 from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.diff import Action
-from callsheet.tasks.ledger.quotes import Quoted, approve, changed_since, record_quote
+from callsheet.tasks.ledger.quotes import (
+    Quoted,
+    approve,
+    changed_since,
+    priced_rows,
+    record_quote,
+)
 from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number, rows_of
 from callsheet.tasks.values.amounts import in_credits
@@ -104,31 +112,38 @@ def _line(row: CampaignRow) -> PlanLine:
 # What approving them writes.
 
 
+class _Shown(NamedTuple):
+    """A row that is approved with the brief and the price that its line shows."""
+
+    id: int
+    campaign_id: int
+    digest: str
+    quoted: Decimal | None
+
+
 def approve_waiting(connection: Connection, lines: Lines, plan: Plan, at: float) -> None:
     """Approve rows at the prices of their lines, and keep the first videos that they waited for."""
     campaign = find_campaign(connection, plan.campaign)
     assert campaign is not None, "the campaign is locked"
-    rows = rows_by_number(connection, list(lines))
-    held = [row for row in rows if row.state == "held"]
+    held = [line.row for line in lines.values() if line.state == "held"]
     videos = _released(connection, campaign, held) if held else []
-    for row in rows:
-        if row.state == "held" or row.quoted is None:
-            _record_price(connection, row, lines[row.id], at)
-    shown = ((row, lines[row.id]) for row in rows)
-    as_shown = [replace(row, digest=one.digest, quoted=one.priced) for row, one in shown]
-    approve(connection, as_shown, by=plan.by, at=at)
+    asked = {row.id for row in priced_rows(connection, campaign.id) if row.quoted is not None}
+    for row in rows_by_number(connection, [number for number in lines if number not in asked]):
+        _record_price(connection, row, lines[row.id], at)
+    shown = (_Shown(n, campaign.id, one.digest, one.priced) for n, one in lines.items())
+    approve(connection, shown, by=plan.by, at=at)
     by = plan.by.removesuffix(f", plan {plan.id}")
     _keep(connection, campaign, videos, by=by, at=at)
     # Who approved it saw what they have paid for, and is not asked again.
     set_apart(connection, campaign.id, [one.campaign_id for one in plan.elsewhere])
 
 
-def _released(connection: Connection, campaign: Campaign, held: Sequence[CampaignRow]) -> list[str]:
+def _released(connection: Connection, campaign: Campaign, held: Sequence[str]) -> list[str]:
     """Return the first videos of rows on hold; raise MovedOn for one that waits on."""
     videos = first_videos_of(connection, campaign, rows_in_sheet(connection, campaign))
-    if gone := [row.row for row in held if row.row not in videos]:
+    if gone := [row for row in held if row not in videos]:
         raise changed_since([f"{row}: it no longer waits for approval" for row in gone])
-    return list(dict.fromkeys(video for row in held for video in videos[row.row]))
+    return list(dict.fromkeys(video for row in held for video in videos[row]))
 
 
 def _record_price(connection: Connection, row: CampaignRow, line: PlanLine, at: float) -> None:

@@ -18,7 +18,8 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from callsheet.tasks.ledger.accounts import MARKS, Terms, book, book_marked, reserve
 from callsheet.tasks.ledger.earlier_takes import MAYBE_PAID, is_refused
-from callsheet.tasks.ledger.moves import begin, move, note
+from callsheet.tasks.ledger.figures import pages_of
+from callsheet.tasks.ledger.moves import begin, move, move_all, note
 from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.schema import calls, rows, takes
 from callsheet.tasks.ledger.service_state import close_call, resolve_call
@@ -326,10 +327,9 @@ _ADOPT = _TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video
 _ABANDON = _TAKE.values(abandoned_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
 _LET_GO = _TAKE.values(abandoned_at=bindparam("moment"))
 _LAST = (
-    select(takes.c.nth, takes.c.refused_at)
-    .where(takes.c.row_id == bindparam("the_row"), takes.c.digest == bindparam("the_digest"))
-    .order_by(takes.c.nth.desc())
-    .limit(1)
+    select(takes.c.row_id, takes.c.digest, takes.c.nth, takes.c.refused_at)
+    .where(takes.c.row_id.in_(bindparam("the_rows", expanding=True)))
+    .order_by(takes.c.nth)
 )
 _RENEW = (
     update(rows)
@@ -410,25 +410,30 @@ def approve_retakes(
 
     `because` is the reason, for the history of the rows.
     """
-    for one in wanted:
-        attempt = next_attempt(connection, one.row)
-        _leave(connection, one.row, because, at)
-        row = replace(one.row, quoted=one.amount, quoted_at=at, retries=None)
-        renew(connection, row, attempt=attempt, by=by, at=at)
+    found = [one.row for one in wanted]
+    attempts = _next_attempts(connection, found)
+    _leave(connection, found, because, at)
+    rows = [replace(one.row, quoted=one.amount, quoted_at=at, retries=None) for one in wanted]
+    if rows:
+        connection.execute(_RENEW, [_renewed(row, attempts[row.id]) for row in rows])
+    planned = [replace(row, state="planned") for row in rows]
+    words = [f"{in_credits(row.quoted)}" for row in rows]
+    move_all(connection, planned, "quoted", at=at, words=words)
+    quoted = [replace(row, state="quoted") for row in rows]
+    move_all(connection, quoted, "approved", at=at, words=[by] * len(rows))
 
 
 def renew(connection: Connection, row: CampaignRow, *, attempt: int, by: str, at: float) -> None:
     """Move a row that is planned again to `approved`, at its price, for the next attempt at it."""
-    values: dict[str, Any] = {
-        "price": to_micro(row.quoted),
-        "asked_at": row.quoted_at,
-        "more": row.retries,
-    }
-    values |= {"the_row": row.id, "attempt": attempt, "made_by": made_by(row.operation)}
-    connection.execute(_RENEW, values)
+    connection.execute(_RENEW, _renewed(row, attempt))
     planned, quoted = replace(row, state="planned"), replace(row, state="quoted")
     move(connection, planned, "quoted", at=at, words=f"{in_credits(row.quoted)}")
     move(connection, quoted, "approved", at=at, words=by)
+
+
+def _renewed(row: CampaignRow, attempt: int) -> dict[str, Any]:
+    price = {"price": to_micro(row.quoted), "asked_at": row.quoted_at, "more": row.retries}
+    return {**price, "the_row": row.id, "attempt": attempt, "made_by": made_by(row.operation)}
 
 
 def next_attempt(connection: Connection, row: CampaignRow) -> int:
@@ -437,25 +442,37 @@ def next_attempt(connection: Connection, row: CampaignRow) -> int:
     A create that was refused for lack of credits has used nothing up: its key goes out again. One
     whose brief was refused has, since a service may remember its answer under that key.
     """
-    values = {"the_row": row.id, "the_digest": row.digest}
-    last = connection.execute(_LAST, values).first()
-    if last is None:
-        return 1
-    unused = last.refused_at is not None and row.state != "rejected"
-    return int(last.nth) + (0 if unused else 1)
+    return _next_attempts(connection, [row])[row.id]
 
 
-def _leave(connection: Connection, row: CampaignRow, because: str | None, at: float) -> None:
-    """Move the row to `planned`, and account for the take that it leaves behind."""
-    take = row.take
+def _next_attempts(connection: Connection, found: Collection[CampaignRow]) -> dict[int, int]:
+    """Return the number in the next key of each row, by the number of the row."""
+    last: dict[tuple[int, str], tuple[int, bool]] = {}
+    for page in pages_of([row.id for row in found]):
+        for row_id, digest, nth, refused_at in connection.execute(_LAST, {"the_rows": page}):
+            last[row_id, digest] = nth, refused_at is not None
+
+    def following(row: CampaignRow) -> int:
+        nth, refused = last.get((row.id, row.digest), (0, False))
+        return nth + (0 if refused and row.state != "rejected" else 1)
+
+    return {row.id: following(row) for row in found}
+
+
+def _leave(
+    connection: Connection, found: Collection[CampaignRow], because: str | None, at: float
+) -> None:
+    """Move rows to `planned`, and account for the takes that they leave behind."""
     reason = f"another take: {because}" if because else "another take"
-    if row.state == "uncertain" and take is not None:
-        # It may have been paid for, and nothing will ever tell: it counts as paid.
-        give_up(connection, row, take, charged=take.reserved, again=True, at=at)
-        if because:
-            note(connection, row, "retake", reason, at=at)
-        return
-    move(connection, row, "planned", at=at, words=reason)
-    if row.state == "stalled" and take is not None:
-        # Its video may still be finished and charged: its reserved credits stay reserved.
-        connection.execute(_LET_GO, {"the_take": take.id, "moment": at})
+    plain = [row for row in found if row.state != "uncertain" or row.take is None]
+    move_all(connection, plain, "planned", at=at, words=[reason] * len(plain))
+    # Their videos may still be finished and charged: their reserved credits stay reserved.
+    stalled = [row.take.id for row in plain if row.state == "stalled" and row.take is not None]
+    if stalled:
+        connection.execute(_LET_GO, [{"the_take": take, "moment": at} for take in stalled])
+    for row in found:
+        if row.state == "uncertain" and row.take is not None:
+            # It may have been paid for, and nothing will ever tell: it counts as paid.
+            give_up(connection, row, row.take, charged=row.take.reserved, again=True, at=at)
+            if because:
+                note(connection, row, "retake", reason, at=at)

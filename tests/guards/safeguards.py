@@ -324,8 +324,8 @@ MUTATIONS = (
     Mutation(
         "a row that waits is approved at the price that was shown",
         "tasks/aftercare/waiting.py",
-        "    as_shown = [replace(row, digest=one.digest, quoted=one.priced) for row, one",
-        "    as_shown = [row for row, one",
+        " = (_Shown(n, campaign.id, one.digest, one.priced) for n, one in lines.items())\n",
+        " = [one for one in priced_rows(connection, campaign.id) if one.id in lines]\n",
         "tests/unit/aftercare/test_waiting.py::test_nothing_is_approved_once_something_changed",
     ),
     Mutation(
@@ -373,7 +373,7 @@ MUTATIONS = (
     Mutation(
         "rows on hold whose first video was rejected meanwhile are not approved",
         "tasks/aftercare/waiting.py",
-        "    if gone := [row.row for row in held if row.row not in videos]:\n",
+        "    if gone := [row for row in held if row not in videos]:\n",
         "    if gone := list[str]():\n",
         "tests/unit/aftercare/test_waiting.py::test_rows_wait_on_where_the_first_video_was_rejected_meanwhile",
     ),
