@@ -14,7 +14,7 @@ from typing import Any
 
 from callsheet.flows.executor import PLAIN, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Run, open_run
+from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.settings import load_settings
@@ -75,11 +75,24 @@ async def run_with(
     """Run a sheet with so many workers; `meddle` is called with the run once it produces."""
     settings = load_settings(environ=processes.environ, folder=processes.folder)
     asked = RunOptions(sheet=sheet, workers=count, **{"wait": "poll", **options})
-    door = Approving(find_starter=processes.find)
-    async with open_run(asked, settings, door) as run:
-        meddling: list[asyncio.Task[None]] = []
-        if meddle is not None:
-            meddling.append(asyncio.create_task(meddle(run)))
-        outcome = await run_sheet(asked, settings, door, PLAIN)
-        await asyncio.gather(*meddling)
-        return outcome
+    door = _Told(find_starter=processes.find)
+    running = asyncio.ensure_future(run_sheet(asked, settings, door, PLAIN))
+    if meddle is not None:
+        await asyncio.wait([running, door.begun], return_when=asyncio.FIRST_COMPLETED)
+        if door.begun.done():
+            await asyncio.wait(
+                [running, asyncio.ensure_future(meddle(door.begun.result()))],
+                return_when=asyncio.ALL_COMPLETED,
+            )
+    return await running
+
+
+class _Told(Approving):
+    """Tells when a run begins to produce, and which run that is."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self.begun: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
+
+    async def begin(self, run: Run) -> None:
+        self.begun.set_result(run)
