@@ -6,8 +6,8 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, event
 
 from callsheet.flows.executor import PLAIN, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Door, open_run
+from callsheet.tasks.campaign.run import Door, Run
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
@@ -100,10 +100,22 @@ async def run_again(folder: Path, **asked: Any) -> RunOutcome:
     environ = {**NOBODY, "CALLSHEET_STORE": str(folder / "deliveries")}
     settings = load_settings(environ=environ, folder=folder)
     options = RunOptions(sheet=str(folder / "bench.csv"), **asked)
-    async with open_run(options, settings, Door()) as run:
-        outcome = await run_sheet(options, settings, Door(), PLAIN)
-        assert run.engine is None or not run.settled
-        return outcome
+    door = Watching()
+    outcome = await run_sheet(options, settings, door, PLAIN)
+    assert door.run is not None
+    assert door.run.engine is None or not door.run.settled
+    return outcome
+
+
+class Watching(Door):
+    """Remembers the run."""
+
+    run: Run | None = None
+
+    @asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
+        self.run = run
+        yield
 
 
 @pytest.fixture
