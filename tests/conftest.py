@@ -48,7 +48,14 @@ LOCKS = (
     "tests/unit/ledger/test_productions.py",
 )
 #: Files of tests that go in by a door, with programs on the other side.
-DOORS = tuple(f"tests/{name}/" for name in ("board", "faults", "mcp", "pipeline", "receiver"))
+DOORS = (
+    "tests/board/",
+    "tests/contract/",
+    "tests/mcp/",
+    "tests/pipeline/",
+    "tests/receiver/",
+    "tests/unit/service/test_carriers.py",
+)
 #: Files that begin so wait for programs more than they keep a processor busy.
 WAITING = ("board", "contract", "workers", "faults", "pipeline", "receiver", "up")
 

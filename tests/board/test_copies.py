@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
+
 from callsheet.tasks.ledger.deliveries import FileCopy, note_copies
 from tests.board.conftest import OpenBoard
 from tests.board.with_videos import with_videos
 
 
+@pytest.mark.merge
 async def test_a_row_shows_its_copies_and_why_one_is_on_hold(open_board: OpenBoard) -> None:
     stage = await with_videos(open_board.ledger, 2)
     row = await stage.row("row-1")

@@ -63,6 +63,7 @@ def test_every_call_answers_as_it_is_described(schema: BaseSchema) -> None:
     hold_to(schema, operations=20)
 
 
+@pytest.mark.merge
 def test_every_call_but_none_asks_for_somebody(ready: dict[str, Any]) -> None:
     document = httpx.get(f"{ready['url']}/api/v1/openapi.json").json()
     asked = [

@@ -15,6 +15,8 @@ from tests.board.conftest import OpenBoard
 from tests.board.with_videos import another_take, with_videos
 from tests.campaigns import Stage
 
+pytestmark = pytest.mark.merge
+
 PAGE = "/c/spring/videos"
 
 

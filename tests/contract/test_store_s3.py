@@ -19,6 +19,8 @@ from callsheet.tasks.store.s3_client import Abilities
 from tests.stores import S3Server, bucket_store, moto_s3, rclone_s3
 from tests.unit.store.s3_proxy import checking, s3_proxy
 
+pytestmark = pytest.mark.merge
+
 NAME = "spring/ad-1/ad-1-take1.mp4"
 VIDEO = bytes(range(256)) * 1000
 

@@ -17,6 +17,8 @@ from callsheet.tasks.store.bucket import BucketStore
 from tests.stores import S3Server, bucket_store, moto_s3
 from tests.unit.store.s3_proxy import S3Proxy, checking, refusal, s3_proxy
 
+pytestmark = pytest.mark.merge
+
 VIDEO = b"video" * 1000
 SHA256 = hashlib.sha256(VIDEO).hexdigest()
 

@@ -47,6 +47,7 @@ def test_a_point_that_a_test_names_is_in_the_program() -> None:
     assert unknown == {}
 
 
+@pytest.mark.merge
 def test_a_change_that_a_test_names_is_in_the_program() -> None:
     functions = {
         (path.stem, node.name)

@@ -48,6 +48,7 @@ def test_a_seed_draws_the_same_of_every_package_and_each_can_be_compiled() -> No
         assert mutant.applied(text) != text
 
 
+@pytest.mark.merge
 def test_the_nearest_tests_are_those_that_changed_and_those_that_import_what_changed() -> None:
     found = nearest(["tests/test_words.py", "tasks/campaign/match.py", "README.md"])
 

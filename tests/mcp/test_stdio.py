@@ -15,6 +15,8 @@ from tests.board.test_command import board
 from tests.mcp.conftest import LIMIT, ROW, call, finished, refused, sheet_of
 from tests.programs import CALLSHEET, Desk, Sandbox, sandbox
 
+pytestmark = pytest.mark.merge
+
 
 @pytest.fixture(scope="module")
 def slow_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from tests.model.machine import CampaignMachine
 
 CampaignMachine.TestCase.settings = settings(
-    max_examples=20,
+    max_examples=12,
     stateful_step_count=60,
     deadline=None,
     # The same stories every time: what fails here fails for everybody.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+import pytest
+
 from tests.programs import Desk, Sandbox, simple_sheet
 
 
@@ -35,6 +37,7 @@ def test_a_changed_row_is_made_again_and_the_others_are_not(
     assert Path(before["r002"]["deliveries"][0]["uri"]).exists()
 
 
+@pytest.mark.merge
 def test_a_row_changed_back_costs_nothing(desk: Desk, service: Sandbox, name: str) -> None:
     text = simple_sheet(1)
     desk.run(desk.sheet(f"{name}.csv", text))

@@ -147,6 +147,7 @@ def test_a_saved_plan_of_an_edit_that_was_taken_back_no_longer_holds(
     assert studio.calls()["patch"] == calls.get("patch", 0) + 1
 
 
+@pytest.mark.merge
 def test_max_credits_limit_an_edit_and_are_reserved_for_it(desk: Desk, name: str) -> None:
     make(desk, name)
     sheet = sheet_of(desk, name, voice_id="ben", max_credits=12)
@@ -286,6 +287,7 @@ def test_a_run_that_is_killed_during_an_edit_pays_for_it_once(
     assert (ended.status == 0) == (len(studio.bought()) - before == 1)
 
 
+@pytest.mark.merge
 def test_a_row_that_is_changed_back_is_free_and_the_next_edit_starts_from_the_video_as_it_is(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
@@ -302,6 +304,7 @@ def test_a_row_that_is_changed_back_is_free_and_the_next_edit_starts_from_the_vi
     assert (planned["action"], title["action"]) == ("retake", "edit")
 
 
+@pytest.mark.merge
 def test_a_retake_of_an_edited_row_is_a_new_video(desk: Desk, studio: Sandbox, name: str) -> None:
     before = make(desk, name)
     desk.run(sheet_of(desk, name, voice_id="ben"))
@@ -386,6 +389,7 @@ def test_a_lost_ledger_does_not_pay_for_an_edit_again(
     assert len(studio.bought()) == before
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("how", [(), ("--edits", "retake")], ids=["edited", "made anew"])
 def test_a_restored_ledger_does_not_pay_again_for_what_was_edited_since(
     desk: Desk, studio: Sandbox, name: str, how: tuple[str, ...]

@@ -49,6 +49,7 @@ def test_what_was_delivered_is_found_in_the_store_and_nobody_is_asked(
     assert all(row["checks"] for row in before.values())
 
 
+@pytest.mark.merge
 def test_a_row_that_was_on_hold_in_the_ledger_is_found_in_the_store(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from tests.programs import Desk, Sandbox
 
+pytestmark = pytest.mark.merge
+
 
 def test_one_more_language_plans_only_its_own_rows(desk: Desk, name: str) -> None:
     text = (

@@ -123,6 +123,7 @@ NIGHTS = ("2026-11-20", "2026-11-21")
 BROKEN = "id,tool,title\na,,\nb,no-such-tool,B\n"
 
 
+@pytest.mark.merge
 async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights) -> None:
     nights.put("unchanged", videos("Unchanged"))
     nights.put("changed", videos("Changed"))
@@ -171,6 +172,7 @@ async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights)
     assert {file: file.stat().st_mtime_ns for file in nights.path.iterdir()} == times
 
 
+@pytest.mark.merge
 async def test_the_limit_of_a_night_holds_over_all_its_sweeps(nights: Nights) -> None:
     nights.put("a", videos("A"))
     limit = {"per_night": Decimal(45)}
@@ -186,6 +188,7 @@ async def test_the_limit_of_a_night_holds_over_all_its_sweeps(nights: Nights) ->
     assert (first.charged, again.charged, next_night.charged) == (30, 0, 30)
 
 
+@pytest.mark.merge
 async def test_a_sheet_that_changes_twice_in_a_night_stays_within_its_own_limit(
     nights: Nights,
 ) -> None:
@@ -197,6 +200,7 @@ async def test_a_sheet_that_changes_twice_in_a_night_stays_within_its_own_limit(
     assert said(await nights.sweep("2026-11-21", inbox=limit)) == {"a": "delivered"}
 
 
+@pytest.mark.merge
 async def test_what_is_said_of_a_night_is_said_of_all_its_sweeps(nights: Nights) -> None:
     nights.put("a", videos("A"))
     await nights.sweep()
@@ -468,6 +472,7 @@ async def test_a_trial_is_left_alone_by_nights_that_cost(slow: Nights) -> None:
     assert slow.service.calls() == calls
 
 
+@pytest.mark.merge
 async def test_videos_that_come_home_keep_no_other_sheet_waiting(left: Nights) -> None:
     """Nothing more is approved of a sheet that is broken or gone: the next one goes on."""
     left.put("a", BROKEN)

@@ -34,6 +34,8 @@ from tests.bench.delivered import make_delivered
 from tests.leasing import acquire_lease
 from tests.programs import CALLSHEET, Desk, Sandbox, simple_sheet
 
+pytestmark = pytest.mark.merge
+
 #: Kilobytes that a process may need at 10,000 rows beyond what it needs at 1,000.
 MORE = 40 * 1024
 NOBODY = {"CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1", "CALLSHEET_API_KEY": "mav_nobody"}

@@ -78,6 +78,7 @@ def test_a_collector_that_is_away_fails_nothing(here: Here, name: str) -> None:
     assert done.status == 0
 
 
+@pytest.mark.merge
 def test_nothing_of_it_is_loaded_where_nobody_asks() -> None:
     program = (
         "import sys, callsheet.deployments.terminal_run, callsheet.tasks.engine.engine\n"

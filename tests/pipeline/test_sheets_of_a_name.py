@@ -91,6 +91,7 @@ def test_a_few_rows_of_another_campaign_are_warned_of_once(
     assert "already paid for" not in second.err
 
 
+@pytest.mark.merge
 def test_another_clients_sheet_of_the_same_name_does_not_take_its_place(
     desk: Desk, service: Sandbox, name: str, paid: int
 ) -> None:

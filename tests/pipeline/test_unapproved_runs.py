@@ -87,6 +87,7 @@ def test_a_refused_run_leaves_the_sheet_to_its_campaign(stage: Stage) -> None:
     assert len(stage.sandbox.bought()) == stage.bought + 3
 
 
+@pytest.mark.merge
 def test_a_refused_run_retires_no_row(stage: Stage) -> None:
     delivered = dict.fromkeys("abc", "delivered")
     stage.write({"id": "a", **OTHER})
@@ -104,6 +105,7 @@ def test_a_refused_run_retires_no_row(stage: Stage) -> None:
     assert "--same-campaign" in stage.refused("--campaign", stage.name, "--yes").err
 
 
+@pytest.mark.merge
 def test_a_refused_run_sets_no_budget_and_no_retention(stage: Stage) -> None:
     for part in ("a", {"id": "a", **OTHER}):
         stage.write(part, "b", "c", keep_at_service="1s")
@@ -146,6 +148,7 @@ def test_a_refused_run_copies_nothing_later(stage: Stage) -> None:
     assert copies.exists()
 
 
+@pytest.mark.merge
 def test_an_id_of_a_refused_run_is_taken_back_at_no_cost(stage: Stage) -> None:
     stage.write({"id": "x", "was": "a", **OTHER}, "b", "c")
     stage.refused()

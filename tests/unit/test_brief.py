@@ -77,6 +77,7 @@ def test_what_the_service_is_not_asked_does_not_count():
     assert plain.digest == dressed.digest
 
 
+@pytest.mark.merge
 @given(TREE)
 def test_canonical_json_reads_back_to_itself(tree):
     once = canonical_json(tree)

@@ -82,6 +82,7 @@ def test_a_note_of_several_lines_is_fine():
 OWN_WORDS = "deployments/sandbox"
 
 
+@pytest.mark.merge
 def test_every_print_of_a_command_is_made_visible():
     seen: list[str] = []
     unsafe: list[str] = []

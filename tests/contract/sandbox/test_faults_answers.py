@@ -203,6 +203,7 @@ def test_it_answers_whole_without_a_length(instant: Any, plan: Any, close: bool)
     assert answer.json()["error"] is None
 
 
+@pytest.mark.merge
 def test_nothing_can_go_wrong_that_does_not_happen(instant: Any, plan: Any) -> None:
     """Every kind on the list strikes, and the sandbox outlives it."""
     address = f"{instant.ready['auth_url']}/_sandbox/faults"

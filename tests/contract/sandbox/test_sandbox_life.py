@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from tests.launcher import launcher
 
@@ -90,6 +91,7 @@ def test_it_says_in_a_sentence_what_cannot_work(tmp_path: Path) -> None:
         assert len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.merge
 def test_it_tells_people_what_to_paste_and_ends_with_its_parent(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, "--port", "0", "--state", str(tmp_path), "--exit-with-parent"],

@@ -154,6 +154,7 @@ def test_waves_part_the_rows(number: int, parts: set[int]) -> None:
 VERDICTS = st.sampled_from(["keep", "keep", "keep", "passed", "reject", None])
 
 
+@pytest.mark.merge
 @given(st.integers(1, 60), st.lists(VERDICTS, min_size=60, max_size=60), st.randoms())
 def test_no_row_starts_beyond_a_wave_that_is_not_kept(
     number: int, verdicts: list[str | None], random: Random

@@ -261,6 +261,7 @@ def armed(point: str, act: Callable[[], object]) -> Iterator[None]:
         crash_points.arm(lambda *_: None)
 
 
+@pytest.mark.merge
 async def test_who_opens_it_while_it_is_replaced_is_told_and_writes_into_neither(
     tmp_path: Path,
 ) -> None:

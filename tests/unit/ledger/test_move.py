@@ -118,6 +118,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.merge
 async def test_of_two_processes_that_race_for_a_row_exactly_one_wins(
     ledger: Ledger, made_address: str
 ):

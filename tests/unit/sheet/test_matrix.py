@@ -147,6 +147,7 @@ def test_a_wrong_value_is_one_mistake_about_the_whole_cell() -> None:
         assert problem.value == cell
 
 
+@pytest.mark.merge
 @given(st.permutations(LANGUAGES), st.permutations(("9:16", "1:1", "16:9")), st.data())
 def test_sorting_and_removing_values_changes_no_other_video(
     languages: list[str], ratios: list[str], data: st.DataObject

@@ -76,6 +76,7 @@ def test_a_video_without_sound_is_not_judged_by_it(tmp_path) -> None:
     assert inspection.poster is None
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("size", "poster", "tile"),
     [
