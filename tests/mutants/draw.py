@@ -83,6 +83,8 @@ def draw(count: int, seed: int, paths: Sequence[str] = ()) -> list[Mutant]:
     for several in found.values():
         share = max(LEAST, round(count * len(several) / total))
         chosen += _mixed(several, chance)[:share]
+    # Whoever is cut short has tried a fair sample.
+    chance.shuffle(chosen)
     return chosen
 
 
