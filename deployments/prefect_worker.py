@@ -32,8 +32,6 @@ COMMAND = (
 MARK = "_CALLSHEET_WORKER"
 #: How long flow runs may take to let go, in seconds; anyone who kills this has to wait longer.
 LIMIT = 20.0
-#: How long the Prefect worker itself may take after that, in seconds.
-LAST = 5.0
 #: How often it is looked how things are, in seconds.
 LOOK = 0.1
 
@@ -89,7 +87,11 @@ class Worker:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> int:
-        """Have every flow run let go, then end the Prefect worker; return its exit status."""
+        """Have every flow run let go, then end the Prefect worker; return 0.
+
+        It is killed where it stands still: let on for its own end, it may take up once more what
+        has just been let go of.
+        """
         if sys.platform == "win32":
             raise NotImplementedError
         # Standing still it takes up nothing more, not even what has just been let go of.
@@ -102,13 +104,12 @@ class Worker:
                     os.kill(pid, signal.SIGTERM)
             asked |= left
             sleep(LOOK)
-        self._send(signal.SIGTERM)
-        self._send(signal.SIGCONT)
-        try:
-            return self._process.wait(LAST)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            return self._process.wait()
+        self._process.kill()
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+        return 0
 
     def _flow_runs(self) -> set[int]:
         """Return the processes that the Prefect worker has started itself."""

@@ -67,7 +67,7 @@ def test_a_flow_runs_pod_ends_in_order_and_is_not_started_again() -> None:
     assert pod["restartPolicy"] == "Never"
     assert "activeDeadlineSeconds" not in {**made["spec"], **pod}
     (_, before) = container["lifecycle"]["preStop"]["exec"]["command"]
-    needed = int(before) + prefect_worker.LIMIT + prefect_worker.LAST
+    needed = int(before) + prefect_worker.LIMIT
     assert pod["terminationGracePeriodSeconds"] >= needed
     # The run's own process hears the signal: no program of Prefect's stands before it.
     assert container["args"][-3:] == ["-P", "-m", "prefect.engine"]

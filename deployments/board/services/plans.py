@@ -100,6 +100,23 @@ async def approve(
     plan = await kept_plan(board, plan_id)
     if run := await board.read(run_for, plan_id=plan_id):
         return _answer(run)
+    try:
+        run = await _approve(board, person, plan, budget=budget, asked_by=asked_by)
+    except _ApprovedMeanwhile as already:
+        run = already.run
+    board.attention.set()
+    return _answer(run)
+
+
+async def _approve(
+    board: Board,
+    person: Person,
+    plan: KeptPlan,
+    *,
+    budget: Decimal | None,
+    asked_by: str | None,
+) -> BoardRun:
+    """Approve a plan that nobody has approved; raise as `approve` does, or _ApprovedMeanwhile."""
     await _check_state(board, person, plan)
     options = RunOptions.of(plan.terms)
     if budget is not None:
@@ -133,8 +150,15 @@ async def approve(
     except OverBudget as error:
         raise _over_budget(error) from error
     crashpoint("board: after a plan is approved")
-    board.attention.set()
-    return _answer(run)
+    return run
+
+
+class _ApprovedMeanwhile(Exception):
+    """The plan has a run by now: what has moved on is what that has done."""
+
+    def __init__(self, run: BoardRun) -> None:
+        super().__init__(run.id)
+        self.run = run
 
 
 def _answer(run: BoardRun) -> Approved:
@@ -247,7 +271,12 @@ async def _moved_on(
     *,
     sheet_id: str | None = None,
 ) -> ProblemDetails:
-    """Have a new plan made; return the refusal that leads to it."""
+    """Have a new plan made; return the refusal that leads to it.
+
+    Raise _ApprovedMeanwhile where someone has just approved the plan.
+    """
+    if run := await board.read(run_for, plan_id=plan.id):
+        raise _ApprovedMeanwhile(run)
     more = len(moved) - NAMED
     words = "; ".join([*moved[:NAMED], *([f"and {more:,} more"] if more > 0 else [])])
     new = await plan_again(board, person, plan, words=words, sheet_id=sheet_id)
