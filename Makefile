@@ -68,7 +68,7 @@ test: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool $(VENV)/.shells
 	@$(BIN)/python -m tests.wheel $(VENV)/wheel
 	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest --forks 8 -o cache_dir=$(VENV)/.pytest_cache
 
-# The other tests, which have to pass before a change lands: they start servers, shells and browsers.
+# The other tests, which have to pass before a change lands: real programs, and further cases.
 test-merge: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool $(VENV)/.shells
 	@$(BIN)/python -m tests.wheel $(VENV)/wheel
 	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest --forks 8 \

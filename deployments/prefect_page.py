@@ -33,7 +33,7 @@ GONE = 30.0
 AGAIN = 0.5
 #: How often lines of the log are sent, in seconds.
 PACE = 1.0
-GOES_ON = "the run goes on without it"
+CONTINUES = "the run continues without it"
 #: What finds the runs of Callsheet, and the flow that they are runs of.
 TAG, FLOW = "callsheet", "campaign"
 
@@ -215,7 +215,8 @@ class PrefectPage:
         except PageLost:
             raise
         except CallsheetError as error:
-            self.lose(f"the Prefect server at {self._at.url} refuses this run: {GOES_ON} ({error})")
+            words = f"the Prefect server at {self._at.url} refuses this run"
+            self.lose(f"{words}: {CONTINUES} ({error})")
             raise PageLost from error
 
     async def _beat(self, name: str) -> None:
@@ -263,7 +264,7 @@ class PrefectPage:
                 raise PageLost
             status, content = await self._answer(method, path, body)
             if status in REFUSALS:
-                self.lose(f"{self._at.refusal()}: {GOES_ON}\n  {REMEDY}")
+                self.lose(f"{self._at.refusal()}: {CONTINUES}\n  {REMEDY}")
             elif status is None or status == 429 or status >= 500:
                 self._has_answered = self._has_answered or status is not None
                 await self._bear_with_it()
@@ -292,7 +293,7 @@ class PrefectPage:
     async def _bear_with_it(self) -> None:
         """Wait for a server that may come back; give up one that never answered, or for long."""
         if not self._has_answered or self._loop.time() - self._went_well > GONE:
-            self.lose(f"the Prefect server at {self._at.url} does not answer: {GOES_ON}")
+            self.lose(f"the Prefect server at {self._at.url} does not answer: {CONTINUES}")
         else:
             await asyncio.sleep(AGAIN)
 

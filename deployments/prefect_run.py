@@ -186,7 +186,7 @@ class _ShownRun:
             task = asyncio.current_task()
             assert task is not None
             task.uncancel()
-            self.page.lose("left before Prefect had all of this run")
+            self.page.lose("stopped before Prefect had the whole run: its page is not complete")
         finally:
             await self.page.aclose()
 

@@ -97,7 +97,9 @@ async def _approved(
     """Return the plan of what is asked for, approved where it pays for anything."""
     at, settings = run.at, run.at.settings
     proposing = partial(propose, verb, ask, at.ledger, lambda: nullcontext(at.service))
-    plan = await proposing(at_once=settings.polls_at_once, clock=at.clock, make=make)
+    # Without an id, rows under way may be what the same command approved before it broke off.
+    first = make and plan_id is None
+    plan = await proposing(at_once=settings.polls_at_once, clock=at.clock, make=first)
     if not plan.spending:
         return plan
     given = plan.budget if ask.budget is None else ask.budget

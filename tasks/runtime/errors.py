@@ -82,7 +82,7 @@ class NotHere(BadInput):
 
 
 class VideoKept(BadInput):
-    """Someone keeps this video: say that you want another one all the same. Nothing was spent."""
+    """A person keeps this video: say that you want another one anyway. Nothing was spent."""
 
 
 @dataclass(frozen=True, kw_only=True)

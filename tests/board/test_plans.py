@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 from callsheet.deployments.board.services.videos import decide
+from callsheet.deployments.board.sheet_reading import SheetReader
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.plans import plans_of
 from callsheet.tasks.ledger.values import rows_of, takes_of
-from tests.board.conftest import OpenBoard, board_at, forked_run
+from callsheet.tasks.sheet.read import FoundSheet
+from tests.board.conftest import NAMES, OpenBoard, board_at, forked_run
 from tests.board.stage import API, approved, ended, made, plan_for, priced
 from tests.databases import lay_ledger
 from tests.programs import Sandbox, sandbox, simple_sheet
@@ -273,6 +276,44 @@ async def test_two_who_approve_one_plan_have_one_run(
     found = (await board.viewer.get(f"{API}/plans/{plan['plan']}")).json()
     assert (found["state"], found["run"]) == ("approved", answers[0].json()["run"])
     assert (await board.approver.post(path)).json() == answers[0].json()
+
+
+class LateReader(SheetReader):
+    """Has one person's sheet read late: once `goes_on` is set."""
+
+    def __init__(self, late: str) -> None:
+        super().__init__()
+        self._late = late
+        self.is_asked, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def find(self, *args: Any, person: Person | None) -> FoundSheet:
+        if person is not None and person.name == self._late:
+            self.is_asked.set()
+            await self.goes_on.wait()
+        return await super().find(*args, person=person)
+
+
+async def test_who_approves_what_has_been_made_meanwhile_is_answered_with_its_run(
+    tmp_path: Path, made_ledger: Path, service: Sandbox, name: str
+) -> None:
+    lay_ledger(tmp_path, made_ledger)
+    reader = LateReader(NAMES["admin"])
+    opening = board_at(tmp_path, environ=service.environ, begin=forked_run, reader=reader)
+    async with opening as board:
+        plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+        path = f"{API}/plans/{plan['plan']}/approve"
+        second = asyncio.create_task(board.admin.post(path))
+        await reader.is_asked.wait()
+        first = (await board.approver.post(path)).json()
+        await ended(board.viewer, first["run"])
+        reader.goes_on.set()
+
+        answer = await second
+
+        assert (answer.status_code, answer.json()) == (202, first)
+        plans = await board.ledger.read(plans_of, campaign=name, limit=9)
+        assert [one.id for one in plans] == [plan["plan"]]
+        assert charged(service, await keys(board, name)) == 2
 
 
 async def test_a_run_does_not_go_back_to_its_sheet_once_another_was_run(

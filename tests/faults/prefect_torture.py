@@ -61,7 +61,7 @@ def test_a_prefect_server_that_is_not_there_does_not_cost_a_video(
     ended = production.desk.call("run", production.sheet, "--yes", "--json")
 
     assert ended.status == 0, ended.err
-    assert "does not answer: the run goes on without it" in ended.err
+    assert "does not answer: the run continues without it" in ended.err
     production.ends_well()
 
 
@@ -75,7 +75,7 @@ def test_a_prefect_server_that_wants_credentials_is_used_with_the_right_ones_alo
             production.asks_for(videos)
             ended = production.desk.call("run", production.sheet, "--yes", "--json")
             assert ended.status == 0, ended.err
-            refused = "refuses PREFECT_API_AUTH_STRING of .env: the run goes on without it"
+            refused = "refuses PREFECT_API_AUTH_STRING of .env: the run continues without it"
             assert (refused in ended.err) is (said != right)
             assert said not in ended.err
         auth = ("team", "Kettle-1963")

@@ -1311,6 +1311,29 @@ MUTATIONS = (
         "tests/unit/campaign/test_approve_step.py::test_a_run_that_was_interrupted_approves_nothing",
     ),
     Mutation(
+        "who approves a plan that is approved already has its run for an answer",
+        "deployments/board/services/plans.py",
+        "        raise _ApprovedMeanwhile(run)",
+        "        pass",
+        "tests/board/test_plans.py"
+        "::test_who_approves_what_has_been_made_meanwhile_is_answered_with_its_run",
+    ),
+    Mutation(
+        "a flow's retakes do not wait for rows that something else has under way",
+        "flows/perform.py",
+        "    first = make and plan_id is None",
+        "    first = make",
+        "tests/pipeline/test_retake.py"
+        "::test_a_flow_takes_rows_again_though_others_of_them_are_under_way",
+    ),
+    Mutation(
+        "a Prefect worker that is stopped takes up nothing more",
+        "deployments/prefect_worker.py",
+        "        self._process.kill()\n        for",
+        "        self._send(signal.SIGTERM)\n        self._send(signal.SIGCONT)\n        for",
+        "tests/up/test_prefect_worker.py::test_a_flow_run_that_does_not_listen_is_ended_with_it",
+    ),
+    Mutation(
         "a plan that was taken back is not approved",
         "flows/approved_plan.py",
         "        self.also_approves = partial(check_still_stands, plan_id=plan.id)",

@@ -80,7 +80,7 @@ class Choosy(Scripted):
 def test_a_server_that_is_not_there_is_said_once(desk: Desk, name: str) -> None:
     ended = _run(desk, name, "http://127.0.0.1:9/api")
 
-    words = "the Prefect server at http://127.0.0.1:9/api does not answer: the run goes on"
+    words = "the Prefect server at http://127.0.0.1:9/api does not answer: the run continues"
     assert ended.err.count(words) == ended.err.count("Prefect") == 1
 
 
@@ -91,7 +91,7 @@ def test_a_server_that_refuses_the_key_is_said_once_and_the_key_is_not(
     with serving(Refusing) as url:
         ended = _run(desk, name, f"{url}/api")
 
-    assert ended.err.count("refuses PREFECT_API_KEY: the run goes on without it") == 1
+    assert ended.err.count("refuses PREFECT_API_KEY: the run continues without it") == 1
     assert "set PREFECT_API_KEY (Prefect's cloud)" in ended.err
     assert "pnu_wrong" not in ended.err
 

@@ -10,6 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from callsheet.flows.perform import perform
+from callsheet.tasks.aftercare.retake import RETAKE
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.run import Door
+from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.runtime.settings import load_settings
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 
 
@@ -179,3 +185,27 @@ def test_a_retake_that_cannot_be_is_refused_before_anything(
         ended = desk.call("retake", name, *words, "--yes")
         assert ended.status == 2, ended
         assert "nothing was spent" in ended.err
+
+
+async def test_a_flow_takes_rows_again_though_others_of_them_are_under_way(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    assert desk.run(sheet, "--first", "1").status == 0
+    studio.plan_fault(on="render", do="slow", seconds=600)
+    assert desk.run(sheet, "--max-wait", "2s").status == 5
+    assert desk.rows(name)["r002"]["state"] == "rendering"
+    studio.clear_faults()
+    settings = load_settings(environ=desk.environment(), folder=desk.folder)
+    ask = RunOptions.of({"campaign": name, "select": "state:delivered|rendering", "max_wait": "1s"})
+
+    # The id of a flow run tells what it has approved; a command has only the states of the rows.
+    done = await perform(RETAKE, ask, settings, Door(), _nobody_minds, plan_id=f"flow-{name}")
+
+    assert [line.row for line in done.plan.spending] == ["r001"]
+    assert len(keys(desk, name, "r001")) == 2
+    assert len(keys(desk, name, "r002")) == 1
+
+
+async def _nobody_minds(plan: Plan) -> str:
+    return "approved by a test"

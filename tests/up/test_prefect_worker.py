@@ -15,13 +15,14 @@ import pytest
 
 from callsheet.deployments.prefect_worker import Worker
 
-#: Carries one flow run, counts as long as it may, and kills the run at once when it is stopped, as
-#: Prefect's does.
+#: Carries one flow run and counts as long as it may. Told to stop, it kills the run and takes up
+#: another, as Prefect's does.
 WORKER = """
 import signal, subprocess, sys, time
 run = subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2]])
 def end(*_):
     run.kill()
+    open(sys.argv[2], "a").write("; another is taken up")
     sys.exit(0)
 signal.signal(signal.SIGTERM, end)
 for count in range(100_000):
