@@ -12,8 +12,9 @@ from typing import Any
 from callsheet.deployments.board.page import rendered
 from callsheet.deployments.board.plan_view import shown_plan
 from callsheet.deployments.board.services.plans import PlanView
-from callsheet.tasks.campaign.plan_document import PAID, plan_of
+from callsheet.tasks.campaign.plan_document import plan_of
 from callsheet.tasks.campaign.report import sums_of, warnings_of
+from callsheet.tasks.campaign.values import PAID
 from callsheet.tasks.ledger.plans import KeptPlan
 from callsheet.tasks.values.amounts import CreditPrice, parse_credits
 

@@ -33,9 +33,9 @@ from callsheet.tasks.aftercare.first_videos import say_waiting
 from callsheet.tasks.aftercare.waiting import waiting_rows
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement
-from callsheet.tasks.campaign.plan_document import check_not_taken_back, check_saved_plan
 from callsheet.tasks.campaign.report import say_elsewhere, say_outcome
 from callsheet.tasks.campaign.run import Door, Run, say_hidden
+from callsheet.tasks.campaign.validity import check_not_taken_back, check_valid
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import released, waiting_lines
 from callsheet.tasks.ledger.values import NEEDS_PERSON
@@ -122,7 +122,7 @@ class _Terminal(Door):
     async def see(self, run: Run, plan: Plan) -> Plan:
         """Raise SpendRefused for a saved plan whose edits were taken back since."""
         if self._args.plan:
-            check_not_taken_back(plan, Path(self._args.plan))
+            check_not_taken_back(self._args.shown, plan)
         return plan
 
     async def approve(self, run: Run, plan: Plan) -> Plan:
@@ -171,7 +171,7 @@ def _say_who_is_at_work(words: str) -> None:
 async def _approval(args: Namespace, tolerance: Decimal, plan: Plan) -> str:
     """Return who approves a plan, in words."""
     if args.plan:
-        check_saved_plan(plan, Path(args.plan), tolerance=tolerance)
+        check_valid(args.shown, plan, tolerance=tolerance)
         return f"approved by {user_name()} with the plan {args.plan}"
     price = plan.credit_price
     credits = in_credits(plan.total, price)

@@ -19,16 +19,16 @@ from callsheet.flows.executor import Steps, run_rows, run_sheet
 from callsheet.flows.perform import perform
 from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan_document import check_holds, check_money
+from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.run import Door, Run
 from callsheet.tasks.campaign.stored_plans import (
     check_stands,
     check_still_stands,
-    paid_lines,
     replace_plan,
 )
 from callsheet.tasks.campaign.uploads import parse_kept
-from callsheet.tasks.campaign.values import Plan, RunOutcome
+from callsheet.tasks.campaign.validity import check_money, check_valid
+from callsheet.tasks.campaign.values import PAID, Plan, RunOutcome
 from callsheet.tasks.engine.owner import is_dead
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
@@ -169,6 +169,7 @@ class _PlanRun(Door):
         self.lost: str | None = None
         self._open: Run | None = None
         self._plan = plan
+        self._shown = stored_plan(plan)
         self.also_approves = partial(check_still_stands, plan_id=plan.id)
         self._options = RunOptions.of(plan.terms)
         self._watch = watch
@@ -199,9 +200,8 @@ class _PlanRun(Door):
 
     async def approve(self, run: Run, plan: Plan) -> Plan:
         """Return the plan as approved; raise MovedOn if it has changed since it was shown."""
-        assert self._plan.document is not None
         tolerance = self._settings.quote_tolerance
-        check_holds(plan, self._plan.document, tolerance=tolerance, look=LOOK)
+        check_valid(self._shown, plan, tolerance=tolerance, look=LOOK)
         return plan.approved(self._plan.on_board, plan_id=self._plan.id)
 
     async def begin(self, run: Run) -> None:
@@ -271,9 +271,7 @@ class _PlanRun(Door):
         """
         if self.run.begun_at is None:
             return False
-        assert self._plan.document is not None
-        digest = (await self._campaign()).sheet_digest
-        return bool(digest != self._plan.document["sheet"]["sha256"])
+        return (await self._campaign()).sheet_digest != self._shown.sheet_digest
 
     async def _bring_home(self, words: str) -> RunEnd:
         """Pay only for approved rows; `words` say why the run goes no further."""
@@ -304,16 +302,10 @@ class _PlanRun(Door):
         found = await self._ledger.read(find_campaign, name=self._plan.campaign)
         if found is None:
             return []
-        assert self._plan.document is not None
-        adopted = (one["row"] for one in self._plan.document["rows"] if one["action"] == "adopt")
-        paid = frozenset((*self._paid_for(), *adopted))
+        wanted = frozenset(self._shown.named(*PAID, "adopt"))
         rows = await self._ledger.read(rows_of, campaign_id=found.id)
         states = UNDER_WAY | {"approved"}
-        return [row.row for row in rows if row.row in paid and row.state in states]
-
-    def _paid_for(self) -> list[str]:
-        assert self._plan.document is not None
-        return [line["row"] for line in paid_lines(self._plan.document)]
+        return [row.row for row in rows if row.row in wanted and row.state in states]
 
     async def _campaign(self) -> Campaign:
         found = await self._ledger.read(find_campaign, name=self._plan.campaign)

@@ -22,7 +22,7 @@ from callsheet.flows.perform import Approver, perform
 from callsheet.flows.workers import worker_runs
 from callsheet.tasks.campaign.approve import Verb
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan_document import read_plan
+from callsheet.tasks.campaign.plan_document import SavedPlan, read_plan
 from callsheet.tasks.campaign.run import Door
 from callsheet.tasks.campaign.values import Canary
 from callsheet.tasks.campaign.workers import check_workers
@@ -121,8 +121,7 @@ async def run_campaign(
     """
     # If Prefect restarts the run, its own budget is counted by the same run id.
     options = RunOptions.of(locals(), run_id=flow_run.id, saved_plan=plan is not None)
-    saved = None if plan is None else Path(plan)
-    running = _run(options, approve, saved, needs_person, profile)
+    running = _run(options, approve, plan, needs_person, profile)
     # A flow may return a state; its caller gets the data of the state.
     return cast(CampaignResult, await ended(running))
 
@@ -130,13 +129,14 @@ async def run_campaign(
 async def _run(
     options: RunOptions,
     approve: Approve,
-    saved: Path | None,
+    plan: str | None,
     needs_person: NeedsPerson | None,
     profile: str | None,
 ) -> State[Any]:
     """Run a campaign, and show progress."""
     set_up_prefect_logs()
     settings = load_settings(profile=profile, sheet=options.sheet)
+    saved = None if plan is None else read_plan(Path(plan))
     options = _whole(options, saved, settings)
     suggest_for(profile, flow=True)
     door = Consent(approve, saved=saved)
@@ -145,11 +145,10 @@ async def _run(
     return await end(await run_sheet(options, settings, door, AS_TASKS), needs_person or "failed")
 
 
-def _whole(options: RunOptions, saved: Path | None, settings: Settings) -> RunOptions:
+def _whole(options: RunOptions, saved: SavedPlan | None, settings: Settings) -> RunOptions:
     """Return the options, completed from the saved plan.
 
-    Raise BadInput if the plan cannot be read, ConfigurationError for options that the settings
-    forbid.
+    Raise ConfigurationError for options that the settings forbid.
     """
     if options.wait == "webhook":
         check_address(settings)
@@ -157,7 +156,7 @@ def _whole(options: RunOptions, saved: Path | None, settings: Settings) -> RunOp
         check_workers(options.workers, settings)
     if saved is None:
         return options
-    return RunOptions.of({**read_plan(saved)["terms"], **options.kept()})
+    return RunOptions.of({**saved.terms, **options.kept()})
 
 
 #: Selects rows of a campaign once its run is open.

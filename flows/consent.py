@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Literal, cast
 
 from prefect.client.schemas.objects import FlowRunInput
@@ -27,10 +26,11 @@ from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.artifacts import cell
 from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.campaign.plan import check_retirement
-from callsheet.tasks.campaign.plan_document import check_not_taken_back, check_saved_plan
+from callsheet.tasks.campaign.plan_document import SavedPlan
 from callsheet.tasks.campaign.quotes import check_budget, shortage
 from callsheet.tasks.campaign.report import sums_of, warnings_of
 from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.validity import check_not_taken_back, check_valid
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.errors import NotApproved, SpendRefused
 from callsheet.tasks.runtime.redact import redact
@@ -60,7 +60,7 @@ class PlanApproval(RunInput):
 class Consent(ShownDoor):
     """Approves or refuses the plan of a run, by its parameters or by asking a person."""
 
-    def __init__(self, approve: Approve, *, saved: Path | None = None) -> None:
+    def __init__(self, approve: Approve, *, saved: SavedPlan | None = None) -> None:
         self._approve = approve
         self._saved = saved
         # The form asks about the first round alone.
@@ -75,7 +75,7 @@ class Consent(ShownDoor):
         budget is too small, the approver may enter another one.
         """
         if self._saved is not None:
-            check_not_taken_back(plan, self._saved)
+            check_not_taken_back(self._saved.plan, plan)
         if plan.spending or plan.adopting or plan.needs_word:
             await publish_plan(PAGE, plan, _WAYS.get(self._approve))
         short = shortage(plan, run.options.at_limit)
@@ -92,11 +92,12 @@ class Consent(ShownDoor):
         if self._approve not in ("ask", "yes"):
             raise _refusal(plan)
         if self._saved is not None:
-            check_saved_plan(plan, self._saved, tolerance=run.at.settings.quote_tolerance)
+            tolerance = run.at.settings.quote_tolerance
+            check_valid(self._saved.plan, plan, tolerance=tolerance)
         if self._approve == "ask":
             return self._answered or await self._ask(run, plan)
         if self._saved is not None:
-            return plan.approved(f"approved with the plan {self._saved}")
+            return plan.approved(f"approved with the plan {self._saved.path}")
         check_retirement(plan, "run the flow with retire=true")
         return plan.approved("approved by the flow's parameter")
 

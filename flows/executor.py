@@ -18,7 +18,6 @@ from callsheet.tasks.aftercare.drift import refresh, repair_drift
 from callsheet.tasks.campaign.lease import lock_rows
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan_document import check_holds, plan_document
 from callsheet.tasks.campaign.run import Door, Run, open_run
 from callsheet.tasks.campaign.steps import (
     approve_step,
@@ -29,6 +28,7 @@ from callsheet.tasks.campaign.steps import (
     read_step,
     report_step,
 )
+from callsheet.tasks.campaign.validity import check_valid
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import next_round, released
 from callsheet.tasks.ledger.campaigns import Campaign
@@ -237,8 +237,7 @@ class _LaterRound(Door):
         Without an approval there, of videos that an earlier run had begun, the door is asked.
         """
         tolerance = run.at.settings.quote_tolerance
-        saved = plan_document(released(self._shown))
-        check_holds(plan, saved, tolerance=tolerance, look=again_with())
+        check_valid(released(self._shown), plan, tolerance=tolerance, look=again_with())
         if not self._shown.by:
             return await self._door.approve(run, plan)
         return plan.approved(self._shown.by.removesuffix(_PASSED) + _PASSED)

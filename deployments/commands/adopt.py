@@ -16,10 +16,10 @@ from callsheet.deployments.tables import show_plan
 from callsheet.deployments.terminal import consent, console_for, plain, print_json
 from callsheet.deployments.terminal_run import RowsAtTerminal
 from callsheet.flows.executor import PLAIN, run_sheet
-from callsheet.tasks.campaign.plan_document import check_holds, plan_document
 from callsheet.tasks.campaign.report import say_outcome
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.stored_plans import plan_from, plan_with_prices
+from callsheet.tasks.campaign.validity import check_valid
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
@@ -93,5 +93,5 @@ class _Adopting(RowsAtTerminal):
 
     async def approve(self, run: Run, plan: Plan) -> Plan:
         """Return the plan as approved; raise MovedOn for a video that was not shown."""
-        check_holds(plan, plan_document(self._shown), look=again_with())
+        check_valid(self._shown, plan, look=again_with())
         return plan.approved(self.by)

@@ -94,12 +94,15 @@ def options_of(args: Namespace) -> RunOptions:
 def take_saved_plan(args: Namespace) -> None:
     """Complete what was typed with the sheet and the options that `--plan FILE` was made with.
 
-    Raises BadInput for a plan that cannot be read, and where nothing names a sheet.
+    `args.shown` is the plan that the file shows. Raises BadInput for a plan that cannot be read or
+    was edited, and where nothing names a sheet.
     """
     if args.plan is not None:
         from callsheet.tasks.campaign.plan_document import read_plan
 
-        for name, value in read_plan(Path(args.plan))["terms"].items():
+        saved = read_plan(Path(args.plan))
+        args.shown = saved.plan
+        for name, value in saved.terms.items():
             if not getattr(args, name, None):
                 setattr(args, name, value)
     if not args.sheet:

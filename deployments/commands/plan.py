@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from callsheet.deployments.commands.check import show_findings
 from callsheet.deployments.commands.options import (
@@ -29,9 +27,8 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import (
     PAGES,
     TERMS,
-    moved_since,
+    SavedPlan,
     plan_document,
-    plan_of,
     read_plan,
     save_plan,
 )
@@ -43,6 +40,7 @@ from callsheet.tasks.campaign.stored_plans import (
     plan_with_prices,
     with_known_prices,
 )
+from callsheet.tasks.campaign.validity import moved_since
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError, SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
@@ -145,12 +143,12 @@ def show_plan(args: Namespace) -> int:
     Prices are not asked for: a run compares them.
     """
     saved, console = read_plan(Path(args.file)), console_for(args)
-    args.sheet = saved["terms"].get("sheet")
+    args.sheet = saved.terms.get("sheet")
     settings = settings_of(args)
-    shown = replace(plan_of(saved), credit_price=settings.credit_price)
+    shown = replace(saved.plan, credit_price=settings.credit_price)
     show_table(shown, console, whole=args.all)
-    if "made_by" in saved:
-        console.print(plain(f"made by {saved['made_by']}, {saved.get('made_at')}"))
+    if by := saved.document.get("made_by"):
+        console.print(plain(f"made by {by}, {saved.document.get('made_at')}"))
     moved: list[str] | None = None
     try:
         moved = run_command(_moved(saved, settings))
@@ -161,17 +159,16 @@ def show_plan(args: Namespace) -> int:
     elif moved is not None:
         console.print("it still holds for the rows of the sheet; `run` asks for the prices again")
     if args.json:
-        print_json(
-            {**saved, "holds": None if moved is None else not moved, "moved": moved, "exit": 0}
-        )
+        holds = None if moved is None else not moved
+        print_json({**saved.document, "holds": holds, "moved": moved, "exit": 0})
     return 0
 
 
-async def _moved(saved: Mapping[str, Any], settings: Settings) -> list[str]:
+async def _moved(saved: SavedPlan, settings: Settings) -> list[str]:
     """Return what is no longer as a saved plan says, at the prices that it has."""
-    if "sheet" not in saved["terms"]:
+    if "sheet" not in saved.terms:
         raise BadInput("the plan names no sheet")
-    options = RunOptions.of(saved["terms"], sandbox=saved.get("sandbox", False), saved_plan=True)
+    options = RunOptions.of(saved.terms, sandbox=saved.plan.sandbox, saved_plan=True)
     _, now, match = await plan_from(options, settings, plan_unpriced)
-    moved = moved_since(saved, with_known_prices(saved, now, {}), costlier=True)
+    moved = moved_since(saved.plan, with_known_prices(saved.plan, now, {}), costlier=True)
     return moved if match.refusal is None else [str(match.refusal), *moved]

@@ -44,6 +44,7 @@ from callsheet.deployments.mcp.caller import Caller, answering, caller_of
 from callsheet.deployments.mcp.sheets import upload
 from callsheet.tasks.aftercare.approval import beyond_allowance, is_of_agent
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.stored_plans import unquoted_rows
 from callsheet.tasks.ledger.plans import approved_today, void_plan
 from callsheet.tasks.ledger.runs import BoardRun
@@ -207,7 +208,7 @@ async def is_within(caller: Caller, view: PlanView) -> bool:
     person, plan = caller.person, view.plan
     if person.role != "agent" or plan.document is None:
         return False
-    if unquoted_rows(plan.document, accepts_limits=False):
+    if unquoted_rows(stored_plan(plan), accepts_limits=False):
         return False
     if await caller.board.read(beyond_allowance, plan=plan, approver=person):
         return False

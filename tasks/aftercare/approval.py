@@ -6,19 +6,18 @@ writes to the rows, and the one run that executes the plan.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from decimal import Decimal
 from functools import partial
-from typing import Any
 
 from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.plan_document import plan_of, stored_plan
+from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.quotes import check_elsewhere
-from callsheet.tasks.campaign.stored_plans import paid_lines, unquoted_rows
+from callsheet.tasks.campaign.stored_plans import unquoted_rows
 from callsheet.tasks.ledger.audit_log import note_act, restored_since
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
@@ -80,23 +79,21 @@ def approve_on_board(
     _check_others(connection, plan, at)
     _check_elsewhere(connection, plan)
     _check_allowance(connection, plan, approver, options, sheet, at=at)
+    shown = stored_plan(plan)
     if plan.kind == "retake":
         budget, terms = options.budget, options.kept()
-        approve(connection, stored_plan(plan), RETAKE, by=by, at=at, budget=budget, terms=terms)
+        approve(connection, shown, RETAKE, by=by, at=at, budget=budget, terms=terms)
     elif not approve_plan(connection, plan.id, terms=options.kept(), by=by, at=at):
         raise MovedOn("the plan is no longer valid; nothing was approved or spent")
     if sheet is not None and find_campaign(connection, plan.campaign) is None:
         made = partial(ensure_campaign, sheet=sheet.address, sheet_digest=sheet.digest)
         made(connection, plan.campaign, at=at, origin=sheet.origin, sandbox=options.sandbox)
     ask_run(connection, run_id, plan_id=plan.id, campaign=plan.campaign, by=by, at=at)
-    assert plan.document is not None
-    rows = len(paid_lines(plan.document))
     words = f"{in_credits(plan.total)}, plan {plan.id}"
     if asked_by not in (None, by):
         words += f", asked by {asked_by}"
-    note_act(
-        connection, act="approve", by=by, at=at, campaign=plan.campaign, rows=rows, words=words
-    )
+    noting = partial(note_act, act="approve", campaign=plan.campaign, rows=len(shown.spending))
+    noting(connection, by=by, words=words, at=at)
     run = find_run(connection, run_id)
     assert run is not None
     return run
@@ -122,8 +119,8 @@ def _check_elsewhere(connection: Connection, plan: KeptPlan) -> None:
 
     The run asks again when it approves the rows.
     """
-    if plan.kind == "run" and plan.document is not None:
-        shown = plan_of(plan.document)
+    if plan.kind == "run":
+        shown = stored_plan(plan)
         campaign = find_campaign(connection, plan.campaign)
         check_elsewhere(connection, campaign, shown, {line.row for line in shown.spending})
 
@@ -140,10 +137,9 @@ def _check_allowance(
     by, allowance = approver.name, approver.allowance
     if allowance is None:
         return
-    assert plan.document is not None
     _check_videos_only(connection, plan, approver, options, sheet)
     is_person = approver.role != "agent"
-    if rows := unquoted_rows(plan.document, accepts_limits=is_person):
+    if rows := unquoted_rows(stored_plan(plan), accepts_limits=is_person):
         named = ", ".join(rows[:5]) + (", ..." if len(rows) > 5 else "")
         raise AllowanceSpent(
             f"the service gives no price for rows of the plan ({named}), and {by} may approve "
@@ -201,12 +197,12 @@ def beyond_allowance(connection: Connection, plan: KeptPlan, approver: Person) -
 
     Rows of a campaign that somebody else began are beyond the allowance of an agent.
     """
-    document: Mapping[str, Any] = plan.document or {}
-    of_sheet = (one for one in document.get("changes", ()) if not one["by_settings"])
+    shown = stored_plan(plan)
+    of_sheet = (one for one in shown.changes if not one.by_settings)
     # What a person gives with the approval counts, and not what was planned (`_new_budget`).
-    asked = (one for one in of_sheet if one["what"] != "budget" or approver.role == "agent")
-    found = [f"with this plan {one['words']}" for one in asked]
-    if videos := sum(line["action"] == "adopt" for line in document.get("rows", ())):
+    asked = (one for one in of_sheet if one.what != "budget" or approver.role == "agent")
+    found = [f"with this plan {one.words}" for one in asked]
+    if videos := len(shown.adopting):
         found.append(f"this plan takes over {count(videos, 'video')}")
     if approver.role == "agent" and not is_of_agent(connection, plan.campaign, approver, plan):
         found.append(f"{approver.name} did not begin campaign {plan.campaign}")
@@ -247,7 +243,6 @@ def cancel_on_board(
         end_run(connection, run.id, place=run.place, exit_status=4, words=words, at=at)
         known = () if campaign is None else rows_of(connection, campaign.id)
         there = {row.row for row in known}
-        assert plan.document is not None
-        dropped += sum(line["row"] not in there for line in paid_lines(plan.document))
+        dropped += sum(line.row not in there for line in stored_plan(plan).spending)
     before = [] if campaign is None else ask_to_cancel(connection, campaign, only=only, at=at)
     return before, dropped

@@ -261,16 +261,15 @@ def _line(line: PlanLine, outcome: Outcome | None, named: Mapping[str, str]) -> 
     return line._replace(action="person", why=outcome, state="held", found=video)
 
 
-def as_found(document: Mapping[str, Any], plan: Plan) -> Plan:
-    """Return a plan with the videos that were found for the document of an earlier one."""
-    shown = {one["row"]: one for one in document["rows"] if one.get("adopts")}
+def as_found(shown: Plan, plan: Plan) -> Plan:
+    """Return a plan with the videos that were found for an earlier one."""
+    known = {line.row: line for line in shown.lines if line.found}
 
     def put_in(line: PlanLine) -> PlanLine:
-        one = shown.get(line.row)
-        if one is None or line.action not in ("make", "adopt", "person"):
+        then = known.get(line.row)
+        if then is None or line.action not in ("make", "adopt", "person"):
             return line
-        found = FoundVideo(**one["adopts"])
-        return line._replace(action=one["action"], why=one["why"], found=found)
+        return line._replace(action=then.action, why=then.why, found=then.found)
 
     lines = tuple(map(put_in, plan.lines))
     return replace(plan, lines=tuple(line for line in lines if not (plan.adopt and line.spends)))

@@ -314,6 +314,7 @@ def _line(
         max_credits=named.max_credits,
         line=named.line,
         edit_of=diff.edit,
+        take=one.base,
         tags=named.tags,
         deliver_by=named.deliver_by,
         kind=_kind(named, shared) if kinds else (),

@@ -1,30 +1,32 @@
-"""A plan as a document: stored with its approval, saved in a file, compared with what is true now.
+"""A plan as a document: stored with its approval, or saved in a file.
 
-A saved plan is a JSON file, or an HTML page with the same JSON in it.
+A saved plan is a JSON file, or an HTML page with the same JSON in it. It has a digest of itself.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.values import PAID, Change, FoundVideo, Plan, PlanLine
+from callsheet.tasks.campaign.values import Change, FoundVideo, Plan, PlanLine
 from callsheet.tasks.campaign.waits import later
 from callsheet.tasks.ledger.campaigns import PaidElsewhere
 from callsheet.tasks.ledger.diff import ACTIONS
 from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, add_approved
 from callsheet.tasks.ledger.reviews import Review
-from callsheet.tasks.runtime.errors import BadInput, MovedOn, SpendRefused, shorten
-from callsheet.tasks.values.amounts import as_number, as_text, in_credits, parse_credits
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.amounts import as_number, parse_credits
+from callsheet.tasks.values.briefs import canonical_json
 
 FORMAT = 1
 #: Options that a saved plan brings along; a run of it needs to be told no other.
@@ -109,6 +111,7 @@ def _line_document(line: PlanLine) -> dict[str, object]:
         "tags": list(line.tags),
         **{name: getattr(line, field) for name, field in _ASKED.items()},
         "variant_of": line.variant_of,
+        **({"take": line.take} if line.take or line.nth else {}),
         **(_row_document(line) if line.nth else {}),
     }
 
@@ -116,7 +119,7 @@ def _line_document(line: PlanLine) -> dict[str, object]:
 def _row_document(line: PlanLine) -> dict[str, object]:
     """Return what the line of a row says that was planned from the ledger."""
     review = None if line.review is None else asdict(line.review)
-    return {"nth": line.nth, "take": line.take, "kept": line.kept, "review": review}
+    return {"nth": line.nth, "kept": line.kept, "review": review}
 
 
 def plan_of(document: Mapping[str, Any]) -> Plan:
@@ -230,6 +233,15 @@ def _compact_document(plan: Plan) -> str:
 # Plans in files.
 
 
+class SavedPlan(NamedTuple):
+    """A plan of a file as it was shown, the options that it was made with, and all that it says."""
+
+    path: Path
+    plan: Plan
+    terms: Mapping[str, Any]
+    document: Mapping[str, Any]
+
+
 def save_plan(
     document: Mapping[str, Any], path: Path, page: Callable[[Mapping[str, Any]], str] | None = None
 ) -> None:
@@ -237,15 +249,16 @@ def save_plan(
 
     `page` makes the page, with the document in it. Raises BadInput when that fails.
     """
+    saved = {**document, "digest": _digest(document)}
     try:
-        text = page(document) if page else json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        text = page(saved) if page else json.dumps(saved, indent=2, ensure_ascii=False) + "\n"
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"the plan cannot be written to {path}: {error.strerror}") from error
 
 
-def read_plan(path: Path) -> dict[str, Any]:
-    """Return the document of a saved plan; raise BadInput for any other file."""
+def read_plan(path: Path) -> SavedPlan:
+    """Return a saved plan; raise BadInput for any other file, or one that was edited."""
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix.lower() in PAGES:
@@ -254,195 +267,23 @@ def read_plan(path: Path) -> dict[str, Any]:
         saved: dict[str, Any] = json.loads(text)
         if saved["format"] != FORMAT:
             raise ValueError("a plan of another version of Callsheet")
-        # What cannot be shown was changed since it was saved.
-        plan_of(saved)
-        told = saved.get("terms", {})
-        terms = RunOptions.of({name: told[name] for name in TERMS & told.keys()})
-        return saved | {"terms": terms.kept()}
+        digest = saved.pop("digest")
+        plan, told = plan_of(saved), saved.get("terms", {})
+        terms = RunOptions.of({name: told[name] for name in TERMS & told.keys()}).kept()
     except (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
         raise BadInput(
             f"{path} is not a saved plan; nothing was spent",
             remedy="make one with `callsheet plan SHEET -o FILE`",
         ) from error
+    if digest != _digest(saved):
+        raise BadInput(
+            f"{path} was changed after it was saved; nothing was spent",
+            remedy="change the sheet or the options, and make a new plan with "
+            "`callsheet plan SHEET -o FILE`",
+        )
+    return SavedPlan(path, plan, terms, saved | {"terms": terms})
 
 
-def check_saved_plan(plan: Plan, path: Path, *, tolerance: Decimal = Decimal(0)) -> None:
-    """Raise SpendRefused, naming every row that moved, unless the saved plan still holds.
-
-    A price may have changed by `tolerance`, a part of it (0.1 is a tenth).
-    """
-    check_holds(plan, read_plan(path), tolerance=tolerance, look=LOOK)
-
-
-def check_not_taken_back(plan: Plan, path: Path) -> None:
-    """Raise MovedOn where rows that a saved plan pays for ask for something else without a charge.
-
-    A run that has nothing to approve compares no prices: those of approved rows were approved.
-    """
-    if moved := _taken_back(read_plan(path), plan):
-        raise _moved_on(moved, look=LOOK)
-
-
-# Whether a plan still holds.
-
-#: The remedy for a saved plan that does not.
-LOOK = "make a new plan (`callsheet plan SHEET -o FILE`) and approve that"
-
-
-def check_holds(
-    plan: Plan, saved: Mapping[str, Any], *, tolerance: Decimal = Decimal(0), look: str
-) -> None:
-    """Raise MovedOn unless all that `plan` spends is as in the document of an approved one.
-
-    Raises SpendRefused for one that is of other money. `look` is the remedy.
-    """
-    check_money(saved.get("sandbox"), plan.sandbox, look=look)
-    moved = moved_since(saved, plan, tolerance=tolerance, costlier=True)
-    if moved:
-        raise _moved_on(moved, look=look)
-
-
-def _moved_on(moved: Sequence[str], *, look: str) -> MovedOn:
-    words = "the sheet or the prices changed since the plan was approved; nothing was spent:"
-    return MovedOn("\n  ".join([words, *moved]), remedy=look)
-
-
-def moved_since(
-    document: Mapping[str, Any],
-    now: Plan,
-    *,
-    tolerance: Decimal = Decimal(0),
-    costlier: bool = False,
-) -> list[str]:
-    """Say what is no longer as a plan's document says: campaign, rows, briefs, prices, who leaves.
-
-    A price may have changed by `tolerance`, a part of it. With `costlier` what is not paid for or
-    not retired any more is no matter, unless the row asks for something else.
-    """
-    campaign = document["campaign"]
-    same = campaign == now.campaign
-    moved = [] if same else [f"the plan is for campaign {campaign}, not {now.campaign}"]
-    before = {line["row"]: line for line in document["rows"]}
-    after = {line.row: line for line in (*now.spending, *now.adopting)}
-    for row, line in after.items():
-        moved += _moved(line, before.get(row), tolerance)
-    shown = {(one["campaign"], row) for one in document.get("elsewhere", ()) for row in one["rows"]}
-    moved += paid_since(shown, now.elsewhere)
-    retries = document.get("retry_failed", 0)
-    if now.retry_failed > retries:
-        moved.append(f"{now.retry_failed} new attempts of a failed row now, {retries} then")
-    left, gone_then = set(now.retiring), set(document.get("retiring", ()))
-    gone = left - gone_then if now.needs_word or not costlier else set()
-    if costlier:
-        moved += _taken_back(document, now)
-    else:
-        why = {line.row: line.why for line in now.lines}
-        paid = (row for row, line in before.items() if line["action"] in PAID)
-        moved += [_unpaid(row, why.get(row)) for row in paid if row not in after]
-        moved += [f"{row}: the sheet has it again" for row in sorted(gone_then - left)]
-    moved += _unshown(document, now)
-    if document.get("cancelled_at") != now.cancelled_at:
-        moved.append(f"campaign {campaign} was cancelled meanwhile")
-    return moved + [f"{row}: the sheet no longer has it" for row in sorted(gone)]
-
-
-def _unpaid(row: str, why: str | None) -> str:
-    return f"{row}: it is no longer paid for" + (f": {why}" if why else "")
-
-
-def _taken_back(document: Mapping[str, Any], now: Plan) -> list[str]:
-    """Say which rows that a plan pays for were edited since, and cost nothing now."""
-    paid = {line["row"]: line for line in document["rows"] if line["action"] in PAID}
-    return [
-        f"{line.row}: the row was edited since{_edited(then, _line_document(line))}"
-        for line in now.lines
-        if (then := paid.get(line.row)) and then.get("digest") != line.digest
-        if not line.spends and line.action not in ("adopt", "retire")
-    ]
-
-
-def _unshown(document: Mapping[str, Any], now: Plan) -> list[str]:
-    """Say what would be changed besides making videos that a plan's document did not show.
-
-    Retired rows are compared by themselves, and a budget is what the approval says.
-    """
-    shown = {one["words"] for one in document.get("changes", ())}
-    said = (one for one in now.changes if one.what not in ("retire", "budget"))
-    return [f"not in the plan: {one.words}" for one in said if one.words not in shown]
-
-
-def paid_since(shown: Collection[tuple[str, str]], now: Iterable[PaidElsewhere]) -> list[str]:
-    """Say which rows other campaigns have by now, besides those (campaign, row) that were shown."""
-    return [
-        f"{row}: campaign {one.campaign} {'approved' if row in one.approved else 'paid for'} it"
-        for one in now
-        for row in one.costs
-        if (one.campaign, row) not in shown
-    ]
-
-
-def check_money(planned: bool | None, now: bool, *, look: str) -> None:
-    """Raise SpendRefused where a sandbox has priced a plan and a service would be paid, or so.
-
-    None: anyone who saved it did not say. `look` is the remedy.
-    """
-    if planned is None or planned == now:
-        return
-    then, here = ("a sandbox" if one else "a real service" for one in (planned, now))
-    raise SpendRefused(
-        f"the plan was made with {then}, and its videos would be made by {here}; nothing was spent",
-        remedy=look,
-    )
-
-
-def _moved(line: PlanLine, saved: Mapping[str, Any] | None, tolerance: Decimal) -> list[str]:
-    """Say what is another than in the saved line of a row that would be paid for now."""
-    if saved is None:
-        return [f"{line.row}: not in the plan, {in_credits(line.priced)} now"]
-    if line.action == "adopt":
-        shown = saved.get("adopts") or {}
-        same = line.found is not None and line.found.video_id == shown.get("video_id")
-        return [] if same else [f"{line.row}: the plan was not to take over this video"]
-    if saved.get("action") not in PAID:
-        then = saved.get("why") or saved.get("action")
-        return [f"{line.row}: the plan was not to make it ({then}), {in_credits(line.priced)} now"]
-    if saved.get("digest") != line.digest:
-        return [f"{line.row}: the row was edited since{_edited(saved, _line_document(line))}"]
-    if saved.get("edit_of") != line.edit_of:
-        then, now = saved.get("edit_of"), line.edit_of
-        return [f"{line.row}: {_how(then)} then, {_how(now)} now"]
-    before = parse_credits(saved.get("quoted"))
-    if before != line.priced and not _is_close(before, line.priced, tolerance):
-        return [f"{line.row}: {in_credits(before)} then, {as_text(line.priced)} now"]
-    return []
-
-
-def _how(edit: str | None) -> str:
-    return f"an edit of its {edit}" if edit else "a new video"
-
-
-def _edited(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Say what an edited row asked for and asks for now, as far as a plan shows that."""
-    names = [name for name in (*_ASKED, "quoted") if then.get(name) != now[name]]
-    if not names:
-        return " (not its title, length or price)"
-    before, after = (
-        ", ".join(_asked(name, one.get(name)) for name in names) for one in (then, now)
-    )
-    return f": {before} then; {after} now"
-
-
-def _asked(name: str, value: object) -> str:
-    if name == "quoted":
-        return in_credits(parse_credits(value))
-    if value is None:
-        return f"no {_ASKED[name]}"
-    if name == "title":
-        return f'"{shorten(str(value), 40)}"'
-    return f"{value} s" if name == "duration_seconds" else str(value)
-
-
-def _is_close(before: Decimal | None, now: Decimal | None, tolerance: Decimal) -> bool:
-    if before is None or now is None:
-        return False
-    return abs(now - before) <= before * tolerance
+def _digest(document: Mapping[str, Any]) -> str:
+    """Return the digest of a plan's document without its own."""
+    return hashlib.sha256(canonical_json(dict(document))).hexdigest()

@@ -17,7 +17,8 @@ from typing import Generic, TypeVar
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.plan_document import paid_since, store_approved
+from callsheet.tasks.campaign.plan_document import store_approved
+from callsheet.tasks.campaign.validity import paid_since
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.free_calls import (

@@ -20,7 +20,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import as_planned, at_price, plan_sheet, priced
 from callsheet.tasks.campaign.plan_document import plan_document
 from callsheet.tasks.campaign.quotes import Tell, ask_balance, ask_prices
-from callsheet.tasks.campaign.values import PAID, Plan, PlanLine
+from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.campaign.waits import hold_back
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.engine.free_calls import Price
@@ -33,7 +33,6 @@ from callsheet.tasks.runtime.errors import SpendRefused, grouped
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.sheet import Sheet, read_sheet
-from callsheet.tasks.values.amounts import parse_credits
 from callsheet.tasks.values.briefs import CREATE
 
 
@@ -49,40 +48,35 @@ def run_document(found: PricedPlan) -> dict[str, Any]:
     }
 
 
-def with_known_prices(document: Mapping[str, Any], now: Plan, asked: Mapping[str, Price]) -> Plan:
-    """Return a plan at the prices just asked for, else at those of the document.
+def with_known_prices(shown: Plan, now: Plan, asked: Mapping[str, Price]) -> Plan:
+    """Return a plan at the prices just asked for, else at those that were shown.
 
-    What takes over a video in the document does so again.
+    What was shown to take over a video does so again.
     """
-    known = {line["row"]: parse_credits(line["quoted"]) for line in document["rows"]}
+    known = {line.row: line.priced for line in shown.lines}
 
     def put_in(line: PlanLine) -> PlanLine:
         if not line.spends:
             return line
         return at_price(line, asked.get(line.row) or Price(known.get(line.row)))
 
-    now = as_found(document, now)
+    now = as_found(shown, now)
     return hold_back(replace(now, lines=tuple(map(put_in, now.lines))), choose=True)
 
 
-def paid_lines(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the lines of a plan's document that it pays for."""
-    return [line for line in document["rows"] if line["action"] in PAID]
-
-
-def unquoted_rows(document: Mapping[str, Any], *, accepts_limits: bool) -> list[str]:
+def unquoted_rows(plan: Plan, *, accepts_limits: bool) -> list[str]:
     """Return the rows that a plan pays for without a price of the service, by id.
 
     For clips, and edits with `max_credits`, it has the limit of the sheet instead, which a person
     reads and accepts. An agent may have written the sheet: with its limits, it would set the price.
     """
 
-    def is_quoted(line: Mapping[str, Any]) -> bool:
-        limited = line.get("edit_of") is not None and line.get("max_credits") is not None
-        created = line.get("operation", CREATE) == CREATE
-        return line["quoted"] is not None and (accepts_limits or (created and not limited))
+    def is_quoted(line: PlanLine) -> bool:
+        limited = line.edit_of is not None and line.max_credits is not None
+        created = line.operation == CREATE
+        return line.priced is not None and (accepts_limits or (created and not limited))
 
-    return [line["row"] for line in paid_lines(document) if not is_quoted(line)]
+    return [line.row for line in plan.spending if not is_quoted(line)]
 
 
 # The plan of a sheet with its prices: what `callsheet plan` shows, and the board has approved.

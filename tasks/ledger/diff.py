@@ -67,7 +67,8 @@ class RowDiff(NamedTuple):
     """A row as the ledger and the sheet have it (None: not there), and what happens to it.
 
     `row` is read where digests do not tell all. `earlier` is an earlier take of exactly this brief,
-    where the sheet was changed back to it; `given_up` is the last attempt at it that was given up.
+    where the sheet was changed back to it; `given_up` is the last attempt at it that was given up;
+    `base` is the number of the take whose video is edited (0: none).
     """
 
     outline: Outline | None
@@ -76,6 +77,7 @@ class RowDiff(NamedTuple):
     row: CampaignRow | None = None
     earlier: Take | None = None
     given_up: int = 0
+    base: int = 0
 
     def is_synced(self, position: int) -> bool:
         """Whether the ledger has all that the sheet says of the row, which is its nth."""
@@ -211,7 +213,8 @@ def _diff_page(
             made = None if edits == "retake" else last_made(mine)
             made = None if made is None or made.video_id in by_hand else made
             diff = diff_row(row, brief, past, made, failed=failed.get(row.id, 0))
-            yield RowDiff(outline, brief, diff, row, past, given_up)
+            base = made.number if made and diff.edit else 0
+            yield RowDiff(outline, brief, diff, row, past, given_up, base)
 
 
 def _waits_again(row: CampaignRow) -> bool:

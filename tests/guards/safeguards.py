@@ -26,8 +26,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a saved plan whose edits the sheet has taken back is refused",
-        "tasks/campaign/plan_document.py",
-        "    if moved := _taken_back(read_plan(path), plan):",
+        "tasks/campaign/validity.py",
+        "    if moved := _taken_back(shown, now):",
         "    if moved := []:",
         "tests/pipeline/test_edits.py::test_a_saved_plan_of_an_edit_that_was_taken_back_no_longer_holds",
     ),
@@ -934,8 +934,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a plan for an edit is not executed as a new video",
-        "tasks/campaign/plan_document.py",
-        'if saved.get("edit_of") != line.edit_of:',
+        "tasks/campaign/validity.py",
+        "if then.edit_of != line.edit_of:",
         "if False:",
         "tests/pipeline/test_edits.py::test_a_row_or_a_sheet_may_ask_for_a_new_video_instead",
     ),
@@ -1004,8 +1004,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a plan that allows more takes of failed rows is approved anew",
-        "tasks/campaign/plan_document.py",
-        "    if now.retry_failed > retries:\n",
+        "tasks/campaign/validity.py",
+        "    if now.retry_failed > shown.retry_failed:\n",
         "    if False:\n",
         "tests/unit/campaign/test_plan.py::test_more_new_takes_of_failed_rows_are_approved_anew",
     ),
@@ -1047,7 +1047,8 @@ MUTATIONS = (
     Mutation(
         "what the checks let go is as it was shown",
         "flows/executor.py",
-        "        check_holds(plan, saved, tolerance=tolerance, look=again_with())\n",
+        "        check_valid(released(self._shown), plan, tolerance=tolerance, "
+        "look=again_with())\n",
         "",
         "tests/pipeline/test_canary.py::test_what_is_let_go_is_not_paid_for_at_another_price",
     ),
@@ -1087,9 +1088,23 @@ MUTATIONS = (
         "tests/unit/campaign/test_plan.py::test_a_saved_plan_approves_the_rows_that_it_shows_to_leave",
     ),
     Mutation(
-        "a plan saved in a trial is not paid for",
+        "a saved plan that was edited by hand is refused",
         "tasks/campaign/plan_document.py",
-        '    check_money(saved.get("sandbox"), plan.sandbox, look=look)\n',
+        "    if digest != _digest(saved):",
+        "    if False:",
+        "tests/unit/campaign/test_plan.py::test_a_saved_plan_that_was_edited_is_refused",
+    ),
+    Mutation(
+        "an edit that was approved changes no other take than the one that was shown",
+        "tasks/campaign/plan.py",
+        "        take=one.base,\n",
+        "",
+        "tests/pipeline/test_edits.py::test_a_saved_plan_of_an_edit_is_of_the_take_that_it_shows",
+    ),
+    Mutation(
+        "a plan saved in a trial is not paid for",
+        "tasks/campaign/validity.py",
+        "    check_money(shown.sandbox, now.sandbox, look=look)\n",
         "",
         "tests/unit/campaign/test_plan.py::test_a_saved_plan_is_of_one_kind_of_money",
     ),
@@ -1623,8 +1638,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a run changes nothing that its plan did not show",
-        "tasks/campaign/plan_document.py",
-        "    moved += _unshown(document, now)\n",
+        "tasks/campaign/validity.py",
+        "    moved += _unshown(shown, now)\n",
         "",
         "tests/unit/campaign/test_plan.py::test_what_the_plan_did_not_show_is_not_changed_with_it",
     ),
@@ -1820,7 +1835,7 @@ MUTATIONS = (
     Mutation(
         "an agent's allowance covers no price that the sheet sets",
         "tasks/aftercare/approval.py",
-        "if rows := unquoted_rows(plan.document, accepts_limits=is_person):",
+        "if rows := unquoted_rows(stored_plan(plan), accepts_limits=is_person):",
         "if rows := list[str]():",
         "tests/unit/ledger/test_board_plans.py::test_an_agents_allowance_covers_only_prices_of_the_service",
     ),

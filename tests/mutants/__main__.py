@@ -4,7 +4,8 @@
     python -m tests.mutants [--count N] [--seed N]        try mutants: a table by package
 
 `record` needs a Python with `sys.monitoring` (3.12 or newer), and is done once for a tree. A mutant
-is tried against the tests that run its line, the quickest first, up to `--budget` seconds of them.
+is tried against the tests that run its line, the quickest first, up to `--budget` seconds of them:
+those of `make test`, and if none of them notices it, those of `make test-merge`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,10 @@ from queue import SimpleQueue
 
 from tests.mutants.copy import Copy, copied
 from tests.mutants.draw import Mutant, by_package, draw
-from tests.mutants.lines import FOLDER, RECORD, ROOT, seconds_of, tests_of
+from tests.mutants.lines import FOLDER, RECORD, ROOT, tests_of, timed
 
+#: Who runs a test, in the words of pytest's marks: `make test`, `make test-merge`.
+TEST, MERGE = "not merge and not slow", "merge and not slow"
 #: Tests of one file that are tried before those of others get their turn.
 OF_ONE_FILE = 8
 #: What is assumed of a file that fixtures' processes ran for: as long as its tests.
@@ -36,11 +39,12 @@ _UNKNOWN = 5.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """Which test noticed a mutant; `killer` is None where none did, of the `tried`."""
+    """Which test noticed a mutant, and who runs it; `killer` is None where none of `tried` did."""
 
     mutant: Mutant
     tried: int
     killer: str | None
+    part: str = TEST
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -50,7 +54,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("what", nargs="?", choices=["try", "record"], default="try")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for each")
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for each part")
     parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="counts by package, on the last line")
     parser.add_argument("--record", type=Path, default=RECORD, help="the folder of the record")
@@ -65,7 +69,9 @@ def main(words: Sequence[str] | None = None) -> int:
         found.append(verdict)
     print(as_table(found))
     if args.json:
-        print(json.dumps({"mutants": len(found), "killed": sum(bool(v.killer) for v in found)}))
+        killed = Counter(one.part for one in found if one.killer)
+        counts = {"mutants": len(found), "killed": killed.total(), "by_merge": killed[MERGE]}
+        print(json.dumps(counts))
     return 0
 
 
@@ -75,7 +81,7 @@ def record(folder: Path) -> int:
         sys.exit("this Python has no sys.monitoring: take 3.12 or newer")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    words = ["-p", "tests.mutants.plugin", "-q", "--forks", "6"]
+    words = ["-p", "tests.mutants.plugin", "-q", "--forks", "6", "-m", "not slow"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, "-p", "no:cacheprovider"],
         cwd=ROOT,
@@ -103,27 +109,33 @@ def attempt(
             finally:
                 copies.put(copy)
 
-        yield from pool.map(one, mutants)
+        for done in as_completed([pool.submit(one, mutant) for mutant in mutants]):
+            yield done.result()
 
 
 def _judge(mutant: Mutant, copy: Copy, chosen: Choice) -> Verdict:
     text = (copy.root / mutant.path).read_text(encoding="utf-8")
-    while tests := chosen.tests(mutant):
-        with copy.changed(mutant.path, mutant.applied(text)):
-            killer = copy.red(tests)
-        # A test that is red anyway, in a copy or on this machine, notices nothing.
-        if killer is None or not chosen.is_red_anyway(killer, copy):
+    tried = 0
+    for part in (TEST, MERGE):
+        while tests := chosen.tests(mutant, part):
+            with copy.changed(mutant.path, mutant.applied(text)):
+                killer = copy.red(tests, part)
+            # A test that is red anyway, in a copy or on this machine, notices nothing.
+            if killer and chosen.is_red_anyway(killer, copy):
+                continue
             if killer:
                 chosen.killed(mutant, killer)
-            return Verdict(mutant, len(tests), killer)
-    return Verdict(mutant, 0, None)
+                return Verdict(mutant, len(tests), killer, part)
+            tried += len(tests)
+            break
+    return Verdict(mutant, tried, None)
 
 
 class Choice:
     """Which tests are run for a mutant, in which order: who noticed one of its file comes first."""
 
     def __init__(self, mutants: Sequence[Mutant], folder: Path, *, budget: float) -> None:
-        self._seconds = seconds_of(folder)
+        self._known = timed(folder)
         self._budget = budget
         self._killers: dict[str, list[str]] = {}
         self._green: set[str] = set()
@@ -131,13 +143,14 @@ class Choice:
         places = {(m.path, line) for m in mutants for line in (0, *_lines(m))}
         self._tests = tests_of(folder, places)
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """Return names of tests for pytest; none where no test runs the file at all."""
+    def tests(self, mutant: Mutant, part: str) -> list[str]:
+        """Return names of tests for pytest; none where no test of a part runs the file at all."""
         found = {
             test for line in _lines(mutant) for test in self._tests.get((mutant.path, line), ())
         }
         # A line that is run by an import counts for whoever uses the file.
         found = (found or set(self._tests.get((mutant.path, 0), ()))) - self._red
+        found = {test for test in found if self._is_of(test, part)}
         whole = {test for test in found if "::" not in test}
         order = sorted(
             (one for one in found if one.partition("::")[0] not in whole), key=self._took
@@ -148,7 +161,7 @@ class Choice:
     def is_red_anyway(self, killer: str, copy: Copy) -> bool:
         """Whether a test fails in a copy without any change, and is not chosen again."""
         if killer not in self._green | self._red and "::" in killer:
-            (self._red if copy.red([killer]) else self._green).add(killer)
+            (self._red if copy.red([killer], "") else self._green).add(killer)
         return killer in self._red
 
     def killed(self, mutant: Mutant, killer: str) -> None:
@@ -167,7 +180,11 @@ class Choice:
         return chosen
 
     def _took(self, test: str) -> float:
-        return self._seconds.get(test, _UNKNOWN)
+        return self._known[test].seconds if test in self._known else _UNKNOWN
+
+    def _is_of(self, test: str, part: str) -> bool:
+        """Whether a part runs a test; a whole file is asked for in both."""
+        return test not in self._known or self._known[test].is_of_merge is (part == MERGE)
 
 
 def _nth(counts: Counter[str], test: str) -> int:
@@ -183,20 +200,21 @@ def _lines(mutant: Mutant) -> range:
 def _words(verdict: Verdict) -> str:
     where = verdict.mutant.words((ROOT / verdict.mutant.path).read_text(encoding="utf-8"))
     if verdict.killer:
-        return f"killed    {where}  by {verdict.killer[:100]}"
+        told = "killed  " if verdict.part == TEST else "by merge"
+        return f"{told}  {where}  by {verdict.killer[:100]}"
     ran = f"{verdict.tried} tests ran" if verdict.tried else "no test runs it"
     return f"SURVIVED  {where}  ({ran})"
 
 
 def as_table(verdicts: Sequence[Verdict]) -> str:
-    """Return how many of each package were noticed."""
-    killed = {id(one.mutant) for one in verdicts if one.killer}
-    lines = [f"{'package':<26} mutants  killed  score"]
+    """Return how many of each package were noticed, and how many by tests of the merge alone."""
+    lines = [f"{'package':<26} mutants  make test  with merge"]
     packages = by_package([one.mutant for one in verdicts])
+    named = {id(one.mutant): one for one in verdicts}
     for name, several in [*sorted(packages.items()), ("all", [one.mutant for one in verdicts])]:
-        count = sum(id(one) in killed for one in several)
-        share = f"{count / len(several):.0%}" if several else ""
-        lines.append(f"{name:<26} {len(several):>7} {count:>7} {share:>6}")
+        killed = Counter(named[id(one)].part for one in several if named[id(one)].killer)
+        shares = [f"{n:>4} {n / len(several):>5.0%}" for n in (killed[TEST], killed.total())]
+        lines.append(f"{name:<26} {len(several):>7} {shares[0]} {shares[1]:>11}")
     return "\n".join(lines)
 
 

@@ -47,9 +47,9 @@ class Copy:
         at = file.stat().st_mtime_ns + self._changes * 10**9
         os.utime(file, ns=(at, at))
 
-    def red(self, tests: Sequence[str]) -> str | None:
-        """Run tests until one fails; return its name, or None when all are green."""
-        words = ["-m", "", "-x", "-q", "--tb=line", "-p", "no:cacheprovider"]
+    def red(self, tests: Sequence[str], marks: str = "") -> str | None:
+        """Run tests, those with marks, until one fails; return its name, or None for none."""
+        words = ["-m", marks, "-x", "-q", "--tb=line", "-p", "no:cacheprovider"]
         with subprocess.Popen(
             [sys.executable, "-m", "pytest", *words, *tests],
             cwd=self.root,

@@ -132,7 +132,15 @@ def tests_of(folder: Path, places: Collection[Place]) -> Mapping[Place, set[str]
     return found
 
 
-def seconds_of(folder: Path) -> dict[str, float]:
-    """Return how long each test took when it was recorded, its fixtures included."""
-    lines = (folder / SECONDS).read_text().splitlines()
-    return {test: float(took) for test, _, took in (line.rpartition("\t") for line in lines)}
+@dataclass(frozen=True)
+class Timed:
+    """A recorded test: what it took in seconds, its fixtures included, and who runs it."""
+
+    seconds: float
+    is_of_merge: bool
+
+
+def timed(folder: Path) -> dict[str, Timed]:
+    """Return each recorded test by its name."""
+    lines = (line.rsplit("\t", 2) for line in (folder / SECONDS).read_text().splitlines())
+    return {test: Timed(float(took), part == "merge") for test, part, took in lines}

@@ -1,4 +1,4 @@
-"""Turns the recorder of lines to each test, and notes how long it takes.
+"""Turns the recorder of lines to each test, and notes how long it takes and who runs it.
 
 RECORDED_LINES=FOLDER python -m pytest -p tests.mutants.plugin      FOLDER is an empty folder
 """
@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Record a test with its fixtures, and how long it took."""
+    """Record a test with its fixtures, how long it took, and which `make` runs it."""
     recorder, began = item.config.stash[_RECORDER], time.monotonic()
     recorder.turn_to(item.nodeid)
     try:
@@ -33,4 +33,5 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     finally:
         recorder.leave()
         with (recorder.folder / SECONDS).open("a") as times:
-            times.write(f"{item.nodeid}\t{time.monotonic() - began:.3f}\n")
+            part = "merge" if item.get_closest_marker("merge") else "test"
+            times.write(f"{item.nodeid}\t{part}\t{time.monotonic() - began:.3f}\n")

@@ -123,6 +123,22 @@ def test_a_row_or_a_sheet_may_ask_for_a_new_video_instead(
     assert (wrong.status, '"never" is neither cheapest nor retake' in wrong.err) == (2, True)
 
 
+def test_a_saved_plan_of_an_edit_is_of_the_take_that_it_shows(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    make(desk, name)
+    desk.call("plan", sheet_of(desk, name, title="Summer"), "-o", "plan.json")
+    assert desk.call("retake", name, "a", "--run", "--yes").status == 0
+    calls, charged = studio.calls(), desk.rows(name)["a"]["charged"]
+
+    ended = desk.call("run", "--plan", "plan.json", "--without-prefect")
+
+    assert ended.status == 4
+    assert "a: take 1 was to be edited, and it has take 2 now" in ended.err
+    assert studio.calls().get("patch") == calls.get("patch")
+    assert desk.rows(name)["a"]["charged"] == charged
+
+
 def test_a_saved_plan_of_an_edit_that_was_taken_back_no_longer_holds(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.databases import take_ledger
 from tests.programs import Desk, Sandbox, simple_sheet
 
@@ -80,6 +82,48 @@ def test_a_plan_as_a_page_is_carried_out_without_its_sheet_being_named(
     )
     (desk.folder / sheet).unlink()
     assert desk.call("show-plan", "plan.html", "--json").json["holds"] is None
+
+
+def test_a_plan_that_was_edited_by_hand_is_refused(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    for file in ("plan.json", "plan.html"):
+        desk.call("plan", sheet, "-o", file)
+        saved = desk.folder / file
+        text = saved.read_text("utf-8")
+        saved.write_text(re.sub(r'"retry_failed": ?0', '"retry_failed": 5', text), "utf-8")
+        assert saved.read_text("utf-8") != text
+        for command in (("run", "--plan", file, "--without-prefect"), ("show-plan", file)):
+            ended = desk.call(*command)
+            assert ended.status == 2
+            assert f"{file} was changed after it was saved; nothing was spent" in ended.err
+    assert desk.call("rows", name).status == 2
+
+
+def test_of_two_plans_of_one_sheet_the_second_pays_for_nothing(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    plans = ("first.json", "second.json")
+    for plan in plans:
+        desk.call("plan", sheet, "-o", plan)
+
+    ends = [desk.call("run", "--plan", plan, "--without-prefect", "--json") for plan in plans]
+
+    assert [ended.status for ended in ends] == [0, 0], ends
+    assert [ended.json["credits"]["charged_this_run"] for ended in ends] == [30, 0]
+
+
+def test_a_plan_holds_after_a_run_that_did_nothing(desk: Desk, name: str) -> None:
+    short = desk.sheet(f"{name}.csv", simple_sheet(2))
+    desk.run(short)
+    long = desk.sheet(f"{name}.csv", simple_sheet(3))
+    desk.call("plan", long, "-o", "plan.json")
+    desk.sheet(f"{name}.csv", simple_sheet(2))
+    assert desk.run(short).json["credits"]["charged_this_run"] == 0
+    desk.sheet(f"{name}.csv", simple_sheet(3))
+
+    ended = desk.call("run", "--plan", "plan.json", "--without-prefect", "--json")
+
+    assert ended.status == 0, ended.err
+    assert ended.json["credits"]["charged_this_run"] == 15
 
 
 def test_a_run_without_a_sheet_or_a_plan_says_what_to_type(desk: Desk) -> None:

@@ -27,17 +27,17 @@ from callsheet.tasks.aftercare.approval import approve_on_board
 from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import as_planned
-from callsheet.tasks.campaign.plan_document import moved_since, stored_plan
+from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.propose import prices_now, propose
 from callsheet.tasks.campaign.quotes import shortage
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.campaign.stored_plans import (
     ask_plan,
-    paid_lines,
     plan_unpriced,
     replace_plan,
     with_known_prices,
 )
+from callsheet.tasks.campaign.validity import moved_since
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.free_calls import Price, Priceable
 from callsheet.tasks.ledger.people import Person
@@ -206,11 +206,12 @@ async def _check_run(board: Board, person: Person, plan: KeptPlan, options: RunO
     sheet = await parsed(board, kept, options, person)
     run = options.of_sheet(kept.place)
     found = await plan_unpriced(board.ledger, sheet, run, board.settings)
-    wanted = {line["row"] for line in paid_lines(plan.document)}
+    shown = stored_plan(plan)
+    wanted = {line.row for line in shown.spending}
     lines = [line for line in found.plan.spending if line.row in wanted]
     asked = await _prices_now(board, as_planned(found.sheet.briefs, lines))
-    now = with_known_prices(plan.document, found.plan, asked)
-    moved = moved_since(plan.document, now)
+    now = with_known_prices(shown, found.plan, asked)
+    moved = moved_since(shown, now)
     if found.match.refusal is not None:
         moved.append(str(found.match.refusal))
     if moved:
@@ -222,9 +223,9 @@ async def _check_run(board: Board, person: Person, plan: KeptPlan, options: RunO
 
 async def _check_rows(board: Board, person: Person, plan: KeptPlan, options: RunOptions) -> None:
     """Raise ProblemDetails for a plan of rows that has moved on, or costs another price."""
-    assert plan.document is not None
-    now = await proposed(board, plan, options, shown=stored_plan(plan), within=CHECK)
-    if moved := moved_since(plan.document, now):
+    shown = stored_plan(plan)
+    now = await proposed(board, plan, options, shown=shown, within=CHECK)
+    if moved := moved_since(shown, now):
         raise await _moved_on(board, person, plan, moved)
 
 
@@ -317,7 +318,7 @@ class PlanView:
     @property
     def spending(self) -> int:
         """How many rows it pays for."""
-        return len(paid_lines(self.document)) if self.document else 0
+        return len(stored_plan(self.plan).spending)
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -12,15 +12,9 @@ import pytest
 
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement, plan_sheet, priced
-from callsheet.tasks.campaign.plan_document import (
-    check_saved_plan,
-    moved_since,
-    plan_document,
-    plan_of,
-    read_plan,
-    save_plan,
-)
+from callsheet.tasks.campaign.plan_document import plan_document, plan_of, read_plan, save_plan
 from callsheet.tasks.campaign.quotes import check_budget
+from callsheet.tasks.campaign.validity import check_valid, moved_since
 from callsheet.tasks.campaign.values import Change, FoundVideo, Plan, PlanLine
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import PaidElsewhere, find_campaign
@@ -62,6 +56,10 @@ def save(plan: Plan, file: Path, **more: object) -> None:
     save_plan({**plan_document(plan), **more}, file)
 
 
+def check(now: Plan, file: Path) -> None:
+    check_valid(read_plan(file).plan, now)
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "plan.json"
@@ -70,14 +68,9 @@ def file(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("trial", [True, False])
 def test_a_saved_plan_is_of_one_kind_of_money(file: Path, trial: bool):
     save(a_plan(line(), sandbox=trial), file)
-    check_saved_plan(a_plan(line(), sandbox=trial), file)
+    check(a_plan(line(), sandbox=trial), file)
     with pytest.raises(SpendRefused, match=r"made with .*, and its videos would be made by"):
-        check_saved_plan(a_plan(line(), sandbox=not trial), file)
-    # One of before this was said holds as it did.
-    kept = json.loads(file.read_text())
-    del kept["sandbox"]
-    file.write_text(json.dumps(kept))
-    check_saved_plan(a_plan(line(), sandbox=not trial), file)
+        check(a_plan(line(), sandbox=not trial), file)
 
 
 async def test_without_a_ledger_every_row_is_new():
@@ -220,8 +213,22 @@ def test_the_budget_that_is_suggested_can_be_typed(price):
 def test_a_saved_plan_that_still_holds_passes(file: Path):
     plan = a_plan(line("a", "0.1"), line("ü", None), line("c", action="none"))
     save(plan, file)
-    assert json.loads(file.read_text("utf-8")) == plan_document(plan)
-    check_saved_plan(plan, file)
+    check(plan, file)
+    saved = json.loads(file.read_text("utf-8"))
+    assert len(saved.pop("digest")) == 64
+    assert saved == plan_document(plan)
+
+
+def test_a_saved_plan_that_was_edited_is_refused(file: Path):
+    save(a_plan(line("a"), line("ü", "0.5")), file)
+    text = file.read_text("utf-8")
+    for then, now in (("12", "13"), ("Tea", "Cup"), ("false", "true")):
+        file.write_text(text.replace(then, now, 1), "utf-8")
+        with pytest.raises(BadInput, match="was changed after it was saved; nothing was spent"):
+            read_plan(file)
+    # Another layout of the same document is the same plan.
+    file.write_text(json.dumps(json.loads(text)), "utf-8")
+    assert [one.row for one in read_plan(file).plan.lines] == ["a", "ü"]
 
 
 def test_a_document_shows_the_plan_that_it_was_made_of():
@@ -238,7 +245,7 @@ def test_a_document_shows_the_plan_that_it_was_made_of():
 
 def test_a_row_that_needs_nothing_any_more_does_not_matter(file: Path):
     save(a_plan(line("a"), line("b")), file)
-    check_saved_plan(a_plan(line("a", action="none"), line("b")), file)
+    check(a_plan(line("a", action="none"), line("b")), file)
 
 
 @pytest.mark.parametrize(
@@ -259,14 +266,14 @@ def test_a_row_that_needs_nothing_any_more_does_not_matter(file: Path):
 def test_every_row_that_moved_is_named(file: Path, now: PlanLine, words: str):
     save(a_plan(line("a"), line("b"), line("off", action="none", state="planned")), file)
     with pytest.raises(SpendRefused) as caught:
-        check_saved_plan(a_plan(now, line("b")), file)
+        check(a_plan(now, line("b")), file)
     assert words in str(caught.value)
     assert "\n  b:" not in str(caught.value)
     assert caught.value.exit_status == 4
 
 
 def test_a_plan_for_the_board_is_compared_both_ways():
-    shown = plan_document(a_plan(line("a"), line("b"), retiring=("x",)))
+    shown = a_plan(line("a"), line("b"), retiring=("x",))
     now = a_plan(line("a"), retiring=("y",))
     assert moved_since(shown, now) == [
         "b: it is no longer paid for",
@@ -281,39 +288,46 @@ def test_what_the_plan_did_not_show_is_not_changed_with_it():
     plan = a_plan(line("a"))
     shown, now = replace(plan, changes=(keep,)), replace(plan, changes=(keep, copy))
     assert plan_of(plan_document(shown)).changes == (keep,)
-    assert moved_since(plan_document(shown), shown) == []
+    assert moved_since(shown, shown) == []
     for both in (False, True):
-        assert moved_since(plan_document(shown), now, costlier=both) == [
-            "not in the plan: copied to s3://other"
-        ]
-        assert moved_since(plan_document(now), shown, costlier=both) == []
+        assert moved_since(shown, now, costlier=both) == ["not in the plan: copied to s3://other"]
+        assert moved_since(now, shown, costlier=both) == []
 
 
 def test_a_row_takes_over_the_video_that_the_plan_shows_and_no_other():
     shown, other = (
         a_plan(line("a", 0, action="adopt", found=FoundVideo(one, "id"))) for one in ("v1", "v2")
     )
-    assert moved_since(plan_document(shown), shown, costlier=True) == []
+    assert moved_since(shown, shown, costlier=True) == []
     for before in (other, a_plan(line("a"))):
-        assert moved_since(plan_document(before), shown, costlier=True) == [
+        assert moved_since(before, shown, costlier=True) == [
             "a: the plan was not to take over this video"
         ]
 
 
+def test_an_edit_is_of_the_take_that_the_plan_shows():
+    edit = {"action": "edit", "edit_of": "title", "why": "its title; not quoted"}
+    shown, now = (a_plan(line("a", take=n, **edit)) for n in (1, 2))
+    assert moved_since(shown, shown, costlier=True) == []
+    assert moved_since(shown, now, costlier=True) == [
+        "a: take 1 was to be edited, and it has take 2 now"
+    ]
+    assert plan_of(json.loads(json.dumps(plan_document(now)))) == now
+
+
 def test_more_new_takes_of_failed_rows_are_approved_anew():
     once = replace(a_plan(line("a")), retry_failed=1)
-    shown = plan_document(once)
-    assert moved_since(shown, replace(once, retry_failed=2), costlier=True) == [
+    assert moved_since(once, replace(once, retry_failed=2), costlier=True) == [
         "2 new attempts of a failed row now, 1 then"
     ]
-    assert moved_since(shown, a_plan(line("a")), costlier=True) == []
+    assert moved_since(once, a_plan(line("a")), costlier=True) == []
     assert (once.total, once.most) == (12, 24)
 
 
 def test_all_that_moved_is_named_at_once(file: Path):
     save(replace(a_plan(line("a"), line("b")), campaign="autumn"), file)
     with pytest.raises(SpendRefused) as caught:
-        check_saved_plan(a_plan(line("a", 1), line("b", 2)), file)
+        check(a_plan(line("a", 1), line("b", 2)), file)
     assert len(str(caught.value).splitlines()) == 4
     assert "for campaign autumn" in str(caught.value)
 
@@ -327,14 +341,14 @@ def test_all_that_moved_is_named_at_once(file: Path):
 def test_a_file_that_is_no_plan_is_refused(file: Path, text: str):
     file.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput, match="not a saved plan"):
-        check_saved_plan(a_plan(line()), file)
+        check(a_plan(line()), file)
 
 
 def test_a_plan_that_cannot_be_written_or_read_says_so(tmp_path: Path):
     with pytest.raises(BadInput, match="cannot be written"):
         save(a_plan(), tmp_path / "no" / "plan.json")
     with pytest.raises(BadInput, match="not a saved plan"):
-        check_saved_plan(a_plan(), tmp_path / "no" / "plan.json")
+        check(a_plan(), tmp_path / "no" / "plan.json")
 
 
 @pytest.mark.parametrize(
@@ -369,9 +383,9 @@ async def test_many_rows_that_leave_need_a_word(ledger: Ledger, rows, left, paid
 def test_a_saved_plan_approves_the_rows_that_it_shows_to_leave(file: Path):
     plan = a_plan(retiring=("a", "b", "c"), live=4, needs_word=True)
     save(plan, file, terms={"sheet": "s.csv", "same_campaign": True, "pay_again": True})
-    check_saved_plan(plan, file)
-    check_saved_plan(replace(plan, retiring=("a", "b")), file)
+    check(plan, file)
+    check(replace(plan, retiring=("a", "b")), file)
     with pytest.raises(SpendRefused, match="d: the sheet no longer has it"):
-        check_saved_plan(replace(plan, retiring=("a", "d")), file)
+        check(replace(plan, retiring=("a", "d")), file)
     # What no plan is made with is not taken from a file.
-    assert read_plan(file)["terms"] == {"sheet": "s.csv", "same_campaign": True}
+    assert read_plan(file).terms == {"sheet": "s.csv", "same_campaign": True}
