@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx
 from prefect import get_client
@@ -185,8 +185,9 @@ async def interruptible(run: Run) -> AsyncIterator[None]:
 
     Raise Ended with the final state of the flow run, or Pause if it is to be resumed.
     """
-    interruption = _FlowInterruption(run, PAGE)
-    with interruption.listening():
+    interruption = Interruption(run, PAGE)
+    interrupts = Interrupts(interruption.hear)
+    with interrupts.listening():
         try:
             yield
         except (asyncio.CancelledError, CancelledRun, Pause):
@@ -194,14 +195,17 @@ async def interruptible(run: Run) -> AsyncIterator[None]:
                 raise
             interruption.is_told()
         if interruption.kind is not None:
-            await interruption.leave()
+            await interrupts.leave(await interruption.settle())
 
 
-class _FlowInterruption(Interruption):
-    """Detects an interruption of the flow run at hand, and ends it as requested."""
+class Interrupts:
+    """Hears once that the flow run is cancelled or paused, or that its Prefect worker stops."""
 
-    _state: State[Any] | None = None
-    _finding_out: asyncio.Task[None] | None = None
+    def __init__(self, hear: Callable[[Kind], None]) -> None:
+        self.kind: Kind | None = None
+        self._hear = hear
+        self._state: State[Any] | None = None
+        self._signal: asyncio.Task[None] | None = None
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -213,9 +217,14 @@ class _FlowInterruption(Interruption):
         finally:
             asking.cancel()
 
-    async def leave(self) -> None:
-        """Report the status and end the flow run."""
-        words = await self.settle()
+    async def settled(self) -> bool:
+        """Return whether anything was heard, once it is known what a signal meant."""
+        if self._signal is not None:
+            await asyncio.wait({self._signal})
+        return self.kind is not None
+
+    async def leave(self, words: str) -> NoReturn:
+        """End the flow run in the state that was asked for; `words` say what became of it."""
         if self.kind == "paused":
             raise Pause(words, state=self._state)
         if self.kind == "stopped":
@@ -223,25 +232,26 @@ class _FlowInterruption(Interruption):
         raise Ended(Cancelled(message=words))
 
     async def _ask(self) -> None:
-        while True:
+        while self.kind is None:
             await asyncio.sleep(ASK)
-            kind = await self._kind()
+            kind, state = await ask_prefect()
             # After its own question the run ends by itself, once Prefect has the form.
-            if kind is not None and not is_question(self._state):
-                self.hear(kind)
-                return
+            if kind is not None and not is_question(state):
+                self._told(kind, state)
 
     def _signalled(self) -> None:
         """Handle the signal that a Prefect worker sends to cancel a run, or when it stops."""
-        if self._finding_out is None:
-            self._finding_out = asyncio.create_task(self._find_out(), name="signal")
+        if self._signal is None:
+            self._signal = asyncio.create_task(self._find_out(), name="signal")
 
     async def _find_out(self) -> None:
-        self.hear(await self._kind() or "stopped")
+        kind, state = await ask_prefect()
+        self._told(kind or "stopped", state)
 
-    async def _kind(self) -> Kind | None:
-        kind, self._state = await ask_prefect()
-        return kind
+    def _told(self, kind: Kind, state: State[Any] | None) -> None:
+        if self.kind is None:
+            self.kind, self._state = kind, state
+            self._hear(kind)
 
 
 async def ask_prefect() -> tuple[Kind | None, State[Any] | None]:

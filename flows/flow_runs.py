@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator
@@ -15,13 +14,12 @@ from typing import Any, cast
 from coolname.data import config
 from prefect import Task, get_run_logger
 from prefect.client.schemas.objects import State
-from prefect.exceptions import CancelledRun, Pause
+from prefect.exceptions import CancelledRun
 from prefect.runtime import flow_run
-from prefect.states import Cancelled
 
-from callsheet.flows.endings import Ended, ask_prefect, on_sigterm, park
+from callsheet.flows.endings import Interrupts
 from callsheet.flows.executor import Steps
-from callsheet.flows.interruption import ASK, WORDS, Kind
+from callsheet.flows.interruption import WORDS, Kind
 from callsheet.flows.shown import showing, table_of_rows
 from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.campaign.run import Run
@@ -90,71 +88,40 @@ class NightWatch:
     """Stops the runs of a night when its flow run is cancelled or paused."""
 
     def __init__(self) -> None:
-        self.kind: Kind | None = None
-        self._state: State[Any] | None = None
+        self._interrupts = Interrupts(self._stop)
         self._runs: list[Run] = []
-        self._acting: asyncio.Task[None] | None = None
 
     @property
     def stopped(self) -> bool:
         """Whether to start no further sheet."""
-        return self.kind is not None
+        return self._interrupts.kind is not None
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
         """Listen to Prefect and its worker; raise the final state if they interrupt."""
-        asking = asyncio.create_task(self._ask(), name="state of the flow run")
-        try:
-            with on_sigterm(self._signalled):
-                yield
-        finally:
-            asking.cancel()
-        if self._acting is not None:
-            await asyncio.wait({self._acting})
-        if self.kind is not None:
-            await self._end(self.kind)
+        with self._interrupts.listening():
+            yield
+        if await self._interrupts.settled():
+            assert self._interrupts.kind is not None
+            words = f"{WORDS[self._interrupts.kind]}: {_LEFT}"
+            get_run_logger().warning(words)
+            await self._interrupts.leave(words)
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
         """Show a run of the night in Prefect, and stop it with the night."""
         self._runs.append(run)
-        if self.kind is not None:
-            run.lose(WORDS[self.kind])
+        if self._interrupts.kind is not None:
+            run.lose(WORDS[self._interrupts.kind])
         try:
             async with showing(run, PAGE):
                 yield
         finally:
             self._runs.remove(run)
 
-    async def _ask(self) -> None:
-        while self.kind is None:
-            await asyncio.sleep(ASK)
-            kind, self._state = await ask_prefect()
-            if kind is not None:
-                self._stop(kind)
-
-    def _signalled(self) -> None:
-        if self._acting is None:
-            self._acting = asyncio.create_task(self._find_out(), name="signal")
-
-    async def _find_out(self) -> None:
-        kind, self._state = await ask_prefect()
-        self._stop(kind or "stopped")
-
     def _stop(self, kind: Kind) -> None:
-        if self.kind is None:
-            self.kind = kind
-            for run in self._runs:
-                run.lose(WORDS[kind])
-
-    async def _end(self, kind: Kind) -> None:
-        words = f"{WORDS[kind]}: {_LEFT}"
-        get_run_logger().warning(words)
-        if kind == "paused":
-            raise Pause(words, state=self._state)
-        if kind == "stopped":
-            raise Ended(await park(words, datetime.now(UTC), at_once=True))
-        raise Ended(Cancelled(message=words))
+        for run in self._runs:
+            run.lose(WORDS[kind])
 
 
 # The name of a flow run: the one a person typed, else its campaign and start minute.

@@ -6,10 +6,8 @@ dies, another worker processes its rows: nothing depends on Prefect noticing.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -21,9 +19,9 @@ from prefect.deployments import arun_deployment
 from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.states import Cancelled, Completed, Scheduled
 
-from callsheet.flows.endings import ask_prefect, ended, on_sigterm, park
+from callsheet.flows.endings import Interrupts, ended, park
 from callsheet.flows.flow_runs import set_up_prefect_logs
-from callsheet.flows.interruption import ASK, WORDS, Kind
+from callsheet.flows.interruption import WORDS
 from callsheet.tasks.campaign.worker import Worker, WorkerReport
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.engine.context import connect
@@ -57,52 +55,18 @@ async def _process(production: str, number: int, profile: str | None) -> State[A
     suggest_for(profile, flow=True)
     async with connect(load_settings(profile=profile)) as at:
         worker = Worker(at, production, number)
-        async with _obeying(worker) as told:
+        interrupts = Interrupts(lambda kind: worker.leave(WORDS[kind]))
+        with interrupts.listening():
             report = await worker.process()
     words = _words(report)
     if report.left_because:
         get_run_logger().warning(words)
-    if told == ["cancelled"]:
-        return Cancelled(message=words)
-    if told == ["stopped"]:
+    if interrupts.kind == "stopped":
         # Another Prefect worker takes over if rows are left.
         return await park(words, datetime.now(UTC), at_once=True)
+    if interrupts.kind is not None:
+        return Cancelled(message=words)
     return Completed(message=words, data=report.as_json())
-
-
-@asynccontextmanager
-async def _obeying(worker: Worker) -> AsyncIterator[list[Kind]]:
-    """Stop the worker when its flow run is cancelled or paused, or its Prefect worker stops.
-
-    Yield the interruption, if any.
-    """
-    told: list[Kind] = []
-    asking: set[asyncio.Task[None]] = set()
-
-    def hear(kind: Kind) -> None:
-        if not told:
-            told.append("cancelled" if kind == "paused" else kind)
-            worker.leave(WORDS[kind])
-
-    async def find_out() -> None:
-        hear((await ask_prefect())[0] or "stopped")
-
-    async def ask() -> None:
-        while not told:
-            await asyncio.sleep(ASK)
-            if kind := (await ask_prefect())[0]:
-                hear(kind)
-
-    def signalled() -> None:
-        asking.add(asyncio.create_task(find_out(), name="signal"))
-
-    asking.add(asyncio.create_task(ask(), name="state of the flow run"))
-    with on_sigterm(signalled):
-        try:
-            yield told
-        finally:
-            for task in asking:
-                task.cancel()
 
 
 def _words(report: WorkerReport) -> str:
