@@ -5,12 +5,14 @@ from __future__ import annotations
 import email
 import email.policy
 import socketserver
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import cast
 
 
@@ -21,10 +23,13 @@ class Mailbox:
     port: int = 0
     letters: list[EmailMessage] = field(default_factory=list)
     refusing: bool = False
+    is_secure: bool = False
 
     def address(self, to: str = "ann@example.com") -> str:
         """Return an address as apprise takes it."""
-        return f"mailto://127.0.0.1:{self.port}?from=callsheet@example.com&to={to}"
+        scheme, more = ("mailtos", "&mode=ssl&verify=no") if self.is_secure else ("mailto", "")
+        here = f"{scheme}://127.0.0.1:{self.port}"
+        return f"{here}?from=callsheet@example.com&to={to}{more}"
 
     @property
     def subjects(self) -> list[str]:
@@ -33,9 +38,9 @@ class Mailbox:
 
 
 @contextmanager
-def mailbox() -> Iterator[Mailbox]:
-    """Run a mail server that keeps what it is sent."""
-    box = Mailbox()
+def mailbox(certificate: Path | None = None) -> Iterator[Mailbox]:
+    """Run a mail server that keeps what it is sent; with a certificate, it speaks TLS alone."""
+    box = Mailbox(is_secure=certificate is not None)
 
     class Talk(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -64,7 +69,12 @@ def mailbox() -> Iterator[Mailbox]:
         def _say(self, words: str) -> None:
             self.wfile.write(f"{words}\r\n".encode())
 
-    with _serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Talk)) as port:
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Talk)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with _serving(server) as port:
         box.port = port
         yield box
 

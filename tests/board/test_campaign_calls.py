@@ -103,6 +103,7 @@ async def test_what_cannot_be_answered_is_refused_with_a_sentence(open_board: Op
         assert answer.status_code == status, path
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["detail"]
+        assert answer.json()["title"]
     assert (await open_board.nobody.get(f"{API}/summer")).status_code == 401
 
 

@@ -80,6 +80,16 @@ def test_a_place_that_is_well_is_said_to_be(here: Here) -> None:
     assert [*here.folder.iterdir()] == []
 
 
+def test_settings_that_cannot_be_read_are_a_finding(here: Here) -> None:
+    here.monkeypatch.setenv("PREFECT_API_URL", "")
+    here.monkeypatch.setenv("CALLSHEET_LEASE", "soon")
+    parts = found(here, 2)
+    (one,) = parts["settings"]
+    assert one["verdict"] == "wrong"
+    assert "CALLSHEET_LEASE" in one["words"]
+    assert {"versions", "prefect"} == parts.keys() - {"settings"}
+
+
 def test_what_is_wrong_comes_with_what_helps(here: Here) -> None:
     here.monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     here.monkeypatch.setenv("CALLSHEET_COLOUR", "red")

@@ -18,7 +18,8 @@ from callsheet.tasks.notices import Sending, digest, tell
 from callsheet.tasks.runtime.crash_points import arm
 from callsheet.tasks.runtime.known_settings import Settings
 from tests.campaigns import Stage, brief
-from tests.hearing_of_nights import Mailbox, Watcher
+from tests.certificates import certificate
+from tests.hearing_of_nights import Mailbox, Watcher, mailbox
 from tests.unit.notices.made_nights import (
     DEAR,
     FAILED,
@@ -132,6 +133,16 @@ async def test_the_mail_has_a_page_a_text_and_an_id_of_its_own(desk: Desk, post:
     assert mail["Auto-Submitted"] == "auto-generated"
     assert mail["From"] == "Callsheet <callsheet@example.com>"
     assert mail["Message-ID"].endswith("@example.com>")
+
+
+async def test_a_mail_server_may_want_tls_from_the_first_byte(desk: Desk, tmp_path: Path) -> None:
+    await swept(desk.ledger, night("2026-11-22", MADE))
+    with mailbox(certificate(tmp_path)) as box:
+        desk.inbox = replace(desk.inbox, notify=(box.address(),))
+
+        sent = await desk.digest()
+
+        assert ([one.failed for one in sent], box.subjects) == ([None], [READY])
 
 
 async def test_the_digest_comes_at_its_time(desk: Desk, post: Mailbox) -> None:
