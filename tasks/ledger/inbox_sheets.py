@@ -5,7 +5,7 @@ The memory of the sweeps. Amounts in credits, moments in Unix seconds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -186,15 +186,6 @@ def rows_in_need(connection: Connection, campaign_id: int) -> list[tuple[str, St
     query = query.where(*mine, rows.c.state.in_(sorted(NEEDS_PERSON)))
     found = connection.execute(query.order_by(rows.c.position, rows.c.id).limit(NAMED))
     return [(row, state, reason) for row, state, reason in found]
-
-
-def rows_but(
-    connection: Connection, campaign_id: int, states: Collection[State]
-) -> tuple[str, ...]:
-    """Return the rows of a campaign that are in none of some states, by id, in its order."""
-    mine = (rows.c.campaign_id == campaign_id, rows.c.enabled)
-    query = select(rows.c.row).where(*mine, rows.c.state.not_in(sorted(states)))
-    return tuple(connection.scalars(query.order_by(rows.c.position, rows.c.id).limit(NAMED)))
 
 
 def states_of(connection: Connection, campaign_id: int) -> dict[str, int]:

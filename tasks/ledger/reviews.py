@@ -224,18 +224,6 @@ def last_reviews(connection: Connection, campaign_id: int) -> Mapping[int, Revie
     return {row: one for row, one in said.items() if one is not None}
 
 
-def reviews_of(
-    connection: Connection, campaign_id: int, *, numbers: Sequence[int] | None = None
-) -> Mapping[int, Review]:
-    """Return what was said of a campaign's videos, by take; optionally of some rows, by their
-    numbers in the ledger."""
-    query = select(reviews).where(reviews.c.campaign_id == campaign_id)
-    if numbers is not None:
-        query = query.where(reviews.c.row_id.in_(numbers))
-    found = {line.take_id: review_in(line._asdict()) for line in connection.execute(query)}
-    return {take: said for take, said in found.items() if said is not None}
-
-
 def review_in(raw: Mapping[str, Any]) -> Review | None:
     """Return the review in a database row with its columns; None where it has none."""
     if raw["verdict"] is None:

@@ -31,7 +31,7 @@ from callsheet.tasks.ledger.nightly_runs import (
     pauses_at,
     resume,
 )
-from callsheet.tasks.ledger.values import NOT_BEGUN, State
+from callsheet.tasks.ledger.values import State
 from callsheet.tasks.nights.reports import SheetReport
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import redact
@@ -44,8 +44,6 @@ RESTING: frozenset[State] = frozenset(
 )
 #: Rows that need attention whose reasons a report has, at most.
 REASONS = 5
-#: States without a video, finished or in progress.
-_NOT_MADE: frozenset[State] = NOT_BEGUN | {"held", "rejected", "cancelled", "retired"}
 
 
 def begin(connection: Connection, *, inbox: str, sheet: SweptSheet) -> SweptSheet:

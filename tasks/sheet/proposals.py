@@ -50,11 +50,6 @@ class Likely:
     open: bool = False
 
 
-def likely_column(header: str) -> str | None:
-    """Return the column that a header may mean, seen alone: a synonym, or one spelled like it."""
-    return _meant(header).column
-
-
 def likely_columns(
     cells: Mapping[str, Sequence[str]], *, rows: int | None = None
 ) -> dict[str, Likely]:

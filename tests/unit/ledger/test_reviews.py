@@ -16,10 +16,10 @@ from callsheet.tasks.ledger.reviews import (
     Reviewed,
     ReviewStands,
     kept_rows,
+    last_reviews,
     review,
     review_all,
     review_of,
-    reviews_of,
 )
 from callsheet.tasks.ledger.takes import approve_retakes
 from callsheet.tasks.runtime.errors import BadInput
@@ -198,7 +198,7 @@ async def test_many_videos_are_decided_on_together_and_what_stands_stays(ledger:
     first = await stage.write(review_all, ids, "keep", **named)
     again = await stage.write(review_all, ids, "keep", **named)
     assert (first, again) == (Reviewed(3, 1, 1), Reviewed(0, 4, 1))
-    found = await ledger.read(reviews_of, campaign_id=stage.campaign.id)
+    found = await ledger.read(last_reviews, campaign_id=stage.campaign.id)
     assert Counter((r.verdict, r.by) for r in found.values()) == {
         ("keep", "Ann"): 3, ("keep", "Bob"): 1, ("reject", "Bob"): 1,
     }  # fmt: skip

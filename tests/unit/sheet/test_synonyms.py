@@ -10,7 +10,7 @@ import pytest
 from callsheet.tasks.runtime.errors import BadInput, SheetError
 from callsheet.tasks.sheet.column_names import FILE, keep_answer, parse_map, read_known
 from callsheet.tasks.sheet.headers import KNOWN_COLUMNS
-from callsheet.tasks.sheet.proposals import likely_column
+from callsheet.tasks.sheet.proposals import likely_columns
 from callsheet.tasks.sheet.read import find_sheet, find_sheet_in, parse_sheet, read_sheet
 from callsheet.tasks.sheet.synonyms import proposed
 from callsheet.tasks.sheet.table import SheetOptions
@@ -52,7 +52,7 @@ def test_a_header_in_four_languages_is_proposed(header: str, column: str | None)
 def test_a_text_in_a_language_is_proposed_as_its_translation(
     header: str, column: str | None
 ) -> None:
-    assert likely_column(header) == column
+    assert likely_columns({header: ()})[header].column == column
 
 
 def test_nothing_is_taken_that_nobody_said_and_every_cell_is_counted() -> None:
