@@ -72,7 +72,7 @@ test: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool $(VENV)/.shells
 test-merge: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool $(VENV)/.shells
 	@$(BIN)/python -m tests.wheel $(VENV)/wheel
 	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest --forks 8 \
-		-m "merge and not slow" -o cache_dir=$(VENV)/.pytest_cache
+		-m "merge and not always and not slow" -o cache_dir=$(VENV)/.pytest_cache
 
 # The tests of what changed since a commit, for at most a minute: make check SINCE=main
 check: $(VENV)/.installed-dev

@@ -197,6 +197,7 @@ async def test_videos_that_were_ticked_are_decided_at_once(open_board: OpenBoard
     ]
 
 
+@pytest.mark.always
 async def test_all_that_match_are_those_the_page_counted(open_board: OpenBoard) -> None:
     stage = await with_videos(open_board.ledger, 6)
     browser = await open_board.form("reviewer")

@@ -65,6 +65,7 @@ def test_a_role_is_alive_when_it_answers_well(case: str, monkeypatch: pytest.Mon
     assert found is None if expected is None else (found or "").startswith(expected)
 
 
+@pytest.mark.always
 def test_a_role_that_does_not_answer_is_not_alive(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_role_that_there_is_not_is_named() -> None:
     assert alive.main(["bord"]) == 2
 
 
+@pytest.mark.always
 def test_prefects_secrets_come_out_of_their_files(tmp_path: Path) -> None:
     (tmp_path / "login").write_text("user:word\n")
     given = {
@@ -148,6 +150,7 @@ def test_without_a_command_it_says_what_to_do() -> None:
     assert _enter([], dict(os.environ)).returncode == 2
 
 
+@pytest.mark.always
 def test_secrets_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "secrets"
     monkeypatch.setattr(sys, "argv", ["make_secrets.py", "--demo", str(folder)])

@@ -97,7 +97,7 @@ async def test_a_person_is_sent_to_a_board_only_if_it_is_of_this_ledger(
                 assert (await refused(client, "run_plan", plan=plan["plan"]))["approve_at"] == link
 
 
-@pytest.mark.merge
+@pytest.mark.always
 def test_a_name_that_is_no_agent_is_refused(tmp_path: Path) -> None:
     ended = Desk(tmp_path).call("mcp", "--agent", "Ada")
     assert (ended.status, ended.out) == (2, "")

@@ -30,7 +30,8 @@ from tests.mutants.draw import Mutant, by_package, draw
 from tests.mutants.lines import FOLDER, RECORD, ROOT, tests_of, timed
 
 #: Who runs a test, in the words of pytest's marks: `make test`, `make test-merge`.
-TEST, MERGE = "not merge and not slow", "merge and not slow"
+TEST = "not slow and (not merge or always)"
+MERGE = "merge and not always and not slow"
 #: Tests of one file that are tried before those of others get their turn.
 OF_ONE_FILE = 8
 #: What is assumed of a file that fixtures' processes ran for: as long as its tests.

@@ -33,5 +33,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     finally:
         recorder.leave()
         with (recorder.folder / SECONDS).open("a") as times:
-            part = "merge" if item.get_closest_marker("merge") else "test"
+            is_left = item.get_closest_marker("merge") and not item.get_closest_marker("always")
+            part = "merge" if is_left else "test"
             times.write(f"{item.nodeid}\t{part}\t{time.monotonic() - began:.3f}\n")

@@ -60,7 +60,6 @@ def adopted(ended: Any) -> dict[str, tuple[str, str]]:
     return {one["row"]: (one["video_id"], one["by"]) for one in ended.json["adopted"]}
 
 
-@pytest.mark.merge
 def test_what_is_certain_is_taken_over_and_the_rest_is_listed(
     either: Desk, studio: Sandbox, name: str
 ) -> None:

@@ -251,7 +251,6 @@ def _wait_for(met: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.merge
 def test_with_few_files_there_are_fewer_lanes_and_every_video_is_made(
     desk: Desk, name: str
 ) -> None:

@@ -96,6 +96,7 @@ def test_tab_in_a_shell(office: Desk, shell: str) -> None:
     assert {line: typed(office, shell, script, line) for line in TYPED} == TYPED
 
 
+@pytest.mark.always
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

@@ -68,6 +68,7 @@ def test_without_a_terminal_it_asks_nothing_and_the_sample_runs_on_the_sandbox(
     assert run.json["credits"]["budget"] == 100
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("sheet", ["first-videos.yaml", "spring.csv"])
 def test_with_a_key_it_asks_the_service_itself(here: Here, service: Sandbox, sheet: str) -> None:
     before = service.calls()
@@ -82,6 +83,7 @@ def test_with_a_key_it_asks_the_service_itself(here: Here, service: Sandbox, she
     assert plan.json["credits"]["budget"] == 100
 
 
+@pytest.mark.always
 def test_no_file_is_replaced_without_asking(here: Here) -> None:
     (here.folder / "configs" / "profiles").mkdir(parents=True)
     profile, sheet = here.folder / "configs/profiles/main.toml", here.folder / "first-videos.yaml"
@@ -121,6 +123,7 @@ def test_the_answers_are_in_the_files(here: Here, desk: Desk, service: Sandbox) 
     assert "next, type: callsheet run mine.yaml --sandbox --profile main" in shown_2
 
 
+@pytest.mark.always
 def test_a_key_is_stored_with_the_login_and_never_in_the_profile(
     desk: Desk, service: Sandbox
 ) -> None:

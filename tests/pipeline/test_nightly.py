@@ -123,7 +123,6 @@ NIGHTS = ("2026-11-20", "2026-11-21")
 BROKEN = "id,tool,title\na,,\nb,no-such-tool,B\n"
 
 
-@pytest.mark.merge
 async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights) -> None:
     nights.put("unchanged", videos("Unchanged"))
     nights.put("changed", videos("Changed"))

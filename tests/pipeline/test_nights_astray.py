@@ -237,6 +237,7 @@ async def test_a_sheet_that_could_not_be_answered_is_answered_by_the_next_sweep(
     assert [line["state"] for line in nights.report("a")] == ["delivered"]
 
 
+@pytest.mark.always
 async def test_a_sheet_that_was_set_aside_without_an_answer_is_answered_later(
     nights: Nights,
 ) -> None:

@@ -84,6 +84,7 @@ def test_a_server_that_is_not_there_is_said_once(desk: Desk, name: str) -> None:
     assert ended.err.count(words) == ended.err.count("Prefect") == 1
 
 
+@pytest.mark.always
 def test_a_server_that_refuses_the_key_is_said_once_and_the_key_is_not(
     desk: Desk, name: str
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_server_that_answers_no_more_holds_up_nobody_for_long(
     assert "Traceback" not in err
 
 
+@pytest.mark.always
 def test_what_a_server_does_not_take_is_said_and_ends_nothing(desk: Desk, name: str) -> None:
     with serving(Choosy) as url:
         ended = _run(desk, name, f"{url}/api")

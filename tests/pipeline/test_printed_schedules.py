@@ -88,6 +88,7 @@ def put_sheet(office: Desk, name: str) -> None:
     os.utime(file, (time.time() - 1000,) * 2)
 
 
+@pytest.mark.always
 def test_each_line_starts_what_it_says_in_an_empty_environment(office: Desk, name: str) -> None:
     shown = printed(office, "nights", "install", "--without-prefect")
 
@@ -106,6 +107,7 @@ def test_each_line_starts_what_it_says_in_an_empty_environment(office: Desk, nam
     assert not (office.folder / ".callsheet").exists()
 
 
+@pytest.mark.always
 def test_a_ledger_with_a_password_is_not_left_out_of_the_lines(office: Desk) -> None:
     secret = "postgresql://studio:hunter2@127.0.0.1:9/studio"
     (office.folder / "ledger").write_text(secret)

@@ -96,7 +96,6 @@ def taken() -> Iterator[socket.socket]:
         yield listening
 
 
-@pytest.mark.merge
 def test_what_is_scheduled_with_a_sandbox_is_kept_apart(
     tmp_path: Path, taken: socket.socket
 ) -> None:
@@ -118,7 +117,6 @@ def _around(folder: Path, *, api: str | None = None, **settings: str) -> UpConte
     return UpContext(settings=found, folder=folder, mark="m", api=api)
 
 
-@pytest.mark.merge
 @pytest.mark.parametrize(
     ("api", "profile", "settings", "pool"),
     [
@@ -144,7 +142,6 @@ def test_environments_on_one_server_have_work_pools_of_their_own(
     assert deployments(around).words[-1] == pool
 
 
-@pytest.mark.merge
 def test_a_sandbox_carries_nothing_that_another_server_schedules(desk: Desk) -> None:
     desk.environ["PREFECT_API_URL"] = "http://prefect.example:4200/api"
 
@@ -157,7 +154,6 @@ def test_a_sandbox_carries_nothing_that_another_server_schedules(desk: Desk) -> 
     assert not (desk.folder / ".callsheet" / "up" / "sandbox.log").exists()
 
 
-@pytest.mark.merge
 def test_a_port_that_was_named_has_to_be_free(desk: Desk) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

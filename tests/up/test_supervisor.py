@@ -113,6 +113,7 @@ async def test_trouble_with_files_keeps_no_program_down(
     assert kept.watch.now.parts["board"].state == "up"
 
 
+@pytest.mark.always
 async def test_a_program_that_says_what_nobody_can_read_is_ended(kept: Kept) -> None:
     kept.watch.keep(kept.program("board", "print('hello', flush=True)\n" + SAYS, says=True))
 
@@ -130,6 +131,7 @@ async def test_what_nobody_foresaw_is_the_end_and_no_silence(kept: Kept) -> None
         await kept.watch.are_up()
 
 
+@pytest.mark.always
 async def test_a_program_that_mends_goes_on(kept: Kept) -> None:
     kept.watch.keep(kept.program("deployments", MENDS, once=True))
 

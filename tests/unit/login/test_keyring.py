@@ -119,6 +119,7 @@ def test_a_keyring_that_is_of_no_use_is_passed_over_and_named(
     assert "CALLSHEET_CREDENTIALS=file" in said
 
 
+@pytest.mark.always
 def test_a_keyring_that_loses_the_key_at_once_is_found_out(machine: Machine):
     said = machine.run(f"keep(folder, login('keyring'), {KEY!r})", KEYRING_DOES="forget")
     assert said.startswith("error: the key could not be kept: the keyring did not keep the key")
