@@ -146,7 +146,8 @@ async def _fetch(run: Run, steps: Steps) -> None:
     """Deliver the rows of a refused run that were sent before: what is paid for needs no price."""
     assert run.campaign is not None
     # A request that may not have left yet waits for the next run: it would be paid for now.
-    run.only = frozenset(await rows_in(run, run.campaign, UNDER_WAY - {"submitting"}))
+    under_way = await rows_in(run, run.campaign, UNDER_WAY - {"submitting"})
+    run.only = frozenset(filter(run.has, under_way))
     if run.only:
         await process(run, steps, run.campaign.name)
         # They were paid for before: this run has spent nothing.

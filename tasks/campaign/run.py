@@ -153,10 +153,8 @@ class Run:
     #: The rows that are processed, in as many parts as Prefect sees.
     shards: list[Shard] = field(default_factory=list)
     outcome: RunOutcome | None = None
-    #: The rows that it processes; None for all that `--select` chooses.
+    #: The rows that it is about, by id; None for all.
     only: frozenset[str] | None = None
-    #: The rows that `--select` chose for the plan, by id; None for all.
-    picked: frozenset[str] | None = None
     #: Whether all is delivered and reported: nothing is written any more.
     settled: bool = False
     #: The states of rows before they were quoted, by id.
@@ -209,7 +207,7 @@ class Run:
         if self.options.select or self.options.first is not None or plan.adopt:
             # Of a plan that makes nothing, rows that wait for a person are left alone.
             lines = (line for line in plan.lines if not (plan.adopt and line.action == "person"))
-            self.picked = frozenset(line.row for line in lines)
+            self.only = frozenset(line.row for line in lines)
 
     def show(self, plan: Plan) -> None:
         """Show a plan to anyone who wants to see it: once."""
@@ -284,16 +282,12 @@ class Run:
 
     def has(self, row: str) -> bool:
         """Whether a row is among those that the run is about: chosen, and not skipped."""
-        if self.only is not None and row not in self.only:
-            return False
-        if row in self.skipped:
-            return False
-        return self.picked is None or row in self.picked
+        return row not in self.skipped and (self.only is None or row in self.only)
 
     @property
     def is_about_all(self) -> bool:
         """Whether it is about all rows of its campaign."""
-        return self.only is None and self.picked is None and not self.skipped
+        return self.only is None and not self.skipped
 
     @property
     def skipped(self) -> Collection[str]:
