@@ -1088,6 +1088,13 @@ MUTATIONS = (
         "tests/unit/campaign/test_plan.py::test_a_saved_plan_approves_the_rows_that_it_shows_to_leave",
     ),
     Mutation(
+        "a flow pays for the plan that it was given, and for no other",
+        "flows/consent.py",
+        "            check_valid(self._saved.plan, plan, tolerance=tolerance)\n",
+        "            pass\n",
+        "tests/unit/test_flows.py::test_a_flow_pays_for_its_saved_plan_and_for_no_other",
+    ),
+    Mutation(
         "a saved plan that was edited by hand is refused",
         "tasks/campaign/plan_document.py",
         "    if digest != _digest(saved):",

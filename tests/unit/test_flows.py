@@ -10,6 +10,7 @@ import runpy
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
@@ -31,10 +32,12 @@ from callsheet.flows.consent import Consent, answers_in, digest_of, question_of
 from callsheet.flows.flow_runs import is_made_up
 from callsheet.flows.interface import Approve, amount_of
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.plan_document import plan_document, read_plan, save_plan
 from callsheet.tasks.campaign.quotes import shortage
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.runtime.errors import BadInput, NotApproved
+from callsheet.tasks.runtime.errors import BadInput, MovedOn, NotApproved
+from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import again_with, suggest_for
 from callsheet.tasks.values.amounts import CreditPrice
 
@@ -122,6 +125,21 @@ def test_what_is_no_amount_of_credits_begins_no_flow(
     with pytest.raises(BadInput, match="is not an amount of credits; nothing was spent"):
         amount_of(said)
     assert amount_of(None) is None
+
+
+async def test_a_flow_pays_for_its_saved_plan_and_for_no_other(tmp_path: Path) -> None:
+    line = PlanLine(row="a", title="Tea", action="make", digest="d", priced=Decimal(12))
+    shown = Plan(campaign="spring", sheet="s.csv", sheet_digest="d", lines=(line,))
+    save_plan(plan_document(shown), tmp_path / "plan.json")
+    door = Consent("yes", saved=read_plan(tmp_path / "plan.json"))
+    run = cast(Run, SimpleNamespace(at=SimpleNamespace(settings=load_settings(environ={}))))
+
+    approved = await door.approve(run, shown)
+
+    assert approved.by == f"approved with the plan {tmp_path / 'plan.json'}"
+    dearer = replace(shown, lines=(line._replace(priced=Decimal(13)),))
+    with pytest.raises(MovedOn, match="a: 12 credits then, 13 now"):
+        await door.approve(run, dearer)
 
 
 @pytest.mark.parametrize("said", ["no", False, None, "NO", "Yes, please"])
