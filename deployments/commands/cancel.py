@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Collection, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 
 from callsheet.deployments.commands.options import sandbox_for, settings_of
-from callsheet.deployments.commands.reading import campaign_and_words, chosen_rows, reading
+from callsheet.deployments.commands.reading import campaign_and_words, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import (
     consent,
@@ -24,18 +23,17 @@ from callsheet.deployments.terminal import (
 )
 from callsheet.tasks.aftercare.cancel import (
     LIVE,
-    Ending,
-    endings,
-    execute,
+    Ended,
+    cancel,
     exit_status,
-    needs_service,
+    finish,
+    plan_cancel,
+    released,
+    say_ended,
 )
-from callsheet.tasks.engine.context import connect
-from callsheet.tasks.ledger.campaigns import Campaign
-from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
-from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.values import CampaignRow, rows_of
-from callsheet.tasks.values.amounts import as_number, as_text, in_credits
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.values.amounts import as_number, as_text
 
 
 def main(args: Namespace) -> int:
@@ -48,76 +46,57 @@ def main(args: Namespace) -> int:
 
 
 async def _main(args: Namespace) -> dict[str, Any]:
-    console = console_for(args)
     async with reading(args) as ledger:
         campaign, named = await campaign_and_words(args, ledger)
-        before = await chosen_rows(args, ledger, campaign, named)
-        whole = not named and not args.select
+        ask = RunOptions(campaign=campaign.name, rows=tuple(named) or None, select=args.select)
+        plan = await ledger.read(plan_cancel, ask=ask)
         # A run that is at work may be about to approve what is not in the ledger yet.
-        if any(row.state in LIVE for row in before) or (whole and campaign.lease):
-            await _ask(args, campaign, before, whole=whole)
-            # What someone else did while the question stood is seen by asking the ledger.
-            only = None if whole else {row.row for row in before}
-            before = await ledger.write(ask_to_cancel, campaign=campaign, only=only, at=time.time())
-        names = {row.row for row in before}
-        after = await _rows(ledger, campaign, names)
-    if needs_service(after):
-        async with connect(settings_of(args)) as at:
-            await execute(at, campaign, names)
-            after = await _rows(at.ledger, campaign, names)
-    found = endings(before, after)
-    _show(campaign, found, console)
-    return _document(campaign, found, exit_status(after, before))
+        if plan.named("cancel") or (ask.is_whole and campaign.lease):
+            await _ask(args, plan, whole=ask.is_whole)
+            # The rows that were shown, whatever a selection would choose by now.
+            if not ask.is_whole:
+                ask = ask.but(rows=tuple(plan.named("cancel", "none")), select=None)
+            plan = await ledger.write(cancel, ask=ask, at=time.time())
+        found = await finish(ledger, settings_of(args), plan)
+    _show(plan, found, console_for(args))
+    return _document(plan, found)
 
 
-async def _ask(
-    args: Namespace, campaign: Campaign, rows: Sequence[CampaignRow], *, whole: bool
-) -> None:
-    counts = Counter(row.state for row in rows if row.state in LIVE)
+async def _ask(args: Namespace, plan: Plan, *, whole: bool) -> None:
+    counts = Counter(str(line.state) for line in plan.lines if line.action == "cancel")
     states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no rows yet"
-    what = f"campaign {campaign.name}" if whole else f"rows of {campaign.name}"
+    what = f"campaign {plan.campaign}" if whole else f"rows of {plan.campaign}"
     await consent(args, f"Cancel {what}: {states}?", what=f"to cancel {what} is")
 
 
-async def _rows(ledger: Ledger, campaign: Campaign, names: Collection[str]) -> list[CampaignRow]:
-    found = await ledger.read(rows_of, campaign_id=campaign.id)
-    return [row for row in found if row.row in names]
-
-
-def _show(campaign: Campaign, found: Sequence[Ending], console: Console) -> None:
+def _show(plan: Plan, found: Sequence[Ended], console: Console) -> None:
     told = LIVE | {"ready", "uncertain"}
-    touched = [one for one in found if one.old != one.new or one.old in told]
+    touched = [(line, now) for line, now in found if line.state != now.state or line.state in told]
     if not touched:
         console.print("nothing to cancel")
         return
     columns = ("row", "was", "is", "released", "why")
-    made = table(f"Cancelled in {plain(campaign.name)}", columns, numbers=("released",))
-    for one in touched:
-        cells = (state_text(one.old), state_text(one.new), as_text(one.released))
-        made.add_row(plain(one.row), *cells, plain(one.words))
+    made = table(f"Cancelled in {plain(plan.campaign)}", columns, numbers=("released",))
+    for line, now in touched:
+        cells = (state_text(line.state or ""), state_text(now.state), as_text(line.priced))
+        made.add_row(plain(line.row), *cells, plain(line.why))
     console.print(made)
-    counts = Counter(one.new for one in touched)
-    states = ", ".join(f"{count} {state}" for state, count in counts.items())
-    console.print(f"{states}; {in_credits(_released(found))} released")
+    console.print(say_ended(touched))
 
 
-def _released(found: Sequence[Ending]) -> Decimal:
-    return sum((one.released for one in found), Decimal(0))
-
-
-def _document(campaign: Campaign, found: Sequence[Ending], status: int) -> dict[str, Any]:
+def _document(plan: Plan, found: Sequence[Ended]) -> dict[str, Any]:
     return {
-        "campaign": campaign.name,
+        "campaign": plan.campaign,
         "rows": [
             {
-                "row": one.row,
-                "from": one.old,
-                "to": one.new,
-                "credits": as_number(one.released),
-                "words": one.words,
+                "row": line.row,
+                "from": line.state,
+                "to": now.state,
+                "credits": as_number(line.priced),
+                "words": line.why,
             }
-            for one in found
+            for line, now in found
         ],
-        "credits": {"released": as_number(_released(found))},
-        "exit": status,
+        "credits": {"released": as_number(released(found))},
+        "exit": exit_status(found),
     }

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from shlex import quote
 
 from callsheet.deployments.commands.options import settings_of
-from callsheet.tasks.campaign.selection import check_selection, choose_rows, parse_selection
+from callsheet.tasks.campaign.selection import check_selection
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.runtime.errors import BadInput, LedgerError, NotHere, did_you_mean
 from callsheet.tasks.runtime.home import LastRun
 from callsheet.tasks.runtime.known_settings import Settings
@@ -114,22 +114,6 @@ async def campaign_and_words(args: Namespace, ledger: Ledger) -> tuple[Campaign,
             f"`{suggest(args.command, first, '--select', '*')}` the campaign",
         )
     return named, others
-
-
-async def chosen_rows(
-    args: Namespace, ledger: Ledger, campaign: Campaign, named: Sequence[str]
-) -> list[CampaignRow]:
-    """Return the rows that are named and chosen by `--select`; raise BadInput for no such row."""
-    parse_selection(args.select)
-    rows = await ledger.read(rows_of, campaign_id=campaign.id)
-    missing = [word for word in named if word not in {row.row for row in rows}]
-    if missing:
-        # The first word may be a campaign of another ledger.
-        raise NotHere(
-            f"campaign {campaign.name} has no row " + ", ".join(f'"{word}"' for word in missing),
-            remedy=f"`{suggest('rows', campaign.name)}` lists them",
-        )
-    return choose_rows(rows, named, args.select)
 
 
 async def check_select(args: Namespace, ledger: Ledger, campaign: Campaign) -> None:

@@ -11,11 +11,12 @@ from typing import Any, cast
 
 from rich.console import Console
 
-from callsheet.deployments.commands.reading import campaign_and_words, chosen_rows, reading
+from callsheet.deployments.commands.reading import campaign_and_words, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, user_name
 from callsheet.tasks.aftercare.review import review_row, review_rows
 from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.campaign.selection import rows_asked
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.reviews import (
@@ -87,7 +88,8 @@ async def _wanted(args: Namespace, ledger: Ledger) -> ToReview:
         raise BadInput(
             "name the row", remedy=f"name it: `{suggest('review', campaign.name, 'ROW', verdict)}`"
         )
-    rows = await chosen_rows(args, ledger, campaign, named)
+    choosing = partial(rows_asked, campaign=campaign, named=named, select=args.select)
+    rows = await ledger.read(choosing)
     several = bool(args.select) or len(named) > 1
     if several and (verdict == UNDO or args.take or args.instead_of):
         raise BadInput("undo, --take and --instead-of are about one row; name one alone")

@@ -91,14 +91,6 @@ class RunAnswer(BaseModel):
     next: str
 
 
-class CancelAnswer(BaseModel):
-    """Rows that are to be cancelled, those that are already, and the credits let go by that."""
-
-    asked: int
-    cancelled: int
-    released: Amount
-
-
 class Consent(BaseModel):
     """What a person answers in the client."""
 
@@ -380,7 +372,9 @@ def _after(run: BoardRun) -> str:
 
 
 @answering
-async def cancel(ctx: Context[Any, Any], campaign: Campaign, rows: SomeRows = None) -> CancelAnswer:
+async def cancel(
+    ctx: Context[Any, Any], campaign: Campaign, rows: SomeRows = None
+) -> row_services.CancelOut:
     """Cancel rows, or all that is left of a campaign. Charges nothing; videos that exist stay.
 
     What is rendering is cancelled as far as the service allows, and may have been charged.
@@ -394,5 +388,4 @@ async def cancel(ctx: Context[Any, Any], campaign: Campaign, rows: SomeRows = No
             f"{caller.person.name} did not begin campaign {campaign}; nothing was cancelled",
             remedy=f"ask a person to cancel it: `{suggest('cancel', campaign)}`, or on the board",
         )
-    done = await row_services.cancel(caller.board, caller.person, campaign, rows=rows)
-    return CancelAnswer.model_validate(done.as_json())
+    return await row_services.cancel(caller.board, caller.person, campaign, rows=rows)

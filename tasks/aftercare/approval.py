@@ -6,25 +6,21 @@ writes to the rows, and the one run that executes the plan.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from decimal import Decimal
 from functools import partial
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.aftercare.cancel import cancel
 from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.quotes import check_elsewhere
 from callsheet.tasks.campaign.stored_plans import unquoted_rows
+from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.ledger.audit_log import note_act, restored_since
-from callsheet.tasks.ledger.campaigns import (
-    Campaign,
-    ensure_campaign,
-    find_campaign,
-)
-from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
+from callsheet.tasks.ledger.campaigns import ensure_campaign, find_campaign
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.people import Person, person_of
 from callsheet.tasks.ledger.plans import (
@@ -38,7 +34,7 @@ from callsheet.tasks.ledger.plans import (
     void_plan,
 )
 from callsheet.tasks.ledger.runs import BoardRun, ask_run, end_run, find_run, run_for, unbegun_run
-from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_text, count, in_credits
@@ -220,22 +216,17 @@ def is_of_agent(
 
 
 def cancel_on_board(
-    connection: Connection,
-    name: str,
-    *,
-    campaign: Campaign | None,
-    only: Collection[str] | None,
-    by: str,
-    at: float,
-) -> tuple[list[CampaignRow], int]:
-    """Cancel rows of a campaign (None: all, and approved plans that have not started).
+    connection: Connection, ask: RunOptions, *, by: str, at: float
+) -> tuple[Plan | None, int]:
+    """Cancel what is asked for; of a whole campaign also approved plans that have not started.
 
-    `campaign` is None if it is not in the ledger yet. Return the rows before the change, and the
-    number of rows that an approved plan would have made.
+    Return the plan of it, None for a campaign that is not in the ledger yet, and the number of rows
+    that an approved plan would have made.
     """
-    dropped = 0
     dialect_of(connection).hold_approvals(connection)
-    while only is None and (run := unbegun_run(connection, name)):
+    name, dropped = ask.campaign or "", 0
+    campaign = find_campaign(connection, name)
+    while ask.is_whole and (run := unbegun_run(connection, name)):
         plan = find_plan(connection, run.plan_id)
         assert plan is not None, "a run has a plan"
         words = f"cancelled by {by} before its run began"
@@ -244,5 +235,4 @@ def cancel_on_board(
         known = () if campaign is None else rows_of(connection, campaign.id)
         there = {row.row for row in known}
         dropped += sum(line.row not in there for line in stored_plan(plan).spending)
-    before = [] if campaign is None else ask_to_cancel(connection, campaign, only=only, at=at)
-    return before, dropped
+    return None if campaign is None else cancel(connection, ask, at=at), dropped

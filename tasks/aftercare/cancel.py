@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
@@ -19,14 +20,19 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.lease import leased
 from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.propose import line_of, plan_of_rows, rows_named
 from callsheet.tasks.campaign.report_files import write_report
 from callsheet.tasks.campaign.run import Run
-from callsheet.tasks.engine.context import Context, organisation_of
+from callsheet.tasks.campaign.selection import rows_asked
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.engine.context import Context, connect, organisation_of
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.policy.decision import unwanted
 from callsheet.tasks.engine.stop import NOT_YET
-from callsheet.tasks.ledger.campaigns import Campaign, tally_of
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, tally_of
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel, is_paid, wake_stalled
+from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.service_state import gate_of
 from callsheet.tasks.ledger.values import (
     NEEDS_PERSON,
@@ -36,11 +42,16 @@ from callsheet.tasks.ledger.values import (
     State,
     rows_of,
 )
-from callsheet.tasks.runtime.errors import CallsheetError, Parked
+from callsheet.tasks.runtime.errors import CallsheetError, NotHere, Parked
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import count, in_credits
 
 log = logging.getLogger("callsheet.aftercare")
+
+#: A line of a plan as it ended, and its row as it is now.
+Ended = tuple[PlanLine, CampaignRow]
 
 #: States that can be cancelled.
 LIVE = NOT_BEGUN | {"submitting", "rendering", "stalled", "held"}
@@ -65,20 +76,60 @@ STAYS: Mapping[State, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ending:
-    """The result for one row: states before and after, released credits, and the reason."""
+def plan_cancel(connection: Connection, ask: RunOptions) -> Plan:
+    """Plan to cancel the rows that are asked for, else the whole campaign; write nothing.
 
-    row: str
-    old: State
-    new: State
-    released: Decimal
-    words: str
+    Raise NotHere for a campaign or row that is not there.
+    """
+    campaign = _campaign(connection, ask.campaign)
+    rows = rows_asked(connection, campaign, ask.rows, ask.select)
+    return plan_of_rows(connection, campaign, map(_line, rows), ask)
 
 
-def needs_service(rows: Sequence[CampaignRow]) -> bool:
+def cancel(connection: Connection, ask: RunOptions, *, at: float) -> Plan:
+    """Cancel what is asked for as it is by now, whatever was shown; return the plan of that.
+
+    Rows that have not begun are cancelled, the takes of others marked for `finish`.
+    """
+    campaign, only = _campaign(connection, ask.campaign), None
+    if not ask.is_whole:
+        only = {row.row for row in rows_asked(connection, campaign, ask.rows, ask.select)}
+    before = ask_to_cancel(connection, campaign, only=only, at=at)
+    return plan_of_rows(connection, campaign, map(_line, before), ask)
+
+
+def _campaign(connection: Connection, name: str | None) -> Campaign:
+    found = find_campaign(connection, name or "")
+    if found is None:
+        raise NotHere(f'there is no campaign "{name}" in the ledger')
+    return found
+
+
+def _line(row: CampaignRow) -> PlanLine:
+    """Return the line of a row, with what its take has set aside as its price."""
+    reserved = row.take.reserved if row.take else Decimal(0)
+    return line_of(row, "cancel" if row.state in LIVE else "none", priced=reserved)
+
+
+def needs_service(found: Iterable[Ended]) -> bool:
     """Return whether rows still wait for the service or another process."""
-    return any(_waits(row) or row.state == "ready" for row in rows)
+    return any(_waits(now) or now.state == "ready" for _, now in found)
+
+
+async def finish(
+    ledger: Ledger, settings: Settings, plan: Plan, *, clock: UnixClock = time.time
+) -> list[Ended]:
+    """Have what is marked cancelled; return what came of every line (`endings`).
+
+    The service is opened only where rows wait for it.
+    """
+    found = await ledger.read(endings, plan=plan)
+    if needs_service(found):
+        campaign = await ledger.read(_campaign, name=plan.campaign)
+        async with connect(settings, clock=clock) as at:
+            await execute(at, campaign, frozenset(line.row for line in plan.lines))
+        found = await ledger.read(endings, plan=plan)
+    return found
 
 
 async def execute(at: Context, campaign: Campaign, only: Collection[str]) -> None:
@@ -90,6 +141,7 @@ async def execute(at: Context, campaign: Campaign, only: Collection[str]) -> Non
     check_same_money(campaign, sandbox=at.settings.sandbox)
     loop = asyncio.get_running_loop()
     until = loop.time() + PATIENCE
+    reading = partial(rows_named, campaign=campaign.name, names=only)
     while True:
         held = leased(at.ledger, campaign, clock=at.clock, lapse=at.settings.lease)
         async with AsyncExitStack() as holding:
@@ -102,7 +154,7 @@ async def execute(at: Context, campaign: Campaign, only: Collection[str]) -> Non
                 return
         # Rows that went back, for example after a refused create, are cancelled now.
         await at.ledger.write(ask_to_cancel, campaign=campaign, only=only, at=at.clock())
-        if not any(map(_waits, await _rows(at, campaign, only))):
+        if not any(map(_waits, await at.ledger.read(reading))):
             return
         left = until - loop.time()
         if left < 0 or (left < PATIENCE - OBEYS and await _is_shut(at, for_seconds=left)):
@@ -111,25 +163,43 @@ async def execute(at: Context, campaign: Campaign, only: Collection[str]) -> Non
         await asyncio.sleep(TICK)
 
 
-def endings(before: Sequence[CampaignRow], after: Sequence[CampaignRow]) -> list[Ending]:
-    """Return the result for each row, in the order of `before`."""
-    now = {row.id: row for row in after}
-    return [_ending(row, now[row.id]) for row in before]
+def endings(connection: Connection, plan: Plan) -> list[Ended]:
+    """Return every line as it ended, and its row as it is now.
+
+    The price of such a line is what was released, and its reason says what came of the row.
+    """
+    rows = rows_named(connection, plan.campaign, [line.row for line in plan.lines])
+    now = {row.row: row for row in rows}
+    return [(_ended(line, now[line.row]), now[line.row]) for line in plan.lines]
 
 
-def exit_status(after: Sequence[CampaignRow], before: Sequence[CampaignRow]) -> int:
+def released(found: Iterable[Ended]) -> Decimal:
+    """Return the credits that were let go of."""
+    return sum((line.priced or Decimal(0) for line, _ in found), Decimal(0))
+
+
+def say_ended(found: Sequence[Ended]) -> str:
+    """Say how many rows are in which state now, and what was let go of."""
+    states = Counter(now.state for _, now in found)
+    words = ", ".join(f"{number} {state}" for state, number in states.items())
+    return f"{words or 'nothing to cancel'}; {in_credits(released(found))} released"
+
+
+def exit_status(found: Iterable[Ended]) -> int:
     """Return 5 if a later run must settle rows, 3 if some need attention, else 0."""
-    if any(row.state in ("submitting", "rendering", "ready", "approved") for row in after):
+    states = {(line.state, now.state) for line, now in found}
+    if any(now in ("submitting", "rendering", "ready", "approved") for _, now in states):
         return 5
-    ended = {row.id for row in before if row.state in ("failed", "rejected")}
-    return 3 if any(row.state in NEEDS_PERSON and row.id not in ended for row in after) else 0
+    needs = {before for before, now in states if now in NEEDS_PERSON}
+    return 3 if needs - {"failed", "rejected"} else 0
 
 
 async def _process(at: Context, campaign: Campaign, only: Collection[str]) -> None:
     """Process the marked rows, and finished videos, until each is settled."""
-    found = await _rows(at, campaign, only)
+    reading = partial(rows_named, campaign=campaign.name, names=only)
+    found = await at.ledger.read(reading)
     if await at.ledger.write(wake_stalled, found=found, at=at.clock()):
-        found = await _rows(at, campaign, only)
+        found = await at.ledger.read(reading)
     # A create with an unknown outcome would be sent again, which only a run may do.
     rows = [row for row in found if row.state == "ready" or _is_rendering(row)]
     if rows:
@@ -160,29 +230,22 @@ def _waits(row: CampaignRow) -> bool:
     return row.state in ("rendering", "ready", "stalled")
 
 
-async def _rows(at: Context, campaign: Campaign, only: Collection[str]) -> list[CampaignRow]:
-    found = await at.ledger.read(rows_of, campaign_id=campaign.id)
-    return [row for row in found if row.row in only]
+def _ended(line: PlanLine, now: CampaignRow) -> PlanLine:
+    freed = Decimal(0)
+    if now.take and now.take.number == line.take:
+        settled = now.take.reserved + (now.take.charged or Decimal(0))
+        freed = max(freed, (line.priced or Decimal(0)) - settled)
+    return line._replace(priced=freed, why=_words(line.state, now))
 
 
-def _ending(old: CampaignRow, new: CampaignRow) -> Ending:
-    released = Decimal(0)
-    if old.take and new.take and old.take.id == new.take.id:
-        settled = new.take.charged if new.take.charged is not None else Decimal(0)
-        released = max(Decimal(0), old.take.reserved - new.take.reserved - settled)
-    return Ending(
-        row=old.row, old=old.state, new=new.state, released=released, words=_words(old, new)
-    )
-
-
-def _words(old: CampaignRow, new: CampaignRow) -> str:
-    if new.state == "cancelled" and old.state != "cancelled":
+def _words(old: State | None, new: CampaignRow) -> str:
+    if new.state == "cancelled" and old != "cancelled":
         return new.reason or "cancelled"
-    if new.state == "delivered" and old.state not in ("delivered", "planned", "approved"):
+    if new.state == "delivered" and old not in ("delivered", "planned", "approved"):
         return "its video was already made: delivered instead"
-    if new.state == "delivered" and old.state != "delivered":
+    if new.state == "delivered" and old != "delivered":
         return "the retake was cancelled: delivered as before"
-    if new.state != old.state and new.reason:
+    if new.state != old and new.reason:
         return new.reason
     if new.state == "held" and not is_paid(new):
         return new.reason or "held"

@@ -11,7 +11,7 @@ from callsheet.tasks.aftercare.explain import run_line
 from callsheet.tasks.campaign.approve import Effect, Lines, Verb
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.propose import campaign_asked, line_of, plan_of_rows
-from callsheet.tasks.campaign.selection import choose_rows
+from callsheet.tasks.campaign.selection import rows_asked
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.diff import Action
@@ -19,8 +19,8 @@ from callsheet.tasks.ledger.figures import Figures, figures_of
 from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.reviews import Review, kept_rows, last_reviews
 from callsheet.tasks.ledger.takes import RETAKEABLE, approve_retakes
-from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number, rows_of
-from callsheet.tasks.runtime.errors import BadInput, NotHere, VideoKept
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_by_number
+from callsheet.tasks.runtime.errors import BadInput, VideoKept
 from callsheet.tasks.runtime.suggest import suggest
 
 #: State -> what happens to the earlier take, if anything.
@@ -63,7 +63,8 @@ def plan_retakes(connection: Connection, ask: RunOptions, *, make: bool = False)
             remedy="a kept video is retaken only if you name its row",
         )
     campaign = campaign_asked(connection, ask)
-    lines = _lines(connection, campaign, _chosen(connection, campaign, ask), ask, make=make)
+    rows = rows_asked(connection, campaign, ask.rows, ask.select, end="; nothing was spent")
+    lines = _lines(connection, campaign, rows, ask, make=make)
     if ask.rows and not ask.saved_plan:
         _check_named(lines)
     if make and any(line.action == "fetch" for line in lines):
@@ -72,18 +73,6 @@ def plan_retakes(connection: Connection, ask: RunOptions, *, make: bool = False)
             for line in lines
         ]
     return plan_of_rows(connection, campaign, lines, ask)
-
-
-def _chosen(connection: Connection, campaign: Campaign, ask: RunOptions) -> list[CampaignRow]:
-    """Return the rows that are named and selected; raise NotHere for one that is not there."""
-    known = rows_of(connection, campaign.id)
-    if missing := sorted(set(ask.rows or ()) - {row.row for row in known}):
-        named = ", ".join(f'"{row}"' for row in missing[:20])
-        raise NotHere(
-            f"campaign {campaign.name} has no row {named}; nothing was spent",
-            remedy=f"`{suggest('rows', campaign.name)}` lists them",
-        )
-    return choose_rows(known, ask.rows, ask.select)
 
 
 def _lines(

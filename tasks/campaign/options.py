@@ -158,6 +158,11 @@ class RunOptions(BaseModel):
         known = {name: given[name] for name in cls.model_fields if name in given}
         return cls(**{**known, **more})
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is about a whole campaign: no row is named or selected."""
+        return self.rows is None and self.select is None
+
     def but(self, **changes: Any) -> RunOptions:
         """Return the options with these changes, which are not read as text is."""
         return self.model_copy(update=changes)

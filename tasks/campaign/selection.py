@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Protocol, TypeVar
 
-from callsheet.tasks.runtime.errors import BadInput, did_you_mean
+from sqlalchemy import Connection
+
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.runtime.errors import BadInput, NotHere, did_you_mean
+from callsheet.tasks.runtime.suggest import suggest
 
 #: Names that are not fields of the request.
 OWN = ("row", "state", "tag", "cost_center", "operation")
@@ -153,6 +158,29 @@ def choose_rows(
     return [
         row for row in known if (not ids or row.row in ids) and chosen(row, row.asked(), row.state)
     ]
+
+
+def rows_asked(
+    connection: Connection,
+    campaign: Campaign,
+    named: Sequence[str] | None,
+    select: str | None,
+    *,
+    end: str = "",
+) -> list[CampaignRow]:
+    """Return the rows of a campaign that are named and selected, as the ledger has them.
+
+    Raise NotHere for one that is not there, in a sentence with this end.
+    """
+    known = rows_of(connection, campaign.id)
+    there = {row.row for row in known}
+    if missing := [row for row in dict.fromkeys(named or ()) if row not in there]:
+        words = ", ".join(f'"{row}"' for row in missing[:20])
+        raise NotHere(
+            f"campaign {campaign.name} has no row {words}{end}",
+            remedy=f"`{suggest('rows', campaign.name)}` lists them",
+        )
+    return choose_rows(known, named, select)
 
 
 def _terms(text: str | None) -> list[_Term]:

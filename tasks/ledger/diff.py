@@ -32,9 +32,11 @@ from callsheet.tasks.values.amounts import is_above, say_date
 from callsheet.tasks.values.briefs import CREATE, Brief, Json, canonical_json
 from callsheet.tasks.values.edits import OPERATIONS, Edit, EditOf, Edits, edit_between, edit_of
 
-Action = Literal["make", "retake", "edit", "fetch", "adopt", "wait", "none", "retire", "person"]
+Action = Literal[
+    "make", "retake", "edit", "fetch", "adopt", "wait", "none", "retire", "person", "cancel"
+]
 
-#: What each action means to a person.
+#: What each action of a plan that can be saved means to a person.
 ACTIONS: dict[Action, str] = {
     "make": "a first video is made and paid for",
     "retake": "the row changed: a new video is made and paid for",

@@ -13,7 +13,13 @@ from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, View
 from callsheet.deployments.board.problem_details import Moment
 from callsheet.deployments.board.services.plans import approve, plan_of_sheet, see_plan
 from callsheet.deployments.board.services.prune import delete_videos, show_old_videos
-from callsheet.deployments.board.services.rows import cancel, plan_of_retakes, resume, see_run
+from callsheet.deployments.board.services.rows import (
+    CancelOut,
+    cancel,
+    plan_of_retakes,
+    resume,
+    see_run,
+)
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.plans import PlanState
 
@@ -198,21 +204,13 @@ class CancelAsked(BaseModel):
     select: str | None = Field(default=None, min_length=1, max_length=4000)
 
 
-class CancelOut(BaseModel):
-    """How many rows were to be cancelled, how many are already, and the credits let go by that."""
-
-    asked: int
-    cancelled: int
-    released: int | float
-
-
-@cancel_router.post("", status_code=202, response_model=CancelOut)
+@cancel_router.post("", status_code=202)
 async def cancel_rows(
     campaign: CampaignName, board: TheBoard, person: Approver, asked: CancelAsked | None = None
-) -> dict[str, Any]:
+) -> CancelOut:
     """Cancel rows: those that have not started at once, those in progress as soon as possible."""
     named = CancelAsked() if asked is None else asked
-    return (await cancel(board, person, campaign, **named.model_dump())).as_json()
+    return await cancel(board, person, campaign, **named.model_dump())
 
 
 # `/campaigns/C/prune`: videos at the service that are not needed there.

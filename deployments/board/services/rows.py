@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import partial
+
+from pydantic import BaseModel
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.aftercare.approval import cancel_on_board
-from callsheet.tasks.aftercare.cancel import LIVE, endings, execute, needs_service
+from callsheet.tasks.aftercare.cancel import endings, finish, needs_service, released
 from callsheet.tasks.aftercare.retake import plan_retakes
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.selection import choose_rows
 from callsheet.tasks.campaign.stored_plans import ask_plan
 from callsheet.tasks.campaign.values import Plan
-from callsheet.tasks.engine.context import connect
 from callsheet.tasks.engine.owner import is_dead, name_of
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
-from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.runs import (
     BoardRun,
@@ -35,7 +32,7 @@ from callsheet.tasks.ledger.runs import (
     runs_of,
 )
 from callsheet.tasks.ledger.takes import give_up
-from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.runtime.errors import CallsheetError, VideoKept
 from callsheet.tasks.values.amounts import as_number, in_credits
 
@@ -47,21 +44,12 @@ NAMED = 20
 _under_way: set[asyncio.Task[None]] = set()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cancelled:
-    """How many rows are to be cancelled, how many are by now, and the credits let go by that."""
+class CancelOut(BaseModel):
+    """How many rows were to be cancelled, how many are already, and the credits let go by that."""
 
     asked: int
     cancelled: int
-    released: Decimal
-
-    def as_json(self) -> dict[str, int | float | None]:
-        """Return the answer of `POST /campaigns/C/cancel`."""
-        return {
-            "asked": self.asked,
-            "cancelled": self.cancelled,
-            "released": as_number(self.released),
-        }
+    released: int | float
 
 
 async def cancel(
@@ -71,40 +59,31 @@ async def cancel(
     *,
     rows: Sequence[str] | None = None,
     select: str | None = None,
-) -> Cancelled:
+) -> CancelOut:
     """Cancel rows, or all that is left of a campaign where neither names nor chooses any.
 
     What is under way is marked, and cancelled by the run that is at work, or in the background
-    here. Raises ProblemDetails: 404 for no such campaign, 422 for rows that are not there.
+    here. Raises ProblemDetails (404) for no such campaign, NotHere for rows that are not there.
     """
-    found = await board.read(find_campaign, name=campaign)
-    only: frozenset[str] | None = None
-    if rows is not None or select is not None:
-        found = await campaign_named(board, campaign)
-        chosen = await rows_chosen(board.ledger, found, rows, select)
-        only = frozenset(row.row for row in chosen)
-        if not only:
-            raise ProblemDetails(422, "no row of the campaign is chosen; nothing was cancelled")
-    change = partial(cancel_on_board, name=campaign, campaign=found, only=only)
-    before, dropped = await board.write(change, by=person.name, at=board.clock())
-    if found is None and not dropped:
+    ask = RunOptions.of({"campaign": campaign, "rows": rows, "select": select})
+    change = partial(cancel_on_board, ask=ask, by=person.name, at=board.clock())
+    plan, dropped = await board.write(change)
+    if plan is None and not dropped:
         raise ProblemDetails(404, f"there is no campaign {campaign}")
-    names = {row.row for row in before}
-    after = [] if found is None else await _rows(board, found, names)
-    asked = dropped + sum(row.state in LIVE for row in before)
-    words = "the rest" if only is None else "rows"
+    found = [] if plan is None else await board.read(endings, plan=plan)
+    if not found and not ask.is_whole:
+        raise ProblemDetails(422, "no row of the campaign is chosen; nothing was cancelled")
+    asked = dropped + sum(line.action == "cancel" for line, _ in found)
+    words = "the rest" if ask.is_whole else "rows"
     note = partial(note_act, act="cancel", by=person.name, at=board.clock(), words=words)
     await board.write(note, campaign=campaign, rows=asked)
-    if found is not None and needs_service(after) and not _is_other(board, found):
-        task = asyncio.create_task(_execute(board, found, names))
+    if plan is not None and needs_service(found):
+        task = asyncio.create_task(_finish(board, plan))
         _under_way.add(task)
         task.add_done_callback(_under_way.discard)
-    ends = endings(before, after)
-    return Cancelled(
-        asked=asked,
-        cancelled=dropped + sum(one.old != one.new for one in ends),
-        released=sum((one.released for one in ends), Decimal(0)),
-    )
+    cancelled = dropped + sum(line.state != now.state for line, now in found)
+    freed = as_number(released(found)) or 0
+    return CancelOut(asked=asked, cancelled=cancelled, released=freed)
 
 
 async def leave_cancels() -> None:
@@ -114,29 +93,19 @@ async def leave_cancels() -> None:
     await asyncio.gather(*_under_way, return_exceptions=True)
 
 
-async def _execute(board: Board, campaign: Campaign, only: Collection[str]) -> None:
+async def _finish(board: Board, plan: Plan) -> None:
     try:
-        async with connect(board.settings, clock=board.clock) as at:
-            await execute(at, campaign, only)
+        await finish(board.ledger, board.settings, plan, clock=board.clock)
     except CallsheetError as error:
         # What is marked stays so: the next run of the campaign obeys.
-        log.warning("not all of %s is cancelled yet: %s", campaign.name, error)
-
-
-def _is_other(board: Board, campaign: Campaign) -> bool:
-    return is_other_money(campaign, sandbox=board.sandbox)
+        log.warning("not all of %s is cancelled yet: %s", plan.campaign, error)
 
 
 def _check_money(board: Board, campaign: Campaign) -> None:
     """Raise ProblemDetails (409) where a campaign's videos are at the other kind of service."""
-    if _is_other(board, campaign):
+    if is_other_money(campaign, sandbox=board.sandbox):
         made = "with --sandbox" if campaign.sandbox else "with a real service"
         raise ProblemDetails(409, f"campaign {campaign.name} was made {made}; nothing was spent")
-
-
-async def _rows(board: Board, campaign: Campaign, names: Collection[str]) -> list[CampaignRow]:
-    found = await board.read(rows_of, campaign_id=campaign.id)
-    return [row for row in found if row.row in names]
 
 
 # Other takes of rows: a plan with a price for each, approved and executed like any other.
@@ -196,18 +165,6 @@ async def campaign_named(board: Board, name: str) -> Campaign:
     if found is None:
         raise ProblemDetails(404, f"there is no campaign {name}")
     return found
-
-
-async def rows_chosen(
-    ledger: Ledger, campaign: Campaign, rows: Sequence[str] | None, select: str | None
-) -> list[CampaignRow]:
-    """Return the rows that are named, or chosen; raises ProblemDetails (422) for no such row."""
-    known = await ledger.read(rows_of, campaign_id=campaign.id)
-    missing = set(rows or ()) - {row.row for row in known}
-    if missing:
-        named = ", ".join(sorted(missing)[:20])
-        raise ProblemDetails(422, f"campaign {campaign.name} has no row {named}")
-    return choose_rows(known, rows, select)
 
 
 def _unfit(plan: Plan) -> str:
