@@ -10,10 +10,11 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+
+from pydantic import BaseModel
 
 from callsheet.tasks.aftercare.verify import AuditedFile, Places, audited
 from callsheet.tasks.campaign.lease import leased
@@ -49,63 +50,61 @@ LEFT = "its row left the sheet"
 LIMIT = 600.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Removal:
-    """A video, why it may be deleted, and what was done.
+class PrunedFiles(BaseModel):
+    """The files of a video in the store: those that were deleted, and which stay and why."""
 
-    `kept` says why it stays at the service; `deleted` and `files` are what is gone, there and in
-    the store, `kept_files` which files stay and why.
-    """
+    deleted: Sequence[str]
+    kept: Sequence[str]
 
-    old: OldVideo
+
+class PrunedVideo(BaseModel):
+    """A video: why it may be deleted, whether it was, and why it stays."""
+
+    row: str
+    take: int
+    video_id: str
+    charged: int | float | None
     because: str
-    kept: str | None = None
-    deleted: bool = False
-    files: Sequence[str] = ()
-    kept_files: Sequence[str] = ()
+    deleted: bool
+    kept: str | None
+    files: PrunedFiles
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as one of the `videos` of `prune --json`."""
-        take = self.old.take
-        return {
-            "row": self.old.row.row,
-            "take": take.number,
-            "video_id": take.video_id,
-            "charged": as_number(take.charged),
-            "because": self.because,
-            "deleted": self.deleted,
-            "kept": self.kept,
-            "files": {"deleted": list(self.files), "kept": list(self.kept_files)},
-        }
+    @classmethod
+    def of(cls, old: OldVideo) -> PrunedVideo:
+        """Return what a document says of a video."""
+        return cls(
+            row=old.row.row,
+            take=old.take.number,
+            video_id=str(old.take.video_id),
+            charged=as_number(old.take.charged),
+            because=old.because,
+            deleted=old.deleted,
+            kept=old.kept,
+            files=PrunedFiles(deleted=old.gone, kept=old.kept_files),
+        )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pruning:
-    """What would be deleted of a campaign, or was."""
+class PruneOut(BaseModel):
+    """The videos, how many were deleted or have to stay; `exit` as the command's exit status."""
 
-    campaign: Campaign
-    videos: Sequence[Removal] = field(default=())
+    campaign: str
+    videos: list[PrunedVideo]
+    deleted: int
+    kept: int
+    files_deleted: int
+    exit: int
 
-    @property
-    def wanted(self) -> list[Removal]:
-        """The videos that may be deleted."""
-        return [one for one in self.videos if one.kept is None]
-
-    @property
-    def exit_status(self) -> int:
-        """0 if everything is deleted, 3 if something has to stay."""
-        return 3 if any(one.kept or one.kept_files for one in self.videos) else 0
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the document of `prune --json`."""
-        return {
-            "campaign": self.campaign.name,
-            "videos": [one.as_json() for one in self.videos],
-            "deleted": sum(one.deleted for one in self.videos),
-            "kept": sum(one.kept is not None for one in self.videos),
-            "files_deleted": sum(len(one.files) for one in self.videos),
-            "exit": self.exit_status,
-        }
+    @classmethod
+    def of(cls, campaign: str, videos: Sequence[OldVideo]) -> PruneOut:
+        """Return what would be deleted of a campaign, or was."""
+        return cls(
+            campaign=campaign,
+            videos=[PrunedVideo.of(one) for one in videos],
+            deleted=sum(one.deleted for one in videos),
+            kept=sum(one.kept is not None for one in videos),
+            files_deleted=sum(len(one.gone) for one in videos),
+            exit=3 if any(one.kept or one.kept_files for one in videos) else 0,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +122,12 @@ class Prune:
 
     async def find(
         self, ledger: Ledger, campaign: Campaign, settings: Settings, now: float
-    ) -> Pruning:
+    ) -> list[OldVideo]:
         """Return the videos of a campaign that may be deleted, and those that have to stay."""
         keep = campaign.keep_at_service
         keep = settings.keep_at_service if keep is None else keep
         if keep is None and not self.retired:
-            return Pruning(campaign=campaign)
+            return []
         before = None if keep is None else now - keep
         found = await ledger.read(
             old_videos, campaign_id=campaign.id, before=before, retired=self.retired
@@ -138,15 +137,17 @@ class Prune:
         if not self.undelivered:
             # A render that failed and cost nothing is nothing to decide about.
             found = [one for one in found if one.take.delivered_at or one.take.charged != 0]
-        return Pruning(campaign=campaign, videos=[self._removal(one, keep) for one in found])
+        return [self._judged(one, keep) for one in found]
 
-    async def execute(self, at: Context, campaign: Campaign, only: Iterable[int]) -> Pruning:
-        """Delete the videos of these takes (`Take.id`), as far as they may still be deleted.
+    async def execute(
+        self, at: Context, campaign: Campaign, videos: Iterable[OldVideo]
+    ) -> list[OldVideo]:
+        """Delete these videos, as far as they may still be deleted; return what was done.
 
         Raises Parked while a run has the campaign, SpendRefused if another service made it.
         """
         check_same_money(campaign, sandbox=at.settings.sandbox)
-        takes = set(only)
+        takes = {one.take.id for one in videos}
         async with AsyncExitStack() as stack:
             held = leased(at.ledger, campaign, clock=at.clock, lapse=at.settings.lease)
             lease = await stack.enter_async_context(held)
@@ -155,31 +156,30 @@ class Prune:
             places = await stack.enter_async_context(Places())
             slots = asyncio.Semaphore(at.settings.at_once)
 
-            async def one(removal: Removal) -> Removal:
+            async def one(old: OldVideo) -> OldVideo:
                 async with slots:
                     if lease is not None and lease.lost is not None:
-                        return replace(removal, kept=lease.lost)
-                    return await self._delete(removal, at, places)
+                        return replace(old, kept=lease.lost)
+                    return await self._delete(old, at, places)
 
-            chosen = [removal for removal in found.videos if removal.old.take.id in takes]
-            done = await asyncio.gather(*map(one, chosen))
-            if any(removal.deleted or removal.files for removal in done):
+            done = await asyncio.gather(*(one(old) for old in found if old.take.id in takes))
+            if any(old.deleted or old.gone for old in done):
                 await write_report(at, campaign)
-        return replace(found, videos=done)
+        return done
 
-    def _removal(self, old: OldVideo, keep: float | None) -> Removal:
-        left = old.left and self.retired
+    def _judged(self, old: OldVideo, keep: float | None) -> OldVideo:
+        """Return a video with why it may be deleted, or has to stay."""
         because = LEFT
-        if not left and keep is not None:
+        if not (old.left and self.retired) and keep is not None:
             because = (
                 f"delivered on {day(old.take.delivered_at)}, kept there for {say_duration(keep)}"
             )
-        return Removal(old=old, because=because, kept=self._kept(old))
+        return replace(old, because=because, kept=self._kept(old))
 
     def _kept(self, old: OldVideo) -> str | None:
         """Return why a video has to stay at the service, as far as the ledger knows."""
-        if old.needed is not None:
-            return old.needed
+        if old.kept is not None:
+            return old.kept
         if old.take.deleted_at is not None or old.take.delivered_at is not None:
             return None
         if old.take.charged is None:
@@ -189,43 +189,38 @@ class Prune:
             return f"it is not in the store, and cost {paid}: `--undelivered` deletes it too"
         return None
 
-    async def _delete(self, removal: Removal, at: Context, places: Places) -> Removal:
-        if removal.kept is not None:
-            return removal
+    async def _delete(self, old: OldVideo, at: Context, places: Places) -> OldVideo:
         try:
-            if removal.old.take.deleted_at is None:
-                removal = await self._delete_video(removal, at, places)
-            if self.store and removal.old.left and removal.kept is None:
-                removal = await self._delete_files(removal, at, places)
+            if old.kept is None and old.take.deleted_at is None:
+                old = await self._delete_video(old, at, places)
+            if old.kept is None and self.store and old.left:
+                old = await self._delete_files(old, at, places)
         except CallsheetError as error:
-            return replace(removal, kept=str(error))
-        return removal
+            return replace(old, kept=str(error))
+        return old
 
-    async def _delete_video(self, removal: Removal, at: Context, places: Places) -> Removal:
+    async def _delete_video(self, old: OldVideo, at: Context, places: Places) -> OldVideo:
         """Delete a video at the service once its files were found in the store."""
-        old, video_id = removal.old, str(removal.old.take.video_id)
+        video_id, because = str(old.take.video_id), old.because
         if (trouble := await _trouble(old, at, places)) is not None:
-            return replace(removal, kept=trouble)
-        words = f"{video_id} is about to be deleted at the service ({removal.because}), {self.by}"
+            return replace(old, kept=trouble)
+        words = f"{video_id} is about to be deleted at the service ({because}), {self.by}"
         intend = partial(intend_deletion, old=old, words=words, undelivered=self.undelivered)
         if not await at.ledger.write(intend, at=at.clock()):
-            return replace(removal, kept="it changed meanwhile: run this command again")
+            return replace(old, kept="it changed meanwhile: run this command again")
         try:
             await at.service.ask(DELETE, video_id)
             words = f"{video_id} is deleted at the service"
         except NotFound:
             # Also after a crash between the deletion and its record.
             words = f"{video_id} was gone at the service"
-        words = f"{words} ({removal.because}), {self.by}"
-        retention = removal.because != LEFT
-        by = RETENTION if retention else self.by
-        record = partial(record_deletion, old=old, by=by, words=words)
+        by = self.by if because == LEFT else RETENTION
+        record = partial(record_deletion, old=old, by=by, words=f"{words} ({because}), {self.by}")
         await at.ledger.write(record, at=at.clock())
-        return replace(removal, deleted=True)
+        return replace(old, deleted=True)
 
-    async def _delete_files(self, removal: Removal, at: Context, places: Places) -> Removal:
+    async def _delete_files(self, old: OldVideo, at: Context, places: Places) -> OldVideo:
         """Delete the files of a take in the store: those that are what was delivered."""
-        old = removal.old
         gone: list[AuditedFile] = []
         kept: list[str] = []
         for one in await _audit(old, at, places):
@@ -250,7 +245,7 @@ class Prune:
             words = f"deleted in the store, {self.by}: {said}"
             record = partial(record_deleted_files, old=old, kinds=[one.kind for one in files])
             await at.ledger.write(record, words=words, at=at.clock())
-        return replace(removal, files=[one.uri for one in files], kept_files=kept)
+        return replace(old, gone=[one.uri for one in files], kept_files=kept)
 
 
 async def prune_delivered(
@@ -267,19 +262,18 @@ async def prune_delivered(
             continue
         try:
             found = await wanted.find(ledger, campaign, settings, clock())
-            if not found.wanted:
+            if not (videos := doomed(found)):
                 continue
             async with connect(settings, clock=clock) as at:
-                takes = [one.old.take.id for one in found.wanted]
-                done = await wanted.execute(at, campaign, takes)
+                done = await wanted.execute(at, campaign, videos)
         except CallsheetError as error:
             log.warning("old videos of %s stay at the service: %s", name, error)
             continue
-        deleted = count(sum(one.deleted for one in done.videos), "video")
+        deleted = count(sum(one.deleted for one in done), "video")
         log.info("%s: %s deleted at the service", name, deleted)
-        for one in done.videos:
+        for one in done:
             if one.kept is not None:
-                log.warning("%s of %s stays at the service: %s", one.old.row.row, name, one.kept)
+                log.warning("%s of %s stays at the service: %s", one.row.row, name, one.kept)
 
 
 def day(moment: float | None) -> str:
@@ -320,11 +314,26 @@ async def _trouble(old: OldVideo, at: Context, places: Places) -> str | None:
     return f"its {wrong.kind} in the store: {wrong.words}; `{repair}` first"
 
 
-def say_wanted(found: Pruning, *, store: bool) -> str:
+def doomed(found: Iterable[OldVideo]) -> list[OldVideo]:
+    """Return the videos that may be deleted."""
+    return [one for one in found if one.kept is None]
+
+
+def what_goes(videos: Sequence[OldVideo], *, store: bool) -> tuple[int, int]:
+    """Return how many videos at the service and, with `store`, files there are to delete."""
+    files = sum(len(one.files) for one in videos if one.left) if store else 0
+    return sum(one.take.deleted_at is None for one in videos), files
+
+
+def say_wanted(campaign: str, videos: Sequence[OldVideo], *, store: bool) -> str:
     """Say what is about to be deleted, as a question."""
-    wanted = found.wanted
-    there = [one for one in wanted if one.old.take.deleted_at is None]
-    what = [f"{count(len(there), 'video')} at the service"] if there else []
-    files = sum(len(one.old.files) for one in wanted if one.old.left) if store else 0
+    there, files = what_goes(videos, store=store)
+    what = [f"{count(there, 'video')} at the service"] if there else []
     what += [f"{count(files, 'file')} in the store"] if files else []
-    return f"Delete {' and '.join(what) or 'nothing'} of {found.campaign.name}?"
+    return f"Delete {' and '.join(what) or 'nothing'} of {campaign}?"
+
+
+def say_done(done: PruneOut, *, store: bool) -> str:
+    """Say how much was deleted, behind a number of videos."""
+    files = f", {count(done.files_deleted, 'file')} in the store" if store else ""
+    return f"deleted at the service{files}"

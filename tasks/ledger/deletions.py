@@ -31,14 +31,20 @@ class OldVideo:
     """A take whose video is not needed at the service any more; `files` are those in the store.
 
     The last take of the video: one that was edited has several, and `files` are those of all.
-    `needed` says what else needs the video, as `why_needed`.
+    `because` says why it may be deleted, `kept` why it stays at the service. What was done: whether
+    it was `deleted` there, the addresses of files that are `gone` from the store, and of
+    `kept_files` why they stay.
     """
 
     row: CampaignRow
     take: Take
     files: Sequence[Delivered] = ()
     takes: Sequence[int] = ()
-    needed: str | None = None
+    because: str = ""
+    kept: str | None = None
+    deleted: bool = False
+    gone: Sequence[str] = ()
+    kept_files: Sequence[str] = ()
 
     @property
     def left(self) -> bool:
@@ -88,7 +94,7 @@ def _old_video(
         take=take,
         files=[file for number in mine for file in files.get(number, ())],
         takes=mine,
-        needed=why_needed(connection, take, row.id),
+        kept=why_needed(connection, take, row.id),
     )
 
 

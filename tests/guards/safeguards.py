@@ -1123,6 +1123,13 @@ MUTATIONS = (
         "tests/unit/test_flows.py::test_an_answer_about_a_trial_is_none_about_videos_that_cost",
     ),
     Mutation(
+        "a campaign is cancelled with what is about to be approved in it",
+        "tasks/aftercare/cancel.py",
+        "    if not ask.is_whole:\n",
+        "    if True:\n",
+        "tests/unit/aftercare/test_cancel.py::test_what_is_cancelled_is_as_rows_are_by_then",
+    ),
+    Mutation(
         "another service is not asked to cancel",
         "tasks/aftercare/cancel.py",
         "    check_same_money(campaign, sandbox=at.settings.sandbox)\n",

@@ -20,6 +20,7 @@ from callsheet.deployments.board.services.rows import (
     resume,
     see_run,
 )
+from callsheet.tasks.aftercare.prune import PruneOut
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.plans import PlanState
 
@@ -219,37 +220,6 @@ async def cancel_rows(
 prune_router = APIRouter(prefix="/campaigns/{campaign}/prune", tags=["campaigns"])
 
 
-class PrunedFiles(BaseModel):
-    """The files of a video in the store: those that were deleted, and which stay and why."""
-
-    deleted: list[str]
-    kept: list[str]
-
-
-class PrunedVideo(BaseModel):
-    """A video: why it may be deleted, whether it was, and why it stays."""
-
-    row: str
-    take: int
-    video_id: str
-    charged: Number | None
-    because: str
-    deleted: bool
-    kept: str | None
-    files: PrunedFiles
-
-
-class PruneOut(BaseModel):
-    """The videos, how many were deleted or have to stay; `exit` as the command's exit status."""
-
-    campaign: str
-    videos: list[PrunedVideo]
-    deleted: int
-    kept: int
-    files_deleted: int
-    exit: int
-
-
 class PruneAsked(BaseModel):
     """The videos to delete, as they were listed.
 
@@ -266,23 +236,24 @@ class PruneAsked(BaseModel):
     store: bool = False
 
 
-@prune_router.get("", response_model=PruneOut)
+@prune_router.get("")
 async def list_old_videos(
     campaign: CampaignName, board: TheBoard, person: Approver, store: bool = False
-) -> dict[str, Any]:
+) -> PruneOut:
     """List the videos that may be deleted at the service. Deletes nothing.
 
     With `store`, also those of which only files in the store are left.
     """
-    return (await show_old_videos(board, person, campaign, store=store)).as_json()
+    return PruneOut.of(campaign, await show_old_videos(board, person, campaign, store=store))
 
 
-@prune_router.post("", response_model=PruneOut)
+@prune_router.post("")
 async def delete_old_videos(
     campaign: CampaignName, asked: PruneAsked, board: TheBoard, person: Approver
-) -> dict[str, Any]:
+) -> PruneOut:
     """Delete these videos at the service, each after its files were found in the store."""
-    return (await delete_videos(board, person, campaign, **asked.model_dump())).as_json()
+    done = await delete_videos(board, person, campaign, **asked.model_dump())
+    return PruneOut.of(campaign, done)
 
 
 # `/runs`: what became of runs that were approved on the board.

@@ -10,8 +10,10 @@ from starlette.responses import Response
 from callsheet.deployments.board.board import Approver, Board, TheBoard
 from callsheet.deployments.board.page import page, part
 from callsheet.deployments.board.services.prune import delete_videos, show_old_videos
-from callsheet.tasks.aftercare.prune import Removal
+from callsheet.deployments.board.services.rows import campaign_named
+from callsheet.tasks.aftercare.prune import PruneOut, doomed, what_goes
 from callsheet.tasks.ledger.campaigns import tally_of
+from callsheet.tasks.ledger.deletions import OldVideo
 from callsheet.tasks.ledger.people import Person
 
 router = APIRouter(prefix="/c/{campaign}/prune")
@@ -38,7 +40,7 @@ async def pruned(request: Request, board: TheBoard, person: Approver, campaign: 
         videos = [one for one in fields.getlist("video") if isinstance(one, str)]
         store = fields.get("store") == "yes"
     done = await delete_videos(board, person, campaign, videos, store=store)
-    return await _shown(request, board, person, campaign, store, done.videos)
+    return await _shown(request, board, person, campaign, store, done)
 
 
 async def _shown(
@@ -47,12 +49,13 @@ async def _shown(
     person: Person,
     campaign: str,
     store: bool,
-    done: Sequence[Removal] = (),
+    done: Sequence[OldVideo] = (),
 ) -> Response:
     found = await show_old_videos(board, person, campaign, store=store)
-    stayed = {one.old.take.id: one for one in done if one.kept or one.kept_files}
-    wanted = [one for one in found.wanted if one.old.take.id not in stayed]
-    kept = [*stayed.values(), *(one for one in found.videos if one.kept)]
+    stayed = {one.take.id: one for one in done if one.kept or one.kept_files}
+    wanted = [one for one in doomed(found) if one.take.id not in stayed]
+    kept = [*stayed.values(), *(one for one in found if one.kept)]
+    there, files = what_goes(wanted[:MOST], store=store)
     return page(
         request,
         "prune.html",
@@ -60,14 +63,13 @@ async def _shown(
         tab="report",
         campaign=campaign,
         root=f"/c/{part(campaign)}",
-        tally=await board.read(tally_of, campaign=found.campaign),
+        tally=await board.read(tally_of, campaign=await campaign_named(board, campaign)),
         videos=wanted[:MOST],
-        there=sum(one.old.take.deleted_at is None for one in wanted[:MOST]),
-        files=sum(len(one.old.files) for one in wanted[:MOST] if one.old.left) if store else 0,
+        there=there,
+        files=files,
         kept=kept[:MOST],
         more=max(0, len(wanted) - MOST),
         store=store,
         done=done,
-        deleted=sum(one.deleted for one in done),
-        files_deleted=sum(len(one.files) for one in done),
+        told=PruneOut.of(campaign, done),
     )

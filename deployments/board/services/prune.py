@@ -8,16 +8,16 @@ from functools import partial
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services.rows import campaign_named
-from callsheet.tasks.aftercare.prune import Prune, Pruning
+from callsheet.tasks.aftercare.prune import Prune, PruneOut, say_done
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.deletions import OldVideo
 from callsheet.tasks.ledger.people import Person
-from callsheet.tasks.values.amounts import count
 
 
 async def show_old_videos(
     board: Board, person: Person, campaign: str, *, store: bool = False
-) -> Pruning:
+) -> list[OldVideo]:
     """Return the videos of a campaign that may be deleted; raise ProblemDetails (404) for none.
 
     With `store`, also those of which only files in the store are left.
@@ -35,7 +35,7 @@ async def delete_videos(
     *,
     undelivered: bool = False,
     store: bool = False,
-) -> Pruning:
+) -> list[OldVideo]:
     """Delete these videos (by the service's ids), as far as they may be deleted.
 
     Raises ProblemDetails: 404 for no such campaign, 422 for a video that is not among those shown;
@@ -44,18 +44,16 @@ async def delete_videos(
     found = await campaign_named(board, campaign)
     wanted = Prune(by=person.name, undelivered=undelivered, store=store)
     shown = await wanted.find(board.ledger, found, board.settings, board.clock())
-    takes = {str(one.old.take.video_id): one.old.take.id for one in shown.videos}
-    if unknown := sorted(set(videos) - takes.keys()):
+    known = {str(one.take.video_id): one for one in shown}
+    if unknown := sorted(set(videos) - known.keys()):
         raise ProblemDetails(
             422,
             f"{unknown[0]} is not a video of {campaign} that may be deleted; nothing was deleted",
             remedy="Look at the list again.",
         )
     async with connect(board.settings, clock=board.clock) as at:
-        done = await wanted.execute(at, found, [takes[one] for one in videos])
-    deleted = sum(one.deleted for one in done.videos)
-    files = sum(len(one.files) for one in done.videos)
-    words = "deleted at the service" + (f", {count(files, 'file')} in the store" if store else "")
-    act = partial(note_act, act="prune", by=person.name, campaign=campaign, rows=deleted)
-    await board.write(act, at=board.clock(), words=words)
+        done = await wanted.execute(at, found, [known[one] for one in videos])
+    told = PruneOut.of(campaign, done)
+    act = partial(note_act, act="prune", by=person.name, campaign=campaign, rows=told.deleted)
+    await board.write(act, at=board.clock(), words=say_done(told, store=store))
     return done

@@ -118,8 +118,8 @@ async def test_a_video_that_a_paid_call_has_changed_since_is_kept(
 
     one = (await old(stage, NOW))["a"]
 
-    assert (one.needed or "").endswith(needed or "")
-    assert (one.needed is None, await may(stage, one)) == (needed is None, needed is None)
+    assert (one.kept or "").endswith(needed or "")
+    assert (one.kept is None, await may(stage, one)) == (needed is None, needed is None)
 
 
 async def test_a_row_that_came_back_keeps_its_video(stage: Stage) -> None:
@@ -144,6 +144,6 @@ async def test_a_video_that_rows_share_is_kept(stage: Stage) -> None:
 
     await stage.ledger.write(share)
     said = f"it is also the video of row b of {stage.campaign.name}"
-    assert (await old(stage))["a"].needed == said
+    assert (await old(stage))["a"].kept == said
     assert not await may(stage, one)
     assert await stage.ledger.read(is_shared_file, uri=VIDEO.uri, old=one)
