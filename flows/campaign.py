@@ -16,7 +16,7 @@ from prefect.runtime import flow_run
 from callsheet.flows.consent import Consent
 from callsheet.flows.endings import ShownDoor, end, ended
 from callsheet.flows.executor import run_rows, run_sheet
-from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_prefect_logs
+from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_flow
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
 from callsheet.flows.perform import Approver, perform
 from callsheet.flows.workers import worker_runs
@@ -31,8 +31,6 @@ from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.runtime.suggest import suggest_for
 from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.values.edits import Edits
 from callsheet.tasks.webhooks.listener import check_address
@@ -134,11 +132,9 @@ async def _run(
     profile: str | None,
 ) -> State[Any]:
     """Run a campaign, and show progress."""
-    set_up_prefect_logs()
-    settings = load_settings(profile=profile, sheet=options.sheet)
+    settings = set_up_flow(profile, sheet=options.sheet)
     saved = None if plan is None else read_plan(Path(plan))
     options = _whole(options, saved, settings)
-    suggest_for(profile, flow=True)
     door = Consent(approve, saved=saved)
     if options.workers is not None:
         door.find_starter = partial(worker_runs, profile)
@@ -175,10 +171,8 @@ async def run_of(
 
     `choose` selects the rows and approves them if needed. Raise BadInput for an unknown campaign.
     """
-    set_up_prefect_logs()
-    suggest_for(profile, flow=True)
+    settings = set_up_flow(profile)
     options = RunOptions.of({"sheet": campaign, "max_wait": max_wait})
-    settings = load_settings(profile=profile)
     async with await open_ledger(settings.ledger, create=False) as ledger:
         found = await ledger.read(find_campaign, name=campaign)
     if found is None:
@@ -192,9 +186,7 @@ async def performed(
     verb: Verb, ask: RunOptions, approver: Approver, profile: str | None
 ) -> State[Any]:
     """Perform a verb as this flow run, which approves once, however often Prefect starts it."""
-    set_up_prefect_logs()
-    suggest_for(profile, flow=True)
-    settings, plan_id = load_settings(profile=profile), str(flow_run.id)
+    settings, plan_id = set_up_flow(profile), str(flow_run.id)
     done = await perform(
         verb, ask, settings, ShownDoor(), approver, steps=AS_TASKS, plan_id=plan_id
     )

@@ -14,13 +14,11 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from callsheet.flows.endings import ended, needs_person
-from callsheet.flows.flow_runs import set_up_prefect_logs
+from callsheet.flows.flow_runs import set_up_flow
 from callsheet.tasks.aftercare.cancel import cancel, exit_status, finish, released, say_ended
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.shown_states import NAMES
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.runtime.suggest import suggest_for
 from callsheet.tasks.values.amounts import as_number
 
 #: Maximum rows in the artifact.
@@ -49,9 +47,7 @@ async def cancel_campaign(
 
 async def _cancel(campaign: str, select: str | None, profile: str | None) -> State[Any]:
     """Cancel what is asked for, show what came of every row, and return the final state."""
-    set_up_prefect_logs()
-    suggest_for(profile, flow=True)
-    settings, ask = load_settings(profile=profile), RunOptions(campaign=campaign, select=select)
+    settings, ask = set_up_flow(profile), RunOptions(campaign=campaign, select=select)
     async with await open_ledger(settings.ledger, create=False) as ledger:
         plan = await ledger.write(cancel, ask=ask, at=time.time())
         found = await finish(ledger, settings, plan)

@@ -30,7 +30,10 @@ from callsheet.tasks.prefect_tasks import (
     read_sheet,
     report_campaign,
 )
+from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import install
+from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.runtime.suggest import suggest_for
 
 
 async def produce(_: Run, campaign: str, shard: int, label: str) -> Any:
@@ -158,7 +161,15 @@ def _known_words() -> frozenset[str]:
     return frozenset(word for one in lists.values() for word in one.get("words", ()))
 
 
-# Prefect's own logs, which go to its database: without secrets, and without false errors.
+# What a flow run begins with: settings, the commands that remedies name, and Prefect's own logs,
+# which go to its database: without secrets, and without false errors.
+
+
+def set_up_flow(profile: str | None, *, sheet: str | None = None) -> Settings:
+    """Set up the process of a flow run; return its settings, as `load_settings` does."""
+    set_up_prefect_logs()
+    suggest_for(profile, flow=True)
+    return load_settings(profile=profile, sheet=sheet)
 
 
 #: How Prefect logs the end of a run that was cancelled, suspended or waits: the type of the state

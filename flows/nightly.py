@@ -29,7 +29,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from callsheet.flows.endings import ended, needs_person, not_approved
-from callsheet.flows.flow_runs import AS_TASKS, NightWatch, is_made_up, set_up_prefect_logs
+from callsheet.flows.flow_runs import AS_TASKS, NightWatch, is_made_up, set_up_flow
 from callsheet.flows.interface import Credits, amount_of
 from callsheet.flows.nightly_run import hold_night
 from callsheet.flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
@@ -47,7 +47,6 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import utc_now
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.runtime.suggest import suggest_for
 from callsheet.tasks.values.amounts import as_number, in_credits, parse_duration
 
 #: States of a run that did not scan, with the reason, and of one that started too late.
@@ -109,8 +108,6 @@ async def sweep_inbox(
         max_wait: park the nightly run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
-    set_up_prefect_logs()
-    suggest_for(profile, flow=True)
     terms = partial(
         with_terms,
         approval="plan-only" if plan_only else "auto" if approve_up_to is not None else None,
@@ -127,7 +124,7 @@ async def sweep_inbox(
 async def _sweep(
     named: str, nights: str | None, terms: Callable[[Inbox], Inbox], profile: str | None
 ) -> State[Any]:
-    settings = load_settings(profile=profile)
+    settings = set_up_flow(profile)
     inbox = terms(_find(named, nights, settings)).check()
     due = flow_run.scheduled_start_time
     if newer := await _newer_run():
@@ -292,13 +289,11 @@ async def tell_digest(
         nights: another file than nights.toml.
         profile: settings from a TOML profile.
     """
-    set_up_prefect_logs()
-    suggest_for(profile, flow=True)
     return await ended(_tell(inbox, nights, profile))
 
 
 async def _tell(inbox: str, nights: str | None, profile: str | None) -> State[Any]:
-    settings = load_settings(profile=profile)
+    settings = set_up_flow(profile)
     listed = nights or settings.nights
     file = None if listed is None else Path(listed)
     inboxes = find_inboxes(inbox, folder=Path.cwd(), file=file)

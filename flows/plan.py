@@ -11,7 +11,7 @@ from prefect.states import Completed
 
 from callsheet.flows.campaign import performed
 from callsheet.flows.endings import ended
-from callsheet.flows.flow_runs import run_name, set_up_prefect_logs
+from callsheet.flows.flow_runs import run_name, set_up_flow
 from callsheet.flows.interface import CampaignResult, Credits, PlanResult, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.flow_page import PAGE
@@ -24,8 +24,7 @@ from callsheet.tasks.campaign.stored_plans import plan_from, plan_with_prices
 from callsheet.tasks.campaign.values import Canary, Plan
 from callsheet.tasks.runtime.errors import NotApproved
 from callsheet.tasks.runtime.redact import redact
-from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.runtime.suggest import suggest, suggest_for
+from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
 from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.values.edits import Edits
@@ -95,9 +94,7 @@ async def plan_campaign(
 
 
 async def _plan(options: RunOptions, profile: str | None) -> State[Any]:
-    set_up_prefect_logs()
-    suggest_for(profile, flow=True)
-    settings = load_settings(profile=profile, sheet=options.sheet)
+    settings = set_up_flow(profile, sheet=options.sheet)
     options = options.but(sandbox=settings.sandbox)
     _, plan, match = await plan_from(options, settings, plan_with_prices)
     await publish_plan(PAGE, plan)

@@ -15,7 +15,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from callsheet.flows.endings import ended, needs_person
-from callsheet.flows.flow_runs import set_up_prefect_logs
+from callsheet.flows.flow_runs import set_up_flow
 from callsheet.tasks.aftercare.differences import Comparison
 from callsheet.tasks.aftercare.reconcile import names_of, reconcile
 from callsheet.tasks.engine.context import open_service, organisation_of
@@ -23,8 +23,6 @@ from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.runtime.suggest import suggest_for
 
 #: Maximum differences in the artifact.
 SHOWN = 1000
@@ -49,9 +47,7 @@ async def reconcile_ledger(
 
 
 async def _reconcile(campaign: str | None, profile: str | None) -> State[Any]:
-    set_up_prefect_logs()
-    suggest_for(profile, flow=True)
-    settings = load_settings(profile=profile)
+    settings = set_up_flow(profile)
     comparison = await _compare(campaign, settings)
     shown: list[dict[str, Any]] = [one.as_json() for one in comparison.differences[:SHOWN]]
     await acreate_table_artifact(

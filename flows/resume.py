@@ -19,15 +19,13 @@ from callsheet.flows.approved_plan import execute
 from callsheet.flows.campaign import run_of
 from callsheet.flows.endings import Ended, ShownDoor, attended, ended, ending, interruptible
 from callsheet.flows.executor import rows_in
-from callsheet.flows.flow_runs import AS_TASKS, set_up_prefect_logs
+from callsheet.flows.flow_runs import AS_TASKS, set_up_flow
 from callsheet.flows.shown import publish_report, showing
 from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.shown_states import NAMES
 from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.runtime.errors import Parked
-from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.runtime.suggest import suggest_for
 
 
 @flow(
@@ -92,9 +90,7 @@ async def carry_approved(run: str, profile: str | None = None) -> State[dict[str
 
 
 async def _execute(run: str, profile: str | None) -> State[Any]:
-    set_up_prefect_logs()
-    suggest_for(profile, flow=True)
-    settings = load_settings(profile=profile)
+    settings = set_up_flow(profile)
     place = f"prefect:{flow_run.id}"
     end = await execute(run, settings, AS_TASKS, place=place, watch=_watch)
     if end is None:

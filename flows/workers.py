@@ -20,14 +20,12 @@ from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.states import Cancelled, Completed, Scheduled
 
 from callsheet.flows.endings import Interrupts, ended, park
-from callsheet.flows.flow_runs import set_up_prefect_logs
+from callsheet.flows.flow_runs import set_up_flow
 from callsheet.flows.interruption import WORDS
 from callsheet.tasks.campaign.worker import Worker, WorkerReport
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
-from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.runtime.suggest import suggest_for
 
 
 @flow(
@@ -51,9 +49,7 @@ async def carry_batches(
 
 
 async def _process(production: str, number: int, profile: str | None) -> State[Any]:
-    set_up_prefect_logs()
-    suggest_for(profile, flow=True)
-    async with connect(load_settings(profile=profile)) as at:
+    async with connect(set_up_flow(profile)) as at:
         worker = Worker(at, production, number)
         interrupts = Interrupts(lambda kind: worker.leave(WORDS[kind]))
         with interrupts.listening():
