@@ -27,7 +27,7 @@ from callsheet.tasks.values.briefs import CREATE
 
 if TYPE_CHECKING:
     # Anyone who shows rows need not pay for what a run is made of.
-    from callsheet.tasks.aftercare.drift import Refreshed
+    from callsheet.tasks.aftercare.findings import Repairs
     from callsheet.tasks.campaign.run import Run
 
 #: Rows of a plan that are shown one by one; the rest is counted.
@@ -59,7 +59,7 @@ def show_plan(plan: Plan, console: Console, *, whole: bool = False) -> None:
         console.print(plain(words))
 
 
-def show_drift(found: Refreshed, console: Console) -> None:
+def show_drift(found: Repairs, console: Console) -> None:
     """Show what changed outside since delivery, and what you can do about it."""
     drift = found.drift
     if not drift:
@@ -67,9 +67,9 @@ def show_drift(found: Refreshed, console: Console) -> None:
         return
     made = table("Changed outside since delivery", _DRIFT, numbers=("credits",))
     for one in drift[:SHOWN]:
-        done = one.repaired or one.remedy or "nothing to do"
+        done = one.done or one.remedy or "nothing to do"
         cost = "-" if one.remedy is None else as_text(one.cost)
-        made.add_row(*map(plain, (one.row or "-", one.where, one.what, done, cost)))
+        made.add_row(*map(plain, (one.owner[1] or "-", one.where, one.words, done, cost)))
     console.print(made)
     if len(drift) > SHOWN:
         console.print(f"... and {len(drift) - SHOWN:,} more (--json lists all)")

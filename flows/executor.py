@@ -14,7 +14,8 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from callsheet.tasks.aftercare.drift import refresh, repair_drift
+from callsheet.tasks.aftercare.plan_repairs import refresh
+from callsheet.tasks.aftercare.repair import repair
 from callsheet.tasks.campaign.lease import lock_rows
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
@@ -160,7 +161,7 @@ async def _repair(run: Run, campaign: str) -> None:
     look = partial(refresh, campaign, at.settings, ledger=at.ledger, service=at.service)
     found = await look(select=run.options.select, clock=at.clock)
     if found is not None and found.drift:
-        found = await repair_drift(found, at)
+        found = await repair(found, at)
         for one in found.drift[:SHOWN]:
             run.say(str(one))
 

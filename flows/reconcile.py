@@ -1,6 +1,6 @@
 """Compares the ledger with the service on a schedule, and only reports.
 
-The comparison is in `tasks.aftercare.reconcile`. To change anything, use
+The comparison is `plan_repairs`. To change anything, use
 `callsheet reconcile --apply`.
 """
 
@@ -16,9 +16,9 @@ from prefect.states import Completed
 
 from callsheet.flows.endings import ended, needs_person
 from callsheet.flows.flow_runs import set_up_flow
-from callsheet.tasks.aftercare.differences import Comparison
-from callsheet.tasks.aftercare.reconcile import names_of, reconcile
-from callsheet.tasks.engine.context import open_service, organisation_of
+from callsheet.tasks.aftercare.findings import Repairs
+from callsheet.tasks.aftercare.plan_repairs import plan_repairs
+from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.runtime.errors import BadInput
@@ -48,18 +48,17 @@ async def reconcile_ledger(
 
 async def _reconcile(campaign: str | None, profile: str | None) -> State[Any]:
     settings = set_up_flow(profile)
-    comparison = await _compare(campaign, settings)
-    shown: list[dict[str, Any]] = [one.as_json() for one in comparison.differences[:SHOWN]]
+    found = await _compare(campaign, settings)
+    shown = [one.as_difference() for one in found.findings[:SHOWN]]
     await acreate_table_artifact(
         shown, key="callsheet-differences", description="Ledger and service differ here"
     )
-    kinds = ", ".join(f"{n} {kind}" for kind, n in names_of(comparison.differences).items())
-    if comparison.exit_status:
-        return needs_person(kinds, comparison.as_json())
-    return Completed(message=kinds or "nothing differs", data=comparison.as_json())
+    if found.exit_status:
+        return needs_person(found.kinds, found.as_differences())
+    return Completed(message=found.kinds or "nothing differs", data=found.as_differences())
 
 
-async def _compare(campaign: str | None, settings: Settings) -> Comparison:
+async def _compare(campaign: str | None, settings: Settings) -> Repairs:
     async with await open_ledger(settings.ledger, create=False) as ledger:
         only = None
         if campaign is not None:
@@ -67,11 +66,4 @@ async def _compare(campaign: str | None, settings: Settings) -> Comparison:
             if only is None:
                 raise BadInput(f'there is no campaign "{campaign}" in the ledger')
         async with await open_service(settings, ledger, time.time) as service:
-            return await reconcile(
-                ledger,
-                service,
-                organisation_of(settings),
-                campaign=only,
-                at_once=settings.polls_at_once,
-                failed=settings.failed_words,
-            )
+            return await plan_repairs(ledger, settings, only, service=service)

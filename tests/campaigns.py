@@ -24,6 +24,17 @@ from callsheet.tasks.values.briefs import Brief, frozen_body
 
 NOW = 1_000.0
 T0 = 1_000_000.0
+CAMPAIGN = Campaign(
+    id=1,
+    name="spring",
+    sheet="spring.csv",
+    sheet_digest=None,
+    budget=None,
+    reserved=Decimal(0),
+    charged=Decimal(0),
+    created_at=NOW,
+    cancel_requested_at=None,
+)
 VIDEO = Delivered(kind="mp4", uri="file:///video.mp4", sha256="a" * 64, bytes=9, seconds=2.0)
 
 

@@ -17,7 +17,7 @@ from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.aftercare.archive import VideosZip, rows_to_take
 from callsheet.tasks.aftercare.contact_sheet import SheetVideo, as_html, videos_on_sheet
 from callsheet.tasks.aftercare.export import BINARY, Format, export, format_of, whole_file
-from callsheet.tasks.aftercare.verify import Pictures
+from callsheet.tasks.aftercare.pictures import Pictures
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.runtime.errors import BadInput

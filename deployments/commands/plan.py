@@ -22,7 +22,8 @@ from callsheet.deployments.progress import ProgressView
 from callsheet.deployments.tables import show_drift
 from callsheet.deployments.tables import show_plan as show_table
 from callsheet.deployments.terminal import console_for, plain, print_json, user_name
-from callsheet.tasks.aftercare.drift import Refreshed, refresh_for_plan
+from callsheet.tasks.aftercare.findings import Repairs
+from callsheet.tasks.aftercare.plan_repairs import refresh_for_plan
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import (
     PAGES,
@@ -74,7 +75,7 @@ def _main(args: Namespace) -> int:
     advice, notes = ([str(one) for one in found] for found in (sheet.advice, sheet.notes))
     document = {**plan_document(plan), "advice": advice, "notes": notes, "exit": 0}
     if seen is not None:
-        document["drift"] = [one.as_json() for one in seen.drift]
+        document["drift"] = [one.as_drift() for one in seen.drift]
     try:
         if match.refusal is not None:
             raise match.refusal
@@ -97,7 +98,7 @@ def _run_of(args: Namespace, plan: Plan, *words: str) -> str:
 
 async def _plan(
     args: Namespace, settings: Settings, tell: Tell
-) -> tuple[PricedPlan, Refreshed | None]:
+) -> tuple[PricedPlan, Repairs | None]:
     options = options_of(args).but(sandbox=settings.sandbox)
     found = await plan_from(options, settings, partial(plan_with_prices, tell=tell))
     if found.match.refusal is not None:

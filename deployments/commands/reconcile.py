@@ -6,6 +6,7 @@ import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -14,9 +15,10 @@ from callsheet.deployments.commands.options import sandbox_for, settings_of
 from callsheet.deployments.commands.reading import campaign_of, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
-from callsheet.tasks.aftercare.differences import Comparison, Difference
-from callsheet.tasks.aftercare.reconcile import apply_changes, names_of, reconcile
-from callsheet.tasks.engine.context import open_service, organisation_of
+from callsheet.tasks.aftercare.findings import Finding, Repairs
+from callsheet.tasks.aftercare.plan_repairs import plan_repairs
+from callsheet.tasks.aftercare.repair import correct_ledger
+from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.runtime.errors import Parked, ServiceError, SheetError
@@ -32,35 +34,28 @@ LATER = 300
 def main(args: Namespace) -> int:
     """Report every difference; with `--apply` set right what is free and certain."""
     with sandbox_for(args):
-        comparison = run_command(_reconcile(args))
-    _show(comparison, console_for(args), args)
+        found = run_command(_reconcile(args))
+    _show(found, console_for(args), args)
     if args.json:
-        print_json(comparison.as_json())
-    return comparison.exit_status
+        print_json(found.as_differences())
+    return found.exit_status
 
 
-async def _reconcile(args: Namespace) -> Comparison:
+async def _reconcile(args: Namespace) -> Repairs:
     settings = settings_of(args)
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign) if args.campaign else None
         briefs = await _briefs(args, ledger, campaign)
         async with await open_service(settings, ledger, time.time) as service:
             try:
-                found = await reconcile(
-                    ledger,
-                    service,
-                    organisation_of(settings),
-                    campaign=campaign,
-                    briefs=briefs,
-                    at_once=settings.polls_at_once,
-                    failed=settings.failed_words,
-                )
+                plan = partial(plan_repairs, ledger, settings, campaign)
+                found = await plan(service=service, briefs=briefs)
             except ServiceError as error:
                 raise _unasked(error) from error
         if not args.apply:
             return found
         sandbox = args.sandbox or settings.sandbox
-        return await apply_changes(ledger, found, sandbox=sandbox, clock=time.time)
+        return await correct_ledger(ledger, found, sandbox=sandbox, clock=time.time)
 
 
 async def _briefs(
@@ -91,30 +86,30 @@ def _unasked(error: ServiceError) -> Parked:
     )
 
 
-def _show(comparison: Comparison, console: Console, args: Namespace) -> None:
-    if comparison.differences:
+def _show(found: Repairs, console: Console, args: Namespace) -> None:
+    if found.findings:
         made = table(
             "Differences", ("row", "what", "words", "done" if args.apply else "what to do")
         )
-        for one in comparison.differences:
+        for one in found.findings:
             made.add_row(*(plain(cell) for cell in _cells(one)))
         console.print(made)
-    kinds = ", ".join(f"{n} {kind}" for kind, n in names_of(comparison.differences).items())
-    console.print(f"{count(comparison.compared, 'video')} compared; {kinds or 'nothing differs'}")
-    if comparison.others:
+    compared = count(found.compared, "video")
+    console.print(f"{compared} compared; {found.kinds or 'nothing differs'}")
+    if found.others:
         console.print(
-            count(comparison.others, "other video is", "other videos are")
+            count(found.others, "other video is", "other videos are")
             + " at the service and not of this ledger"
         )
-    for words in comparison.advice:
+    for words in found.advice:
         console.print(plain(words))
-    if not args.apply and any(one.change for one in comparison.differences):
+    if not args.apply and any(one.repair for one in found.findings):
         apply = suggest("reconcile", *([args.campaign] if args.campaign else []), "--apply")
         words = "fixes what is certain and free to fix; the rest needs your attention"
         console.print(f"`{apply}` {words}")
 
 
-def _cells(one: Difference) -> tuple[str, ...]:
-    whose = f"{one.campaign} {one.row}" if one.row else one.video_id or "-"
-    done = "set right" if one.applied else one.remedy or "-"
-    return whose, one.kind, one.words, done
+def _cells(one: Finding) -> tuple[str, ...]:
+    campaign, row = one.owner
+    whose = f"{campaign} {row}" if row else one.video_id or "-"
+    return whose, one.verdict, one.words, "set right" if one.done else one.remedy or "-"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from callsheet.tasks.aftercare.verify import Pictures
+from callsheet.tasks.aftercare.pictures import Pictures
 from callsheet.tasks.campaign.selection import Selection
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import find_take_video

@@ -1,83 +1,53 @@
-"""Compares the ledger with the service, and fixes what is free and certain.
+"""Finds what differs between the ledger and the service. Changes nothing.
 
 The list of the service is read once; a video that is missing from it is requested by its id, since
-a list proves nothing by itself. Every change of the ledger is guarded: a row that has changed since
-it was read is skipped.
+a list proves nothing by itself.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.differences import (
-    Adopt,
-    Book,
-    Carry,
-    Change,
-    Comparison,
-    Difference,
-    VideoStatus,
-    compare,
+from callsheet.tasks.aftercare.explain import run_line
+from callsheet.tasks.aftercare.findings import Finding, Repairs, Verdict
+from callsheet.tasks.aftercare.unrecorded import (
+    Keys,
     find_matches,
     find_unrecorded,
     keys_of_briefs,
     keys_of_rows,
 )
-from callsheet.tasks.campaign.lease import leased
-from callsheet.tasks.campaign.match import check_same_money
-from callsheet.tasks.engine.evidence import Before
-from callsheet.tasks.engine.policy.decision import FAILED, RUNNING
+from callsheet.tasks.engine.context import organisation_of
+from callsheet.tasks.engine.evidence import Baseline, Before
+from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, RUNNING
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.moves import move
-from callsheet.tasks.ledger.service_state import (
-    calls_about,
-    changed_by_hand,
-    resolve_call,
-    videos_ours,
-)
-from callsheet.tasks.ledger.takes import adopt_video, correct_charge
-from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
+from callsheet.tasks.ledger.service_state import calls_about, changed_by_hand, videos_ours
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, Take, rows_of, takes_of
 from callsheet.tasks.runtime.errors import Conflict, NotFound
-from callsheet.tasks.runtime.process import UnixClock
+from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import map_at_once
+from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.service import Video, VideoService
-from callsheet.tasks.values.amounts import parse_credits
+from callsheet.tasks.values.amounts import as_text, in_credits, parse_credits
 from callsheet.tasks.values.briefs import Brief
-
-
-@dataclass(frozen=True, kw_only=True)
-class Known:
-    """The ledger's records of the compared campaigns, and all known keys."""
-
-    rows: Sequence[tuple[Campaign, CampaignRow]]
-    takes: Sequence[tuple[Campaign, CampaignRow, Take]]
-    keys: frozenset[str]
-    ours: frozenset[str]
-    by_hand: frozenset[str]
-    #: What a video had cost before it was edited, by take.
-    before: Mapping[int, Decimal | None]
-    #: key -> campaign and row, for every key that a row of the ledger has or may have had.
-    derived: Mapping[str, tuple[str, str]]
 
 
 async def reconcile(
     ledger: Ledger,
     service: VideoService,
-    organisation: str,
+    settings: Settings,
     *,
-    campaign: Campaign | None = None,
+    campaign: Campaign | None,
     briefs: Mapping[str, Sequence[Brief]] | None = None,
-    at_once: int = 8,
-    failed: frozenset[str] = FAILED,
-) -> Comparison:
+) -> Repairs:
     """Return every difference of one campaign, or of all; raise ServiceError on failure.
 
     `briefs` are the briefs of sheets by campaign: keys are derived from them too, to identify
@@ -85,32 +55,68 @@ async def reconcile(
     """
     known = await ledger.read(_known, campaign=campaign)
     listed = await _listed(service)
-    seen = await _statuses(service, known.takes, listed or {}, at_once)
-    found: list[Difference] = []
-    for (of, row, take), status in zip(known.takes, seen, strict=True):
-        before = known.before[take.id]
-        look = partial(compare, failed=failed, by_hand=known.by_hand, before=before)
-        found += look(of, row, take, status)
-    matched = await find_matches(
-        ledger, service, organisation, known.rows, listed or {}, by_hand=campaign is None
-    )
-    found += matched
-    claimed = known.ours | {one.video_id for one in matched}
-    rest = [video for video in (listed or {}).values() if video.id not in claimed]
+    videos = listed or {}
+    look = partial(_look, service=service, listed=videos, failed=settings.failed_words)
+    compared = await map_at_once(look, known.videos, at_once=settings.polls_at_once)
+    found = [one for several in compared for one in several]
+    baseline = Baseline(ledger, service, organisation_of(settings))
+    search = partial(find_matches, ledger, service, baseline, known.open, videos.values())
+    found += await search(by_hand=campaign is None)
+    claimed = known.ours | {one.video_id for one in found}
+    rest = [video for video in videos.values() if video.id not in claimed]
     derived = {**known.derived, **keys_of_briefs(briefs or {})}
     lost, others = find_unrecorded(rest, known.keys, derived, campaign)
-    return Comparison(
-        differences=[*found, *lost],
-        compared=len(known.takes),
+    return Repairs(
+        campaign=campaign,
+        findings=[*found, *lost],
+        compared=len(known.videos),
         others=others,
-        advice=_advice(seen, listed),
+        advice=_advice(found, known, listed),
     )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownVideo:
+    """A video as the ledger has it: of its last take, since an edited video has several.
+
+    `before` is what it had cost before that take (None: not known), `by_hand` says whether it was
+    changed with paid commands.
+    """
+
+    campaign: Campaign
+    row: CampaignRow
+    take: Take
+    before: Decimal | None = Decimal(0)
+    by_hand: bool = False
+
+    @property
+    def present(self) -> bool:
+        """Whether the take is the one that its row has now."""
+        return self.row.take is not None and self.row.take.id == self.take.id
+
+    def finding(self, verdict: Verdict, words: str, *, remedy: str, **rest: Any) -> Finding:
+        """Return what differs about it."""
+        of = partial(Finding, where="service", row=self.row, take=self.take, remedy=remedy)
+        return of(verdict=verdict, words=words, video_id=self.take.video_id, **rest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """The ledger's records of the compared campaigns, and all known videos and keys."""
+
+    videos: Sequence[KnownVideo]
+    #: The rows with a call whose outcome is not known.
+    open: Sequence[tuple[Campaign, CampaignRow]]
+    ours: frozenset[str]
+    keys: frozenset[str]
+    #: For every key that a row of the ledger has or may have had.
+    derived: Keys
 
 
 def _known(connection: Connection, campaign: Campaign | None) -> Known:
     rows: list[tuple[Campaign, CampaignRow]] = []
     taken: list[tuple[Campaign, CampaignRow, Take]] = []
-    derived: dict[str, tuple[str, str]] = {}
+    derived: Keys = {}
     keys: set[str] = set()
     for one in all_campaigns(connection):
         mine = {row.id: row for row in rows_of(connection, one.id)}
@@ -119,34 +125,37 @@ def _known(connection: Connection, campaign: Campaign | None) -> Known:
         keys |= {take.key for _, take in takes}
         if campaign is None or campaign.id == one.id:
             rows += [(one, row) for row in mine.values()]
-            taken += [
-                (one, row, take) for row, take in takes if take.video_id and not take.deletion
-            ]
-    # An edited video has several takes: what it is now, the last of them says.
-    last: dict[str | None, tuple[Campaign, CampaignRow, Take]] = {}
-    before: dict[int, Decimal | None] = {}
-    spent: dict[str | None, Decimal] = defaultdict(Decimal)
-    for one, row, take in sorted(taken, key=_by_take):
-        # Of an edit that was restored, only what its video had cost here is known.
-        before[take.id] = spent[take.video_id]
-        spent[take.video_id] += take.charged or 0
-        last[take.video_id] = (one, row, take)
-    for call in calls_about(connection, take_ids=[take.id for _, _, take in last.values()]):
-        if call.before and call.take_id:
-            before[call.take_id] = parse_credits(Before.read(call.before).charged)
+            taken += [(one, row, take) for row, take in takes if take.video_id]
     return Known(
-        rows=rows,
-        takes=[*last.values()],
-        before=before,
-        keys=frozenset(keys),
+        videos=_videos(connection, [one for one in taken if not one[2].deletion]),
+        open=[(of, row) for of, row in rows if row.state in ("uncertain", "submitting")],
         ours=frozenset(videos_ours(connection)),
-        by_hand=frozenset(changed_by_hand(connection)),
+        keys=frozenset(keys),
         derived=derived,
     )
 
 
-def _by_take(one: tuple[Campaign, CampaignRow, Take]) -> int:
-    return one[2].id
+def _videos(
+    connection: Connection, taken: list[tuple[Campaign, CampaignRow, Take]]
+) -> list[KnownVideo]:
+    """Return each video once, with what it had cost before its last take."""
+    changed = changed_by_hand(connection)
+    spent: dict[str | None, Decimal] = defaultdict(Decimal)
+    last: dict[str | None, KnownVideo] = {}
+    for campaign, row, take in sorted(taken, key=lambda one: one[2].id):
+        # Of an edit that was restored, only what its video had cost here is known.
+        video_id, before = take.video_id, spent[take.video_id]
+        by_hand = video_id in changed
+        last[video_id] = KnownVideo(
+            campaign=campaign, row=row, take=take, before=before, by_hand=by_hand
+        )
+        spent[video_id] += take.charged or 0
+    told = {
+        call.take_id: parse_credits(Before.read(call.before).charged)
+        for call in calls_about(connection, take_ids=[one.take.id for one in last.values()])
+        if call.before
+    }
+    return [replace(one, before=told.get(one.take.id, one.before)) for one in last.values()]
 
 
 async def _listed(service: VideoService) -> dict[str, Video] | None:
@@ -157,41 +166,118 @@ async def _listed(service: VideoService) -> dict[str, Video] | None:
         return None
 
 
-async def _statuses(
-    service: VideoService,
-    takes: Sequence[tuple[Campaign, CampaignRow, Take]],
-    listed: Mapping[str, Video],
-    at_once: int,
-) -> list[VideoStatus]:
-    slots = asyncio.Semaphore(at_once)
-
-    async def see(take: Take) -> VideoStatus:
-        async with slots:
-            return await _see(service, take, listed)
-
-    return await asyncio.gather(*(see(take) for _, _, take in takes))
-
-
-async def _see(service: VideoService, take: Take, listed: Mapping[str, Video]) -> VideoStatus:
-    """Request the video of a take, and a download address if it was not delivered."""
+async def _look(
+    one: KnownVideo, service: VideoService, listed: Mapping[str, Video], failed: frozenset[str]
+) -> list[Finding]:
+    """Request a video, and a download address if it was not delivered, and compare it."""
+    take, ready = one.take, False
     assert take.video_id is not None
     video = listed.get(take.video_id)
     try:
         if video is None:
             video = await service.get(take.video_id)
-        if take.delivered_at is not None or not take.stands or video.status in RUNNING:
-            return VideoStatus(video=video)
-        await service.download(take.video_id)
+        if take.delivered_at is None and take.stands and video.status not in RUNNING:
+            await service.download(take.video_id)
+            ready = True
     except NotFound:
-        return VideoStatus(video=None)
+        video = None
     except Conflict:
-        return VideoStatus(video=video, ready=False)
-    return VideoStatus(video=video, ready=True)
+        pass
+    return compare(one, video, ready=ready, failed=failed)
 
 
-def _advice(seen: Sequence[VideoStatus], listed: Mapping[str, Video] | None) -> list[str]:
+def compare(
+    one: KnownVideo,
+    video: Video | None,
+    *,
+    ready: bool = False,
+    failed: frozenset[str] = FAILED,
+) -> list[Finding]:
+    """Return how a video differs at the service: None is not there, `ready` can be downloaded."""
+    if video is None:
+        return [_gone(one)]
+    ended = failed | CANCELLED
+    if one.take.delivered_at is None:
+        found = [_state(one, video.status, ended, ready=ready), _charge(one, video)]
+    else:
+        found = [_charge(one, video), _changed(one, video, ended)]
+    return [difference for difference in found if difference is not None]
+
+
+def _gone(one: KnownVideo) -> Finding:
+    row, words = one.row, "the service no longer has this video"
+    if one.take.delivered_at is not None:
+        words = f"{words}; its video was delivered"
+        return one.finding("gone", words, remedy=suggest("verify", row.campaign))
+    words = f"{words}, and its video was never delivered ({row.state})"
+    return one.finding("gone", words, remedy=suggest("explain", row.campaign, row.row))
+
+
+def _state(
+    one: KnownVideo, status: str | None, ended: Collection[str], *, ready: bool
+) -> Finding | None:
+    """Compare states; a delivered video is stored here, even if the service deleted it."""
+    state, under_way = one.row.state, one.row.state in UNDER_WAY
+    verdict: Verdict
+    if not one.take.stands or not one.present:
+        return None
+    if ready:
+        verdict = "undelivered"
+        words = f"its video is ready at the service and not delivered here ({state})"
+    elif status in RUNNING and not under_way:
+        verdict, words = "rendering", f'the service says "{status}", here the row is {state}'
+    elif status in ended and state not in ("failed", "cancelled", "retired"):
+        verdict = "ended"
+        words = f'the service says "{status}" and has no video, here the row is {state}'
+    else:
+        return None
+    if under_way or state in ("stalled", "held"):
+        repair = None if under_way else "fetch"
+        return one.finding(verdict, words, remedy=run_line(one.campaign), repair=repair)
+    # An abandoned row cannot go back to its video: a person must decide.
+    return one.finding(verdict, words, remedy=suggest("video show", str(one.take.video_id)))
+
+
+def _charge(one: KnownVideo, video: Video) -> Finding | None:
+    # The service says what a video has cost in all: an edited one also costs its edits.
+    if video.charged is None or one.before is None or one.take.charged is None:
+        return None
+    told = video.charged - one.before
+    if told == one.take.charged or video.status in RUNNING or one.take.adopted:
+        return None
+    words = f"the service charged {in_credits(told)}, the ledger {as_text(one.take.charged)}"
+    if one.by_hand:
+        words += "; it was changed by hand since, and those calls are not part of the campaign"
+        return one.finding("charge", words, remedy=suggest("video show", video.id))
+    remedy = suggest("reconcile", one.row.campaign, "--apply")
+    return one.finding("charge", words, remedy=remedy, repair="book", charged=told)
+
+
+def _changed(one: KnownVideo, video: Video, ended: Collection[str]) -> Finding | None:
+    """Compare what a delivered video shows of itself with what it was delivered as.
+
+    Its file is in the store as it was.
+    """
+    shown = video.raw.get("title") if isinstance(video.raw, dict) else None
+    # A video that was made elsewhere may have had another title from the start.
+    asked = None if one.take.adopted else one.take.asked().get("title")
+    if not one.present:
+        return None
+    if video.status in RUNNING or video.status in ended:
+        words = f'it was delivered, and the service says "{video.status}" now'
+    elif isinstance(shown, str) and isinstance(asked, str) and shown.split() != asked.split():
+        words = f'it was delivered as "{asked}", and its title at the service is "{shown}" now'
+    else:
+        return None
+    return one.finding("changed", words, remedy=suggest("video show", video.id))
+
+
+def _advice(
+    found: Sequence[Finding], known: Known, listed: Mapping[str, Video] | None
+) -> list[str]:
     advice = []
-    if len(seen) > 1 and all(one.video is None for one in seen):
+    gone = sum(one.verdict == "gone" for one in found)
+    if gone > 1 and gone == len(known.videos):
         advice.append(
             "none of the ledger's videos is known there: is this the service, and the "
             "organization's key, that they were made with?"
@@ -199,47 +285,3 @@ def _advice(seen: Sequence[VideoStatus], listed: Mapping[str, Video] | None) -> 
     if listed is None:
         advice.append("the service has no list of videos: only known ones were asked for")
     return advice
-
-
-def names_of(differences: Iterable[Difference]) -> Counter[str]:
-    """Return how many differences there are of each kind."""
-    return Counter(one.kind for one in differences)
-
-
-async def apply_changes(
-    ledger: Ledger, comparison: Comparison, *, sandbox: bool, clock: UnixClock
-) -> Comparison:
-    """Apply every change of a comparison; record for each whether it was applied.
-
-    Before any change, raise Parked if a run is active on one of the campaigns, and SpendRefused if
-    the service is a `sandbox` and the videos are real, or the reverse: a video that another service
-    does not know is not gone.
-    """
-    concerned = {one.campaign for one in comparison.differences if one.change}
-    async with AsyncExitStack() as held:
-        for campaign in await ledger.read(all_campaigns):
-            if campaign.name in concerned:
-                check_same_money(campaign, sandbox=sandbox)
-                await held.enter_async_context(leased(ledger, campaign, clock=clock))
-        done = []
-        for one in comparison.differences:
-            change = one.change
-            done.append(
-                change is not None and await ledger.write(_execute, change=change, at=clock())
-            )
-    marked = zip(comparison.differences, done, strict=True)
-    return replace(comparison, differences=[replace(one, applied=ok) for one, ok in marked])
-
-
-def _execute(connection: Connection, change: Change, at: float) -> bool:
-    match change:
-        case Carry(row, take):
-            words = f"reconciled: the service has {take.video_id}"
-            return move(connection, row, "rendering", at=at, words=words, take=take)
-        case Book(row, take, charged):
-            return correct_charge(connection, row, take, charged=charged, at=at)
-        case Adopt(video_id, row=row, take=take) if row is not None and take is not None:
-            words = f"reconciled: it made {video_id}"
-            return adopt_video(connection, row, take, video_id=video_id, at=at, words=words)
-        case Adopt(video_id, call_id=call_id):
-            return resolve_call(connection, call_id=call_id, video_id=video_id, at=at)

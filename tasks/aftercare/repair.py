@@ -1,34 +1,45 @@
-"""Restores missing or damaged files of paid videos, and their pictures. Costs nothing.
+"""Carries repairs out: files and pictures in the store, costs and states in the ledger.
 
-A file is downloaded from the service and stored under its old name only if it is the delivered
-one, with the same sha256. If the service now has another file, nothing is replaced and a person
-decides. A damaged file is first renamed, never overwritten or deleted, because it may be wanted.
+Nothing of it costs credits. A file is downloaded from the service and stored under its old name
+only if it is the delivered one, with the same sha256. If the service now has another file, nothing
+is replaced and a person decides. A damaged file is first renamed, never overwritten or deleted,
+because it may be wanted. Every change of the ledger is guarded: a row that has changed since it was
+read is skipped.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
 
-from callsheet.tasks.aftercare.verify import Audit, AuditedFile, BareVideo
+from sqlalchemy import Connection
+
+from callsheet.tasks.aftercare.findings import Finding, Repair, Repairs
+from callsheet.tasks.campaign.lease import leased
+from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.outputs import copy_file
+from callsheet.tasks.campaign.report_files import write_report
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.deliver import file_name
+from callsheet.tasks.ledger.campaigns import all_campaigns
 from callsheet.tasks.ledger.deliveries import (
     Delivered,
     PictureKind,
     StoredPicture,
     VideoFindings,
     add_delivery,
+    find_take_video,
     keep_findings,
 )
-from callsheet.tasks.ledger.moves import note
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.moves import move, note
+from callsheet.tasks.ledger.service_state import resolve_call
+from callsheet.tasks.ledger.takes import adopt_video, correct_charge
 from callsheet.tasks.runtime.errors import (
     BadRequest,
     CallsheetError,
@@ -39,14 +50,11 @@ from callsheet.tasks.runtime.errors import (
     StoreUnusable,
     VideoError,
 )
+from callsheet.tasks.runtime.process import UnixClock, map_at_once
 from callsheet.tasks.store import File, FileKind, check_captions, open_store
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.checks import judge_length
-from callsheet.tasks.store.inspection import (
-    ENDINGS,
-    Inspection,
-    keep_pictures,
-)
+from callsheet.tasks.store.inspection import ENDINGS, Inspection, keep_pictures
 from callsheet.tasks.store.inspector import inspect_apart
 from callsheet.tasks.store.pictures import Jpeg
 from callsheet.tasks.store.store import name_below
@@ -54,42 +62,96 @@ from callsheet.tasks.values.briefs import CaptionFormat
 
 #: Digits of the sha256 in the new name of a damaged file.
 MARK = 12
+#: What each repair needs: a file of a take, or only the ledger. Pictures come after their videos.
+OF_FILES: tuple[Repair, ...] = ("refetch", "copy")
+OF_LEDGER: tuple[Repair, ...] = ("fetch", "book", "adopt", "settle")
 
 
-async def repair(audit: Audit, at: Context, places: Places) -> Audit:
-    """Restore files, several at a time; the others get a reason."""
-    slots = asyncio.Semaphore(at.settings.at_once)
+async def repair(found: Repairs, at: Context) -> Repairs:
+    """Carry out what is free to repair: files, several at a time, then the ledger and its report.
 
-    async def repair_one(one: AuditedFile) -> AuditedFile:
-        if one.sound or one.verdict == "unknown":
-            return one
-        async with slots:
-            return await _fix(one, at, places)
+    Says of each finding what was done, or why it was left. Raises what `correct_ledger` raises.
+    """
+    async with Places() as places:
+        for repairs, fix in (OF_FILES, _fix), (("picture",), _make_pictures):
+            look = partial(_repaired, repairs=repairs, fix=partial(fix, at=at, places=places))
+            findings = await map_at_once(look, found.findings, at_once=at.settings.at_once)
+            found = replace(found, findings=findings)
+    found = await correct_ledger(at.ledger, found, sandbox=at.settings.sandbox, clock=at.clock)
+    if not found.whole:
+        return found
+    assert found.campaign is not None
+    await write_report(at, found.campaign)
+    wrote = [
+        replace(one, done="written again") if one.verdict == "report" else one
+        for one in found.findings
+    ]
+    return replace(found, findings=wrote)
 
-    files: Sequence[AuditedFile] = await asyncio.gather(*(repair_one(one) for one in audit.files))
-    return replace(audit, files=files)
+
+async def correct_ledger(
+    ledger: Ledger, found: Repairs, *, sandbox: bool, clock: UnixClock
+) -> Repairs:
+    """Make the changes of the ledger alone; say of each whether it was made.
+
+    Before any change, raise Parked if a run is active on one of the campaigns, and SpendRefused if
+    the service is a `sandbox` and the videos are real, or the reverse: a video that another service
+    does not know is not gone.
+    """
+    concerned = {one.owner[0] for one in found.findings if one.repair in OF_LEDGER}
+    findings: list[Finding] = []
+    async with AsyncExitStack() as held:
+        for campaign in await ledger.read(all_campaigns):
+            if campaign.name in concerned:
+                check_same_money(campaign, sandbox=sandbox)
+                await held.enter_async_context(leased(ledger, campaign, clock=clock))
+        for one in found.findings:
+            mine = one.repair in OF_LEDGER
+            made = mine and await ledger.write(_change, one=one, at=clock())
+            findings.append(replace(one, done="the ledger was corrected") if made else one)
+    return replace(found, findings=findings)
 
 
-async def _fix(one: AuditedFile, at: Context, places: Places) -> AuditedFile:
-    bring_back = _bring_back if one.copy_of is None else _copy_again
+def _change(connection: Connection, one: Finding, at: float) -> bool:
+    video_id = str(one.video_id)
+    if one.repair == "settle":
+        assert one.call_id is not None
+        return resolve_call(connection, call_id=one.call_id, video_id=video_id, at=at)
+    row, take = one.attempt
+    if one.repair == "book":
+        assert one.charged is not None
+        return correct_charge(connection, row, take, charged=one.charged, at=at)
+    if one.repair == "adopt":
+        words = f"reconciled: it made {video_id}"
+        return adopt_video(connection, row, take, video_id=video_id, at=at, words=words)
+    words = f"reconciled: the service has {video_id}"
+    return move(connection, row, "rendering", at=at, words=words, take=take)
+
+
+async def _repaired(
+    one: Finding, *, repairs: tuple[Repair, ...], fix: Callable[[Finding], Awaitable[Finding]]
+) -> Finding:
+    return await fix(one) if one.repair in repairs else one
+
+
+async def _fix(one: Finding, at: Context, places: Places) -> Finding:
+    bring_back = _copy_again if one.repair == "copy" else _bring_back
     try:
-        return replace(one, repaired=await bring_back(one, at, places))
+        return replace(one, done=await bring_back(one, at, places))
     except NotFound:
-        words = one.take.deletion or "the service no longer has this video"
+        words = one.attempt[1].deletion or "the service no longer has this video"
         return replace(one, left=f"{words}: it cannot be fetched again")
     except (Conflict, BadRequest):
         return replace(one, left="the service no longer has this file of the video")
-    except (VideoError, _Another) as error:
-        return replace(one, left=str(error))
     except CallsheetError as error:
-        # The service or the store is in trouble: try again later.
+        # The service or the store may be in trouble: try again later.
         passing = isinstance(error, ServiceError | StoreError | StoreUnusable)
         permanent = isinstance(error, StoreError) and error.permanent
         verdict = one.verdict if permanent or not passing else "unknown"
         return replace(one, verdict=verdict, left=str(error))
 
 
-async def _copy_again(one: AuditedFile, at: Context, places: Places) -> str:
+async def _copy_again(one: Finding, at: Context, places: Places) -> str:
     """Make a copy at another place once more; raise StoreError if there is another file."""
     assert one.copy_of is not None
     assert one.file is not None
@@ -102,35 +164,37 @@ async def _copy_again(one: AuditedFile, at: Context, places: Places) -> str:
     return "copied again"
 
 
-class _Another(CallsheetError):
-    """The service has another file than the delivered one; a person must decide."""
-
-
-async def _bring_back(one: AuditedFile, at: Context, places: Places) -> str:
+async def _bring_back(one: Finding, at: Context, places: Places) -> str:
     """Download a file, verify that it is the delivered one, store it; return what was done."""
+    row, take = one.attempt
     name = await _name(one, at)
     async with _fetched(one, at) as (source, sha256):
         if one.file is not None and sha256 != one.file.sha256:
-            raise _Another(
+            raise VideoError(
                 f"the service now has another file (sha256 {sha256[:MARK]}..., delivered was "
                 f"{one.file.sha256[:MARK]}...): look at both, then decide; nothing was put in place"
             )
         words = "fetched again"
         if one.file is not None and one.verdict in ("changed", "unplayable"):
             words += f"; the damaged file is now {await _set_aside(one, one.file, places)}"
-        kind = cast("FileKind", one.kind)
-        file = File(kind=kind, name=name, source=source, sha256=sha256)
-        metadata = {"callsheet-row": one.row.row, "callsheet-video": one.take.video_id or ""}
+        file = File(kind=cast("FileKind", one.kind), name=name, source=source, sha256=sha256)
+        metadata = {"callsheet-row": row.row, "callsheet-video": take.video_id or ""}
         (stored,) = await at.store.put(file, metadata=metadata)
-    delivered = Delivered(kind=one.kind, uri=stored.uri, sha256=stored.sha256, bytes=stored.bytes)
-    await _record(one, delivered, words, at)
+    if one.file is None:
+        # Captions that were asked for later are a delivery; its history says so.
+        new = Delivered(kind=one.kind, uri=stored.uri, sha256=stored.sha256, bytes=stored.bytes)
+        await at.ledger.write(add_delivery, row=row, take=take, file=new, at=at.clock())
+        return words
+    said = f"{one.kind} {one.verdict}: {words}"
+    await at.ledger.write(note, row=row, kind="repair", words=said, at=at.clock(), take=take)
     return words
 
 
-async def _name(one: AuditedFile, at: Context) -> str:
+async def _name(one: Finding, at: Context) -> str:
     """Return the name of a file in this store; raise StoreError if it is in another."""
+    row, take = one.attempt
     if one.file is None:
-        return await file_name(one.row, one.take.number, one.kind, at)
+        return await file_name(row, take.number, one.kind, at)
     name = name_below(at.store.address, one.file.uri)
     if name is None:
         message = f"it was delivered to another store than {at.store.address}"
@@ -139,11 +203,12 @@ async def _name(one: AuditedFile, at: Context) -> str:
 
 
 @asynccontextmanager
-async def _fetched(one: AuditedFile, at: Context) -> AsyncIterator[tuple[Path | bytes, str]]:
+async def _fetched(one: Finding, at: Context) -> AsyncIterator[tuple[Path | bytes, str]]:
     """Yield the current file of the take at the service, inspected, and its sha256."""
-    video_id = one.take.video_id
+    take = one.attempt[1]
+    video_id = take.video_id
     if video_id is None:
-        raise _Another("the ledger does not know which video it is of")
+        raise VideoError("the ledger does not know which video it is of")
     if one.kind != "mp4":
         format = cast("CaptionFormat", one.kind)
         data = await at.service.captions(video_id, format)
@@ -154,7 +219,7 @@ async def _fetched(one: AuditedFile, at: Context) -> AsyncIterator[tuple[Path | 
     async def address() -> str:
         return (await at.service.download(video_id)).url
 
-    video = await at.fetcher.fetch(f"repair-{one.take.id}", address)
+    video = await at.fetcher.fetch(f"repair-{take.id}", address)
     try:
         await inspect_apart(video.path, "no", at.inspector)
         yield video.path, video.sha256
@@ -162,76 +227,49 @@ async def _fetched(one: AuditedFile, at: Context) -> AsyncIterator[tuple[Path | 
         video.path.unlink(missing_ok=True)
 
 
-async def _set_aside(one: AuditedFile, file: Delivered, places: Places) -> str:
+async def _set_aside(one: Finding, file: Delivered, places: Places) -> str:
     inventory = places.of(file.uri)
     # A quick check has no digest; the name must distinguish contents.
     mark = (one.found or f"{await inventory.size(file.uri)}-bytes")[:MARK]
     return await inventory.set_aside(file.uri, f"damaged-{mark}")
 
 
-async def _record(one: AuditedFile, file: Delivered, words: str, at: Context) -> None:
-    """Record the repair in the history of the row; new captions become a delivery."""
-    what = partial(
-        note,
-        row=one.row,
-        kind="repair",
-        words=f"{one.kind} {one.verdict}: {words}",
-        at=at.clock(),
-        take=one.take,
-    )
-    if one.file is not None:
-        await at.ledger.write(what)
-        return
-    await at.ledger.write(add_delivery, row=one.row, take=one.take, file=file, at=at.clock())
-
-
-# Makes missing pictures of videos, and fills in video data that the ledger lacks. Reads
-# the video from the store; does not call the service.
-
-
-async def repair_pictures(audit: Audit, at: Context, places: Places) -> Audit:
-    """Make missing pictures, several at a time; return the audit with the results."""
-    slots = asyncio.Semaphore(at.settings.at_once)
-
-    async def make(one: BareVideo) -> BareVideo:
-        async with slots:
-            return replace(one, made=await _made(one, at, places))
-
-    bare: Sequence[BareVideo] = await asyncio.gather(*(make(one) for one in audit.bare))
-    return replace(audit, bare=bare)
-
-
-async def _made(one: BareVideo, at: Context, places: Places) -> bool:
+async def _make_pictures(one: Finding, at: Context, places: Places) -> Finding:
+    """Make the pictures of a video from the store, and fill in what the ledger lacks about it."""
+    assert one.file is not None
+    row, take = one.attempt
     name = name_below(at.store.address, one.file.uri)
-    if name is None:
+    named = {"campaign": row.campaign, "row": row.row}
+    known = await at.ledger.read(find_take_video, take=take.number, **named)
+    if name is None or known is None:
         # It was delivered to another store, which is not written to.
-        return False
+        return one
+    before = known.findings
     try:
         async with places.of(one.file.uri).opened(one.file.uri, at.settings.spool) as path:
             if path is None:
-                return False
+                return one
             seen = await inspect_apart(path, at.settings.pictures, at.inspector)
-        kept = await _kept(one, name, seen, at)
+        kept = await _kept(before, name, seen, at)
     except (VideoError, StoreError):
-        return False
-    checks = dict([*one.findings.checks.items(), *seen.findings.items()])
-    if (asked := one.take.wanted_seconds()) is not None:
+        return one
+    checks: dict[str, str] = dict([*before.checks.items(), *seen.findings.items()])
+    if (asked := take.wanted_seconds()) is not None:
         checks["length"] = judge_length(seen.video.seconds, asked)
-    findings = VideoFindings(checks=checks, pictures={**one.findings.pictures, **kept})
-    await at.ledger.write(keep_findings, take_id=one.take.id, findings=findings)
-    return bool(kept)
+    findings = VideoFindings(checks=checks, pictures={**before.pictures, **kept})
+    await at.ledger.write(keep_findings, take_id=take.id, findings=findings)
+    return replace(one, done="made" if kept else None)
 
 
 async def _kept(
-    one: BareVideo, name: str, seen: Inspection, at: Context
+    before: VideoFindings, name: str, seen: Inspection, at: Context
 ) -> dict[PictureKind, StoredPicture]:
     """Store pictures next to a video; a damaged picture is replaced."""
     made: dict[PictureKind, Jpeg | None] = {"poster": seen.poster, "strip": seen.strip}
     for kind, jpeg in made.items():
-        before = one.findings.pictures.get(kind)
-        if jpeg is None or before is None:
+        if jpeg is None or (old := before.pictures.get(kind)) is None:
             continue
-        known = name_below(at.store.address, before.uri)
+        known = name_below(at.store.address, old.uri)
         if known == f"{name.removesuffix('.mp4')}{ENDINGS[kind]}":
             await at.store.replace(known, jpeg.data, content_type="image/jpeg")
     kept = await keep_pictures(at.store, name, seen)

@@ -130,7 +130,7 @@ async def read_list(
             if not keys:
                 # Only once there is a video at all: many rows have many keys.
                 keys = _keys(campaign, wanted)
-            key = _key_of(video)
+            key = key_of(video)
             if key in keys:
                 _note(found.made, video, key, *keys[key])
             elif keep(video):
@@ -164,7 +164,7 @@ def _note(made: dict[str, Made], video: Video, key: str, row: UnpaidRow, nth: in
         made[row.row] = Made(row=row, nth=nth, key=key, video=video)
 
 
-def _key_of(video: Video) -> str | None:
+def key_of(video: Video) -> str | None:
     """Return the key that a record shows: an empty one where it shows that there is none."""
     raw = video.raw if isinstance(video.raw, dict) else {}
     return str(raw["idempotency_key"] or "") if "idempotency_key" in raw else None
@@ -175,7 +175,7 @@ def _is_open(video: Video, *, new: bool) -> bool:
 
     With `new`, one under another key of ours is another campaign's.
     """
-    key = _key_of(video)
+    key = key_of(video)
     is_other = bool(key) and (new or not str(key).startswith(f"{RECIPE}_"))
     return not is_other and video.status not in ENDED
 
@@ -329,10 +329,10 @@ async def _unclaimed(at: Context, videos: Sequence[Video]) -> list[Video]:
     free: list[Video] = []
     for page in pages_of(videos):
         ours = await at.ledger.read(tracked_videos, videos=[one.id for one in page])
-        keys = {key for one in page if (key := _key_of(one))}
+        keys = {key for one in page if (key := key_of(one))}
         taken = await at.ledger.read(taken_keys, keys=keys)
         known = {one.video_id for one in ours}
-        free += [one for one in page if one.id not in known and _key_of(one) not in taken]
+        free += [one for one in page if one.id not in known and key_of(one) not in taken]
     return free
 
 
@@ -348,7 +348,7 @@ def _is_safe(at: Context, row: CampaignRow, video: Video, sent: Collection[str])
     if row.operation != CREATE:
         return False
     # The service shows keys, and this video was made without one.
-    if _key_of(video) == "":
+    if key_of(video) == "":
         return True
     # Sent again under the key that was sent, a request makes no second video while that is known.
     created = created_at(video.raw)

@@ -16,7 +16,7 @@ from decimal import Decimal
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.verify import Pictures
+from callsheet.tasks.aftercare.pictures import Pictures
 from callsheet.tasks.ledger.campaigns import Tally, find_campaign, tally_of
 from callsheet.tasks.ledger.deletions import rows_deleted_since
 from callsheet.tasks.ledger.deliveries import find_take_video

@@ -1492,7 +1492,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a plan that looks for changes repairs nothing unasked",
-        "tasks/aftercare/drift.py",
+        "tasks/aftercare/plan_repairs.py",
         "    if found is None or not options.repair or not found.drift:",
         "    if found is None or not found.drift:",
         "tests/pipeline/test_drift.py::test_what_changed_outside_is_listed_and_what_is_free_is_repaired",

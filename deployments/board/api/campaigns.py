@@ -11,10 +11,10 @@ from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, TheC
 from callsheet.deployments.board.health import Wellness
 from callsheet.deployments.board.places import Place
 from callsheet.deployments.board.problem_details import Moment
-from callsheet.deployments.board.services.drift import repair, see_drift
+from callsheet.deployments.board.services.drift import repair_drift, see_drift
 from callsheet.deployments.board.services.rows import resume_left
 from callsheet.tasks.aftercare.costs import By, costs, period_of
-from callsheet.tasks.aftercare.drift import Refreshed
+from callsheet.tasks.aftercare.findings import Repairs
 from callsheet.tasks.engine.owner import is_at_work
 from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, all_campaigns, tally_of
@@ -144,11 +144,11 @@ async def get_drift(board: TheBoard, person: Reviewer, known: TheCampaign) -> di
 @router.post("/{campaign}/repair", response_model=DriftFound)
 async def repair_campaign(board: TheBoard, person: Approver, known: TheCampaign) -> dict[str, Any]:
     """Repair what changed at the service or in the store, where that is free."""
-    return _drift(await repair(board, person, known.name))
+    return _drift(await repair_drift(board, person, known.name))
 
 
-def _drift(found: Refreshed) -> dict[str, Any]:
-    return {"drift": [one.as_json() for one in found.drift]}
+def _drift(found: Repairs) -> dict[str, Any]:
+    return {"drift": [one.as_drift() for one in found.drift]}
 
 
 def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:

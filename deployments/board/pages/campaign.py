@@ -23,13 +23,13 @@ from callsheet.deployments.board.limits import OneStream
 from callsheet.deployments.board.page import filled, page, part
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import FOR_A_PERSON, RowView, rows_in
-from callsheet.deployments.board.services.drift import repair, see_drift
+from callsheet.deployments.board.services.drift import repair_drift, see_drift
 from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
 from callsheet.deployments.board.services.rows import resume, resume_left, see_left, see_runs
 from callsheet.deployments.board.variants import Variants, variants_shown
 from callsheet.deployments.campaign_status import resume_command, say_left
-from callsheet.tasks.aftercare.drift import Refreshed
 from callsheet.tasks.aftercare.export import Format, What, export
+from callsheet.tasks.aftercare.findings import Repairs
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, find_campaign, last_event, tally_of
 from callsheet.tasks.ledger.gauges import KINDS, keep_rates
@@ -360,14 +360,15 @@ async def changes(request: Request, board: TheBoard, person: Reviewer, campaign:
 @router.post("/changes")
 async def repaired(request: Request, board: TheBoard, person: Approver, campaign: str) -> Response:
     """Fix what is free to fix, and show what was done."""
-    found = await repair(board, person, campaign)
+    found = await repair_drift(board, person, campaign)
     return await _changes(request, board, person, found, repaired=True)
 
 
 async def _changes(
-    request: Request, board: Board, person: Person, found: Refreshed, *, repaired: bool
+    request: Request, board: Board, person: Person, found: Repairs, *, repaired: bool
 ) -> Response:
     known = found.campaign
+    assert known is not None
     tally = await board.read(tally_of, campaign=known)
     shown = partial(page, request, "changes.html", person, tab="changes", tally=tally)
     root = f"/c/{part(known.name)}"

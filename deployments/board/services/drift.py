@@ -6,13 +6,15 @@ from functools import partial
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.tasks.aftercare.drift import Refreshed, refresh, repair_drift
+from callsheet.tasks.aftercare.findings import Repairs
+from callsheet.tasks.aftercare.plan_repairs import refresh
+from callsheet.tasks.aftercare.repair import repair
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.people import Person
 
 
-async def see_drift(board: Board, person: Person, campaign: str) -> Refreshed:
+async def see_drift(board: Board, person: Person, campaign: str) -> Repairs:
     """Compare a campaign with service and store; raises ProblemDetails (404) for an unknown one.
 
     Reads only. Raises Parked or ConfigurationError when the service cannot be asked.
@@ -25,10 +27,10 @@ async def see_drift(board: Board, person: Person, campaign: str) -> Refreshed:
     return found
 
 
-async def repair(board: Board, person: Person, campaign: str) -> Refreshed:
+async def repair_drift(board: Board, person: Person, campaign: str) -> Repairs:
     """Fix what changed where that is free; return what was found, and what was done about it."""
     found = await see_drift(board, person, campaign)
     note = partial(note_act, act="repair", by=person.name, at=board.clock(), campaign=campaign)
-    await board.write(note, rows=len({one.row for one in found.drift if one.row}))
+    await board.write(note, rows=len({one.owner[1] for one in found.drift if one.row}))
     async with connect(board.settings, clock=board.clock) as at:
-        return await repair_drift(found, at)
+        return await repair(found, at)

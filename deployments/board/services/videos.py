@@ -13,8 +13,8 @@ from typing import Literal, cast
 from callsheet.deployments.board.board import Board, known_campaign, shown_to
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.aftercare.archive import VideosZip
+from callsheet.tasks.aftercare.pictures import Pictures
 from callsheet.tasks.aftercare.review import review_matching, review_row
-from callsheet.tasks.aftercare.verify import Pictures
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo, find_take_video
 from callsheet.tasks.ledger.people import Person

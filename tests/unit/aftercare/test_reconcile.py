@@ -7,39 +7,17 @@ from decimal import Decimal
 
 import pytest
 
-from callsheet.tasks.aftercare.differences import (
-    Adopt,
-    Book,
-    Carry,
-    Comparison,
-    Difference,
-    VideoStatus,
-    compare,
-    find_unrecorded,
-    keys_of_briefs,
-    keys_of_rows,
-)
-from callsheet.tasks.aftercare.reconcile import apply_changes
-from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.aftercare.findings import Finding, Repair, Repairs
+from callsheet.tasks.aftercare.reconcile import KnownVideo, compare
+from callsheet.tasks.aftercare.repair import correct_ledger
+from callsheet.tasks.aftercare.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import Parked, SpendRefused
 from callsheet.tasks.service import Video
 from callsheet.tasks.values.briefs import CREATE, DIRECT, digest_of, idempotency_key
-from tests.campaigns import NOW, Stage, a_row, brief, sums
+from tests.campaigns import CAMPAIGN, NOW, Stage, a_row, brief, sums
 from tests.leasing import acquire_lease
-
-CAMPAIGN = Campaign(
-    id=1,
-    name="spring",
-    sheet="spring.csv",
-    sheet_digest=None,
-    budget=None,
-    reserved=Decimal(0),
-    charged=Decimal(0),
-    created_at=NOW,
-    cancel_requested_at=None,
-)
 
 
 def video(status: str = "completed", charged: int | None = None, **raw: object) -> Video:
@@ -47,10 +25,12 @@ def video(status: str = "completed", charged: int | None = None, **raw: object) 
     return Video(id="vid_1", status=status, poll_after=None, charged=cost, raw=raw)
 
 
-def found(row: CampaignRow, seen: VideoStatus, **named: object) -> list[tuple[str, type]]:
+def found(
+    row: CampaignRow, seen: Video | None, *, ready: bool = False, by_hand: bool = False
+) -> list[tuple[str, Repair | None]]:
     assert row.take is not None
-    listed = compare(CAMPAIGN, row, row.take, seen, **named)
-    return [(one.kind, type(one.change)) for one in listed]
+    known = KnownVideo(campaign=CAMPAIGN, row=row, take=row.take, by_hand=by_hand)
+    return [(one.verdict, one.repair) for one in compare(known, seen, ready=ready)]
 
 
 def with_take(row: CampaignRow, **own: object) -> CampaignRow:
@@ -59,34 +39,33 @@ def with_take(row: CampaignRow, **own: object) -> CampaignRow:
 
 @pytest.mark.parametrize("state", ["stalled", "held"])
 @pytest.mark.parametrize(
-    ("seen", "kind"),
+    ("status", "ready", "verdict"),
     [
-        (VideoStatus(video=video("generating")), "rendering"),
-        (VideoStatus(video=video(), ready=True), "undelivered"),
-        (VideoStatus(video=video("odd"), ready=True), "undelivered"),
-        (VideoStatus(video=video("failed"), ready=False), "ended"),
+        ("generating", False, "rendering"),
+        ("completed", True, "undelivered"),
+        ("odd", True, "undelivered"),
+        ("failed", False, "ended"),
     ],
 )
-def test_a_row_that_rests_is_taken_up_again(state, seen: VideoStatus, kind: str) -> None:
-    assert found(a_row(state), seen) == [(kind, Carry)]
+def test_a_row_that_rests_is_taken_up_again(state, status: str, ready: bool, verdict: str) -> None:
+    assert found(a_row(state), video(status), ready=ready) == [(verdict, "fetch")]
 
 
 @pytest.mark.parametrize("state", ["failed", "cancelled", "retired"])
 def test_a_row_that_was_given_up_is_left_to_a_person(state) -> None:
-    seen = VideoStatus(video=video(), ready=True)
-    assert found(a_row(state), seen) == [("undelivered", type(None))]
+    assert found(a_row(state), video(), ready=True) == [("undelivered", None)]
 
 
 def test_what_a_run_is_doing_is_no_difference() -> None:
-    assert found(a_row("rendering"), VideoStatus(video=video("generating"))) == []
-    assert found(a_row("stalled"), VideoStatus(video=video("odd"), ready=False)) == []
+    assert found(a_row("rendering"), video("generating")) == []
+    assert found(a_row("stalled"), video("odd")) == []
     delivered = with_take(a_row("delivered"), delivered_at=NOW, charged=Decimal(12))
-    assert found(delivered, VideoStatus(video=video("completed", charged=12))) == []
+    assert found(delivered, video("completed", charged=12)) == []
 
 
 def test_a_video_that_is_gone_is_never_set_right_by_itself() -> None:
     for row in (a_row("stalled"), with_take(a_row("delivered"), delivered_at=NOW)):
-        assert found(row, VideoStatus(video=None)) == [("gone", type(None))]
+        assert found(row, None) == [("gone", None)]
 
 
 @pytest.mark.parametrize(
@@ -101,21 +80,17 @@ def test_a_video_that_is_gone_is_never_set_right_by_itself() -> None:
 def test_what_changed_since_delivery_is_told(seen: Video, said: str | None) -> None:
     row = with_take(a_row("delivered"), delivered_at=NOW, body=b'{"title": " Tea"}')
     assert row.take is not None
-    told = compare(CAMPAIGN, row, row.take, VideoStatus(video=seen))
-    assert [one.kind for one in told] == ["changed"] * (said is not None)
+    told = compare(KnownVideo(campaign=CAMPAIGN, row=row, take=row.take), seen)
+    assert [one.verdict for one in told] == ["changed"] * (said is not None)
     assert said is None or said in told[0].words
 
 
 def test_a_charge_is_compared_once_both_have_told_one() -> None:
     row = with_take(a_row("delivered"), delivered_at=NOW, charged=Decimal(12))
-    assert found(row, VideoStatus(video=video(charged=15))) == [("charge", Book)]
-    assert found(row, VideoStatus(video=video(charged=15)), by_hand=frozenset({"vid_1"})) == [
-        ("charge", type(None))
-    ]
-    assert found(row, VideoStatus(video=video("generating", charged=15))) == [
-        ("changed", type(None))
-    ]
-    assert found(row, VideoStatus(video=video())) == []
+    assert found(row, video(charged=15)) == [("charge", "book")]
+    assert found(row, video(charged=15), by_hand=True) == [("charge", None)]
+    assert found(row, video("generating", charged=15)) == [("changed", None)]
+    assert found(row, video()) == []
 
 
 def test_keys_tell_whose_a_video_is() -> None:
@@ -132,12 +107,12 @@ def test_keys_tell_whose_a_video_is() -> None:
     videos = [replace(video(idempotency_key=k), id=f"vid_{n}") for n, k in enumerate(keys)]
     videos += [video(idempotency_key="theirs"), video()]
     lost, others = find_unrecorded(videos, frozenset(), derived, None)
-    assert [(one.campaign, one.row) for one in lost] == [
+    assert [one.owner for one in lost] == [
         ("spring", "a"), ("fall", "b"), (None, None),
     ]  # fmt: skip
     assert others == 2
     only, others = find_unrecorded(videos, frozenset(), derived, CAMPAIGN)
-    assert [(one.row, others) for one in only] == [("a", 4)]
+    assert [(one.owner[1], others) for one in only] == [("a", 4)]
     assert find_unrecorded(videos, frozenset(keys), derived, None) == ([], 5)
 
 
@@ -149,28 +124,30 @@ def test_a_video_typed_by_hand_is_not_a_lost_one() -> None:
     assert find_unrecorded([ready], frozenset(), {}, None) == ([], 1)
 
 
-async def settled(stage: Stage, *changes, sandbox: bool = False) -> list[bool]:
-    listed = [
-        Difference(kind="match", words="", campaign="spring", change=change) for change in changes
-    ]
-    comparison = Comparison(differences=listed)
-    done = await apply_changes(stage.ledger, comparison, sandbox=sandbox, clock=lambda: NOW)
-    return [one.applied for one in done.differences]
+def change(repair: Repair, row: CampaignRow, **own) -> Finding:
+    video_id = own.pop("video_id", row.take.video_id)
+    return Finding(verdict="match", row=row, take=row.take, repair=repair, video_id=video_id, **own)
+
+
+async def settled(stage: Stage, *changes: Finding, sandbox: bool = False) -> list[bool]:
+    plan = Repairs(findings=changes)
+    done = await correct_ledger(stage.ledger, plan, sandbox=sandbox, clock=lambda: NOW)
+    return [one.as_difference()["applied"] for one in done.findings]
 
 
 async def test_another_service_changes_nothing(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(), budget=100)
     row = await stage.delivered()
     with pytest.raises(SpendRefused, match="made with the real service"):
-        await settled(stage, Book(row, row.take, Decimal(0)), sandbox=True)
+        await settled(stage, change("book", row, charged=Decimal(0)), sandbox=True)
     assert (await stage.account()).charged == 12
 
 
 async def test_a_charge_is_booked_once_and_the_account_follows(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(), budget=100)
     row = await stage.delivered()
-    change = Book(row, row.take, Decimal("9.5"))
-    assert await settled(stage, change, change) == [True, False]
+    book = change("book", row, charged=Decimal("9.5"))
+    assert await settled(stage, book, book) == [True, False]
     assert (await stage.account()).charged == Decimal("9.5")
     reserved, charged, *both = await ledger.read(
         lambda connection: sums(connection, stage.campaign.id)
@@ -185,10 +162,10 @@ async def test_a_row_that_has_moved_on_is_left_alone(ledger: Ledger) -> None:
         await stage.in_state("stalled"),
         await stage.in_state("uncertain", "b"),
     )
-    carry = Carry(stalled, stalled.take)
-    adopt = Adopt("vid_9", row=uncertain, take=uncertain.take)
-    assert await settled(stage, carry, adopt) == [True, True]
-    assert await settled(stage, carry, adopt) == [False, False]
+    fetch = change("fetch", stalled)
+    adopt = change("adopt", uncertain, video_id="vid_9")
+    assert await settled(stage, fetch, adopt) == [True, True]
+    assert await settled(stage, fetch, adopt) == [False, False]
     assert {row.state for row in await stage.rows()} == {"rendering"}
     assert "reconciled" in (await stage.events("b"))[-1].words
 
@@ -198,5 +175,5 @@ async def test_nothing_is_settled_while_a_run_is_at_work(ledger: Ledger) -> None
     row = await stage.in_state("stalled")
     await ledger.write(acquire_lease, campaign=stage.campaign, owner="x:1:2:3")
     with pytest.raises(Parked):
-        await settled(stage, Carry(row, row.take))
+        await settled(stage, change("fetch", row))
     assert (await stage.row()).state == "stalled"

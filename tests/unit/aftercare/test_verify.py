@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from callsheet.tasks.aftercare.verify import Audit, AuditedFile, audit_document
-from tests.campaigns import VIDEO, a_row
+from callsheet.tasks.aftercare.findings import Finding, Repairs
+from tests.campaigns import CAMPAIGN, VIDEO, a_row
 
 ROW = a_row("delivered")
 assert ROW.take is not None
-FILE = AuditedFile(row=ROW, take=ROW.take, kind="mp4", file=VIDEO, verdict="intact")
+FILE = Finding(row=ROW, take=ROW.take, kind="mp4", file=VIDEO, verdict="missing")
 
 
-def audit(*verdicts, **own) -> Audit:
-    files = [replace(FILE, verdict=verdict, **own) for verdict in verdicts]
-    return Audit(campaign="spring", files=files)
+def audit(*verdicts, **own) -> Repairs:
+    found = [replace(FILE, verdict=verdict, **own) for verdict in verdicts if verdict != "intact"]
+    return Repairs(campaign=CAMPAIGN, findings=found, files=len(verdicts))
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,7 @@ def audit(*verdicts, **own) -> Audit:
         (("unplayable",), 3),
         (("wanting",), 3),
         (("missing", "unknown"), 5),
+        (("bare",), 0),
     ],
 )
 def test_what_could_not_be_looked_at_is_neither_whole_nor_lost(verdicts, status: int) -> None:
@@ -36,10 +37,10 @@ def test_what_could_not_be_looked_at_is_neither_whole_nor_lost(verdicts, status:
 
 
 def test_what_was_repaired_is_sound_again_and_still_told() -> None:
-    found = audit("missing", "changed", repaired="fetched again")
+    found = audit("missing", "changed", "intact", done="fetched again")
     assert found.exit_status == 0
-    assert found.counts() == {"total": 2, "missing": 1, "changed": 1, "repaired": 2}
-    assert [one["repaired"] for one in audit_document(found, quick=False)["problems"]] == [
+    assert found.counts() == {"total": 3, "intact": 1, "missing": 1, "changed": 1, "repaired": 2}
+    assert [one["repaired"] for one in found.as_files(quick=False)["problems"]] == [
         "fetched again",
         "fetched again",
     ]
