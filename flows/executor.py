@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from callsheet.tasks.aftercare.plan_repairs import refresh
-from callsheet.tasks.aftercare.repair import repair
+from callsheet.tasks.aftercare.repairs import plan_repairs, repair
 from callsheet.tasks.campaign.lease import lock_rows
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
@@ -32,7 +31,7 @@ from callsheet.tasks.campaign.steps import (
 from callsheet.tasks.campaign.validity import check_valid
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import next_round, released
-from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.values import UNDER_WAY, State, rows_of
 from callsheet.tasks.runtime.errors import SpendRefused
@@ -158,11 +157,13 @@ async def _fetch(run: Run, steps: Steps) -> None:
 async def _repair(run: Run, campaign: str) -> None:
     """Fix what changed outside since delivery where that is free, and say what was done."""
     at = run.at
-    look = partial(refresh, campaign, at.settings, ledger=at.ledger, service=at.service)
-    found = await look(select=run.options.select, clock=at.clock)
-    if found is not None and found.drift:
-        found = await repair(found, at)
-        for one in found.drift[:SHOWN]:
+    known = await at.ledger.read(find_campaign, name=campaign)
+    if known is None:
+        return
+    plan = partial(plan_repairs, at.ledger, at.settings, known, service=at.service, files=True)
+    found = await plan(select=run.options.select, clock=at.clock)
+    if found.findings:
+        for one in (await repair(found, at)).drift[:SHOWN]:
             run.say(str(one))
 
 

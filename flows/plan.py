@@ -15,7 +15,8 @@ from callsheet.flows.flow_runs import run_name, set_up_flow
 from callsheet.flows.interface import CampaignResult, Credits, PlanResult, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.flow_page import PAGE
-from callsheet.tasks.aftercare.plan_repairs import refresh_for_plan
+from callsheet.tasks.aftercare.findings import DRIFT
+from callsheet.tasks.aftercare.repairs import refresh_for_plan
 from callsheet.tasks.aftercare.waiting import WAITING
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within, shortage
@@ -104,7 +105,7 @@ async def _plan(options: RunOptions, profile: str | None) -> State[Any]:
     result = _result(plan)
     if refreshed is None:
         return Completed(message=_words(plan), data=result)
-    result["drift"] = [one.as_drift() for one in refreshed.drift]
+    result["drift"] = [one.as_json(DRIFT) for one in refreshed.drift]
     changed = count(len(refreshed.drift), "change") + " outside since delivery"
     return Completed(message=f"{_words(plan)}; {changed}", data=result)
 

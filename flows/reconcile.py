@@ -16,8 +16,8 @@ from prefect.states import Completed
 
 from callsheet.flows.endings import ended, needs_person
 from callsheet.flows.flow_runs import set_up_flow
-from callsheet.tasks.aftercare.findings import Repairs
-from callsheet.tasks.aftercare.plan_repairs import plan_repairs
+from callsheet.tasks.aftercare.findings import DIFFERENCE, Repairs
+from callsheet.tasks.aftercare.repairs import plan_repairs
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
@@ -49,7 +49,7 @@ async def reconcile_ledger(
 async def _reconcile(campaign: str | None, profile: str | None) -> State[Any]:
     settings = set_up_flow(profile)
     found = await _compare(campaign, settings)
-    shown = [one.as_difference() for one in found.findings[:SHOWN]]
+    shown = [one.as_json(DIFFERENCE) for one in found.findings[:SHOWN]]
     await acreate_table_artifact(
         shown, key="callsheet-differences", description="Ledger and service differ here"
     )

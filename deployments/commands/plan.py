@@ -22,8 +22,8 @@ from callsheet.deployments.progress import ProgressView
 from callsheet.deployments.tables import show_drift
 from callsheet.deployments.tables import show_plan as show_table
 from callsheet.deployments.terminal import console_for, plain, print_json, user_name
-from callsheet.tasks.aftercare.findings import Repairs
-from callsheet.tasks.aftercare.plan_repairs import refresh_for_plan
+from callsheet.tasks.aftercare.findings import DRIFT, Repairs
+from callsheet.tasks.aftercare.repairs import refresh_for_plan
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import (
     PAGES,
@@ -75,7 +75,7 @@ def _main(args: Namespace) -> int:
     advice, notes = ([str(one) for one in found] for found in (sheet.advice, sheet.notes))
     document = {**plan_document(plan), "advice": advice, "notes": notes, "exit": 0}
     if seen is not None:
-        document["drift"] = [one.as_drift() for one in seen.drift]
+        document["drift"] = [one.as_json(DRIFT) for one in seen.drift]
     try:
         if match.refusal is not None:
             raise match.refusal

@@ -16,8 +16,7 @@ from callsheet.deployments.commands.reading import campaign_of, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.aftercare.findings import Finding, Repairs
-from callsheet.tasks.aftercare.plan_repairs import plan_repairs
-from callsheet.tasks.aftercare.repair import correct_ledger
+from callsheet.tasks.aftercare.repairs import correct_ledger, plan_repairs
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
 from callsheet.tasks.ledger.ledger import Ledger

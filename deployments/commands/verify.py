@@ -15,8 +15,7 @@ from callsheet.deployments.commands.reading import campaign_of, check_select, re
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.aftercare.findings import Finding, Repairs
-from callsheet.tasks.aftercare.plan_repairs import plan_repairs
-from callsheet.tasks.aftercare.repair import repair
+from callsheet.tasks.aftercare.repairs import plan_repairs, repair
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import count

@@ -7,7 +7,7 @@ the one shape of what they find, and the words for it; it asks nobody.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import PurePosixPath
@@ -93,46 +93,39 @@ class Finding:
         price = "" if self.cost == FREE or self.done else f" ({in_credits(self.cost)})"
         return f"{self.owner[1] or 'campaign'}, {self.where}: {self.words}: {done}{price}"
 
-    def as_difference(self) -> dict[str, Any]:
-        """Return it as one of the `differences` of `reconcile --json`."""
+    def as_json(self, members: Collection[str]) -> dict[str, Any]:
+        """Return it as JSON, with these members: `DIFFERENCE`, `PROBLEM` or `DRIFT`."""
         campaign, row = self.owner
-        return {
-            "kind": self.verdict,
+        known = {
             "campaign": campaign,
             "row": row,
             "take": self.take.number if self.take else None,
-            "video_id": self.video_id,
-            "words": self.words,
-            "charged": as_number(self.charged),
-            "remedy": self.remedy,
-            "can_apply": self.repair is not None,
-            "applied": self.done is not None,
-        }
-
-    def as_problem(self) -> dict[str, Any]:
-        """Return it as one of the `problems` of `verify --json`."""
-        row, take = self.attempt
-        return {
-            "row": row.row,
-            "take": take.number,
-            "kind": self.kind,
-            "uri": self.file.uri if self.file else None,
+            "where": self.where,
+            "kind": self.kind or self.verdict,
             "problem": self.verdict,
             "words": self.words,
+            "what": self.words,
+            "video_id": self.video_id,
+            "charged": as_number(self.charged),
+            "uri": self.file.uri if self.file else None,
+            "remedy": self.remedy,
+            "cost": as_number(self.cost),
+            "can_apply": self.repair is not None,
+            "applied": self.done is not None,
             "repaired": self.done,
             "left": self.left,
         }
+        return {name: known[name] for name in members}
 
-    def as_drift(self) -> dict[str, Any]:
-        """Return it as one of the `drift` of `plan --json`."""
-        return {
-            "row": self.owner[1],
-            "where": self.where,
-            "what": self.words,
-            "remedy": self.remedy,
-            "cost": as_number(self.cost),
-            "repaired": self.done,
-        }
+
+#: A finding as one of the `differences` of `reconcile --json`, the `problems` of `verify --json`
+#: and the `drift` of `plan --json`.
+DIFFERENCE = (
+    "kind", "campaign", "row", "take", "video_id", "words", "charged", "remedy", "can_apply",
+    "applied",
+)  # fmt: skip
+PROBLEM = ("row", "take", "kind", "uri", "problem", "words", "repaired", "left")
+DRIFT = ("row", "where", "what", "remedy", "cost", "repaired")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +144,7 @@ class Repairs:
     files: int = 0
     extra: Sequence[Listed] = ()
     #: What a retake costs of each row whose video neither the service nor the store has.
-    prices: Mapping[str, Decimal | None] = field(default_factory=dict)
+    retakes: Mapping[str, Decimal | None] = field(default_factory=dict)
     #: Whether both were asked: then a repair also writes the report of the campaign again.
     whole: bool = False
 
@@ -195,7 +188,7 @@ class Repairs:
         return {
             "compared": self.compared,
             "others": self.others,
-            "differences": [one.as_difference() for one in self.findings],
+            "differences": [one.as_json(DIFFERENCE) for one in self.findings],
             "advice": list(self.advice),
             "exit": self.exit_status,
         }
@@ -208,7 +201,7 @@ class Repairs:
             "campaign": self.campaign.name,
             "quick": quick,
             "files": self.counts(),
-            "problems": [one.as_problem() for one in self.problems],
+            "problems": [one.as_json(PROBLEM) for one in self.problems],
             "pictures": {"missing": missing, "made": made},
             "extra": [{"uri": file.uri, "bytes": file.bytes} for file in self.extra],
             "exit": self.exit_status,
@@ -221,7 +214,7 @@ class Repairs:
         for number, one in enumerate(self.findings):
             row = one.owner[1]
             # What is lost at both places is one line, of the store.
-            if not (one.verdict == "gone" and row in self.prices):
+            if not (one.verdict == "gone" and row in self.retakes):
                 lines[row if row and one.where == "store" else number].append(one)
         return [self._line(found) for found in lines.values()]
 
@@ -238,14 +231,14 @@ class Repairs:
             return replace(first, remedy=None) if needless else first
         assert self.campaign is not None
         of, service = (self.campaign.name, first.row.row), service_of(self.campaign)
-        lost = first.row.row in self.prices
+        lost = first.row.row in self.retakes
         line = replace(first, words="; ".join(_of_file(one, lost=lost) for one in found), done=None)
         if all(one.done for one in found):
             return replace(line, done="; ".join(dict.fromkeys(str(one.done) for one in found)))
         if lost:
             words = f"{line.words}; the service no longer has the video"
             retake = suggest("retake", *of, "--because", "the video is lost", "--run", *service)
-            return replace(line, words=words, remedy=retake, cost=self.prices[first.row.row])
+            return replace(line, words=words, remedy=retake, cost=self.retakes[first.row.row])
         if any(one.left for one in found):
             return replace(line, remedy=suggest("explain", *of), cost=None)
         return replace(line, remedy=suggest("verify", self.campaign.name, "--repair", *service))

@@ -7,7 +7,7 @@ a list proves nothing by itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -18,11 +18,10 @@ from sqlalchemy import Connection
 from callsheet.tasks.aftercare.explain import run_line
 from callsheet.tasks.aftercare.findings import Finding, Repairs, Verdict
 from callsheet.tasks.aftercare.unrecorded import (
-    Keys,
     find_matches,
     find_unrecorded,
     keys_of_briefs,
-    keys_of_rows,
+    known_keys,
 )
 from callsheet.tasks.engine.context import organisation_of
 from callsheet.tasks.engine.evidence import Baseline, Before
@@ -53,25 +52,27 @@ async def reconcile(
     `briefs` are the briefs of sheets by campaign: keys are derived from them too, to identify
     videos of a lost ledger.
     """
-    known = await ledger.read(_known, campaign=campaign)
+    campaigns = [campaign] if campaign else await ledger.read(all_campaigns)
+    known = await ledger.read(_known, campaigns=campaigns)
     listed = await _listed(service)
     videos = listed or {}
     look = partial(_look, service=service, listed=videos, failed=settings.failed_words)
-    compared = await map_at_once(look, known.videos, at_once=settings.polls_at_once)
+    compared = await map_at_once(look, known, at_once=settings.polls_at_once)
     found = [one for several in compared for one in several]
     baseline = Baseline(ledger, service, organisation_of(settings))
-    search = partial(find_matches, ledger, service, baseline, known.open, videos.values())
-    found += await search(by_hand=campaign is None)
-    claimed = known.ours | {one.video_id for one in found}
+    search = partial(find_matches, ledger, service, baseline, campaigns, videos.values())
+    matched = await search(by_hand=campaign is None)
+    # Read after the list: what was sent meanwhile is in the ledger before the service has it.
+    claimed = {one.video_id for one in matched} | await ledger.read(videos_ours)
     rest = [video for video in videos.values() if video.id not in claimed]
-    derived = {**known.derived, **keys_of_briefs(briefs or {})}
-    lost, others = find_unrecorded(rest, known.keys, derived, campaign)
+    keys, derived = await ledger.read(known_keys)
+    lost, others = find_unrecorded(rest, keys, derived | keys_of_briefs(briefs or {}), campaign)
     return Repairs(
         campaign=campaign,
-        findings=[*found, *lost],
-        compared=len(known.videos),
+        findings=[*found, *matched, *lost],
+        compared=len(known),
         others=others,
-        advice=_advice(found, known, listed),
+        advice=_advice(found, len(known), listed),
     )
 
 
@@ -100,59 +101,25 @@ class KnownVideo:
         return of(verdict=verdict, words=words, video_id=self.take.video_id, **rest)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Known:
-    """The ledger's records of the compared campaigns, and all known videos and keys."""
-
-    videos: Sequence[KnownVideo]
-    #: The rows with a call whose outcome is not known.
-    open: Sequence[tuple[Campaign, CampaignRow]]
-    ours: frozenset[str]
-    keys: frozenset[str]
-    #: For every key that a row of the ledger has or may have had.
-    derived: Keys
-
-
-def _known(connection: Connection, campaign: Campaign | None) -> Known:
-    rows: list[tuple[Campaign, CampaignRow]] = []
-    taken: list[tuple[Campaign, CampaignRow, Take]] = []
-    derived: Keys = {}
-    keys: set[str] = set()
-    for one in all_campaigns(connection):
-        mine = {row.id: row for row in rows_of(connection, one.id)}
-        takes = [(mine[row_id], take) for row_id, take in takes_of(connection, one.id)]
-        derived |= keys_of_rows(mine.values(), takes)
-        keys |= {take.key for _, take in takes}
-        if campaign is None or campaign.id == one.id:
-            rows += [(one, row) for row in mine.values()]
-            taken += [(one, row, take) for row, take in takes if take.video_id]
-    return Known(
-        videos=_videos(connection, [one for one in taken if not one[2].deletion]),
-        open=[(of, row) for of, row in rows if row.state in ("uncertain", "submitting")],
-        ours=frozenset(videos_ours(connection)),
-        keys=frozenset(keys),
-        derived=derived,
-    )
-
-
-def _videos(
-    connection: Connection, taken: list[tuple[Campaign, CampaignRow, Take]]
-) -> list[KnownVideo]:
+def _known(connection: Connection, campaigns: Iterable[Campaign]) -> list[KnownVideo]:
     """Return each video once, with what it had cost before its last take."""
+    taken: list[tuple[Campaign, CampaignRow, Take]] = []
+    for campaign in campaigns:
+        rows = {row.id: row for row in rows_of(connection, campaign.id)}
+        made = [one for one in takes_of(connection, campaign.id) if not one[1].deletion]
+        taken += [(campaign, rows[row_id], take) for row_id, take in made if take.video_id]
     changed = changed_by_hand(connection)
     spent: dict[str | None, Decimal] = defaultdict(Decimal)
     last: dict[str | None, KnownVideo] = {}
     for campaign, row, take in sorted(taken, key=lambda one: one[2].id):
+        known = KnownVideo(campaign=campaign, row=row, take=take, by_hand=take.video_id in changed)
         # Of an edit that was restored, only what its video had cost here is known.
-        video_id, before = take.video_id, spent[take.video_id]
-        by_hand = video_id in changed
-        last[video_id] = KnownVideo(
-            campaign=campaign, row=row, take=take, before=before, by_hand=by_hand
-        )
-        spent[video_id] += take.charged or 0
+        last[take.video_id] = replace(known, before=spent[take.video_id])
+        spent[take.video_id] += take.charged or 0
+    takes = [one.take.id for one in last.values()]
     told = {
         call.take_id: parse_credits(Before.read(call.before).charged)
-        for call in calls_about(connection, take_ids=[one.take.id for one in last.values()])
+        for call in calls_about(connection, take_ids=takes)
         if call.before
     }
     return [replace(one, before=told.get(one.take.id, one.before)) for one in last.values()]
@@ -272,12 +239,9 @@ def _changed(one: KnownVideo, video: Video, ended: Collection[str]) -> Finding |
     return one.finding("changed", words, remedy=suggest("video show", video.id))
 
 
-def _advice(
-    found: Sequence[Finding], known: Known, listed: Mapping[str, Video] | None
-) -> list[str]:
+def _advice(found: Sequence[Finding], compared: int, listed: object) -> list[str]:
     advice = []
-    gone = sum(one.verdict == "gone" for one in found)
-    if gone > 1 and gone == len(known.videos):
+    if compared > 1 and sum(one.verdict == "gone" for one in found) == compared:
         advice.append(
             "none of the ledger's videos is known there: is this the service, and the "
             "organization's key, that they were made with?"

@@ -15,14 +15,16 @@ from functools import partial
 from itertools import combinations
 from typing import cast
 
+from sqlalchemy import Connection
+
 from callsheet.tasks.aftercare.explain import run_line
 from callsheet.tasks.aftercare.findings import Finding
 from callsheet.tasks.campaign.service_list import AHEAD, key_of
 from callsheet.tasks.engine.evidence import Baseline, find_edit, made_by
-from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.service_state import NEW, PaidCall, unsettled_calls
-from callsheet.tasks.ledger.values import CampaignRow, Take
+from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 from callsheet.tasks.runtime.errors import NotFound
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
 from callsheet.tasks.service import Video, VideoService
@@ -45,7 +47,7 @@ async def find_matches(
     ledger: Ledger,
     service: VideoService,
     baseline: Baseline,
-    rows: Iterable[tuple[Campaign, CampaignRow]],
+    campaigns: Iterable[Campaign],
     listed: Iterable[Video],
     *,
     by_hand: bool,
@@ -53,18 +55,18 @@ async def find_matches(
     """Return the videos of rows in `uncertain` and `submitting`, and of typed calls."""
     keys = {key: video.id for video in listed if (key := key_of(video))}
     found: list[Finding] = []
-    for campaign, row in rows:
-        take, video_id = row.take, None
-        if take is None:
-            continue
-        if take.keyed:
-            video_id = keys.get(take.key)
-        elif edit_of(row.operation):
-            video_id = await find_edit(ledger, service, take)
-        else:
-            video_id = await _made(baseline, take.asked(), take.intended_at)
-        if video_id is not None:
-            found.append(_of_row(campaign, row, video_id))
+    for campaign in campaigns:
+        named = partial(rows_of, campaign_id=campaign.id, states=("uncertain", "submitting"))
+        for row in await ledger.read(named):
+            if (take := row.take) is None:
+                continue
+            if take.keyed:
+                video_id = keys.get(take.key)
+            elif edit_of(row.operation):
+                video_id = await find_edit(ledger, service, take)
+            else:
+                video_id = await _made(baseline, take.asked(), take.intended_at)
+            found += [_of_row(campaign, row, video_id)] if video_id else []
     if by_hand:
         calls = await ledger.read(unsettled_calls, organisation=baseline.organisation)
         for call in calls:
@@ -144,6 +146,18 @@ def find_unrecorded(
         else:
             found.append(_lost(video, of, row))
     return found, others
+
+
+def known_keys(connection: Connection) -> tuple[set[str], Keys]:
+    """Return the keys of all takes, and those that rows of the ledger have or may have had."""
+    taken: set[str] = set()
+    derived: Keys = {}
+    for campaign in all_campaigns(connection):
+        rows = {row.id: row for row in rows_of(connection, campaign.id)}
+        takes = [(rows[row_id], take) for row_id, take in takes_of(connection, campaign.id)]
+        taken |= {take.key for _, take in takes}
+        derived |= keys_of_rows(rows.values(), takes)
+    return taken, derived
 
 
 def keys_of_rows(rows: Iterable[CampaignRow], takes: Iterable[tuple[CampaignRow, Take]]) -> Keys:

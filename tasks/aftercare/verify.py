@@ -7,7 +7,8 @@ the video is decoded again and captions are parsed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import hashlib
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,36 +16,32 @@ from typing import cast
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.aftercare.explain import service_of
 from callsheet.tasks.aftercare.findings import Finding, Repair, Repairs, Verdict
 from callsheet.tasks.campaign.selection import Selection
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import (
     Delivered,
     FileCopy,
-    PictureKind,
     VideoFindings,
     copies_of,
     deliveries_of,
     findings_of,
 )
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.sync import Reported
 from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 from callsheet.tasks.runtime.errors import StoreError, VideoError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import map_at_once
+from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.store import check_captions, inspect_video, open_store
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.disk import measure
-from callsheet.tasks.store.inspection import Wanted
+from callsheet.tasks.store.inspection import ENDINGS, Wanted
 from callsheet.tasks.store.store import Listed
 from callsheet.tasks.values.briefs import CaptionFormat
 
-#: The pictures next to a video, by the setting `pictures`.
-WANTED: Mapping[Wanted, tuple[PictureKind, ...]] = {
-    "yes": ("poster", "strip"),
-    "poster": ("poster",),
-    "no": (),
-}
 #: Callsheet's other files in the folder of a campaign.
 REPORTS = ("manifest.json", "status.csv")
 #: A file as `prune` asks for it before it deletes the video at the service.
@@ -53,35 +50,40 @@ AuditedFile = Finding
 
 async def verify(
     ledger: Ledger,
-    campaign: Campaign,
     settings: Settings,
-    places: Places,
+    campaign: Campaign,
     *,
     chosen: Selection,
     quick: bool = False,
-    pictures: Wanted = "no",
+    reports: bool = False,
 ) -> Repairs:
     """Check every file of the takes of the selected rows, several at a time.
 
     `quick` compares sizes only. Other files below the folder of the campaign are listed and not
-    touched. Videos without the wanted `pictures` are listed too.
+    touched. Found are also videos without the wanted pictures; for a plan, instead of those,
+    `reports` that are not as they were written.
     """
     expected, known = await ledger.read(_expected, campaign=campaign, chosen=chosen)
-    look = partial(audited, places=places, spool=settings.spool, quick=quick)
-    files = await map_at_once(look, expected, at_once=settings.at_once)
     folder = f"{open_store(settings.store).address.rstrip('/')}/{campaign.name}"
-    try:
-        there = await places.of(folder).below(folder)
-    except StoreError:
-        # The store can be read but not listed; each file was requested by name.
-        there = []
+    async with Places() as places:
+        look = partial(audited, places=places, spool=settings.spool, quick=quick)
+        files = await map_at_once(look, expected, at_once=settings.at_once)
+        try:
+            there = await places.of(folder).below(folder)
+        except StoreError:
+            # The store can be read but not listed; each file was requested by name.
+            there = []
+        found = [one for one in files if one.verdict != "intact"]
+        if reports:
+            found += [one async for one in _reports(campaign, folder, places, settings.spool)]
     findings = await ledger.read(findings_of, campaign_id=campaign.id)
+    if there and not reports:
+        found += _bare(expected, findings, there, settings.pictures)
     beside = {picture.uri for one in findings.values() for picture in one.pictures.values()}
     own = {f"{folder}/{name}" for name in REPORTS} | known | beside
-    bare = _bare(expected, findings, there, WANTED[pictures]) if there else ()
     return Repairs(
         campaign=campaign,
-        findings=[*(one for one in files if one.verdict != "intact"), *bare],
+        findings=found,
         files=len(files),
         extra=[file for file in there if file.uri not in own],
     )
@@ -125,17 +127,40 @@ def _bare(
     expected: Iterable[Finding],
     findings: Mapping[int, VideoFindings],
     there: Iterable[Listed],
-    wanted: Collection[PictureKind],
+    pictures: Wanted,
 ) -> Iterator[Finding]:
     """Yield videos without a picture, or with another file in its place."""
     listed = {file.uri: file.bytes for file in there}
+    wanted = {kind for kind in ENDINGS if pictures in ("yes", kind)}
     for one in expected:
         if one.kind != "mp4" or one.file is None or one.copy_of is not None:
             continue
-        pictures = findings.get(one.attempt[1].id, VideoFindings()).pictures
-        have = {kind for kind, image in pictures.items() if listed.get(image.uri) == image.bytes}
-        if not have >= set(wanted):
+        known = findings.get(one.attempt[1].id, VideoFindings()).pictures
+        if not wanted <= {kind for kind, at in known.items() if listed.get(at.uri) == at.bytes}:
             yield replace(one, verdict="bare", repair="picture")
+
+
+async def _reports(
+    campaign: Campaign, folder: str, places: Places, spool: Path
+) -> AsyncIterator[Finding]:
+    """Yield Callsheet's own files of a campaign that are not as they were written."""
+    reported = Reported.read(campaign.reported)
+    for name, digest in zip(REPORTS, reported.files if reported else (), strict=False):
+        try:
+            async with places.of(folder).opened(f"{folder}/{name}", spool) as path:
+                same = path is not None and await asyncio.to_thread(_has, path, digest)
+        except StoreError:
+            # Each file of a row says that the store cannot be read.
+            continue
+        if not same:
+            sheet = campaign.sheet or "SHEET"
+            remedy = suggest("plan", sheet, "--repair", *service_of(campaign))
+            words = f"{name} is missing or was changed"
+            yield Finding(verdict="report", words=words, remedy=remedy)
+
+
+def _has(path: Path, digest: str) -> bool:
+    return hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
 
 async def audited(one: Finding, places: Places, spool: Path, *, quick: bool = False) -> Finding:
@@ -162,9 +187,9 @@ async def _judge(
     size = await inventory.size(file.uri)
     if size is None:
         return "missing", "it is not there", None
+    if quick and size != file.bytes:
+        return "changed", f"it has {size} bytes instead of {file.bytes}", None
     if quick:
-        if size != file.bytes:
-            return "changed", f"it has {size} bytes instead of {file.bytes}", None
         return "intact", "", None
     if size == file.bytes and await inventory.vouched(file.uri) == file.sha256:
         return "intact", "", file.sha256

@@ -7,7 +7,6 @@ ledger has is never taken over.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +28,7 @@ from callsheet.tasks.ledger.renames import first_ids
 from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.ledger.webhook_events import tracked_videos
 from callsheet.tasks.runtime.errors import NotFound, Problem, ServiceError
-from callsheet.tasks.runtime.process import UnixClock
+from callsheet.tasks.runtime.process import UnixClock, map_at_once
 from callsheet.tasks.service import Video, VideoService
 from callsheet.tasks.service.response import length
 from callsheet.tasks.sheet import Sheet
@@ -118,19 +117,17 @@ async def _named(
     service: VideoService, named: Mapping[str, str], at_once: int
 ) -> dict[str, Outcome]:
     """Return for each row the video that its cell names."""
-    slots = asyncio.Semaphore(at_once)
 
     async def see(video_id: str) -> Outcome:
-        async with slots:
-            try:
-                video = await service.get(video_id)
-            except NotFound:
-                return f"the service has no video {video_id}: correct or empty the cell video_id"
+        try:
+            video = await service.get(video_id)
+        except NotFound:
+            return f"the service has no video {video_id}: correct or empty the cell video_id"
         if video.status in UNUSABLE:
             return f'{video_id} cannot be taken over: the service says "{video.status}"'
         return _found(video, "id")
 
-    return dict(zip(named, await asyncio.gather(*map(see, named.values())), strict=True))
+    return dict(zip(named, await map_at_once(see, named.values(), at_once=at_once), strict=True))
 
 
 async def _listed(

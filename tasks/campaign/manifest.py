@@ -36,6 +36,7 @@ from callsheet.tasks.ledger.reviews import BY, NOTE, REASON, VERDICTS, Review
 from callsheet.tasks.ledger.sync import Reported
 from callsheet.tasks.ledger.values import CampaignRow, rows_of, takes_of
 from callsheet.tasks.runtime.errors import SpendRefused, StoreError
+from callsheet.tasks.runtime.process import map_at_once
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.store.store import name_below
 from callsheet.tasks.values.amounts import parse_credits
@@ -312,13 +313,11 @@ async def past_takes(
     for number, take in await at.ledger.read(takes_of, campaign_id=campaign.id, numbers=numbers):
         # A cost that was only told of is the cost of what is restored now.
         charged[number] += (take.charged or 0) if take.nth else 0
-    slots = asyncio.Semaphore(at.settings.polls_at_once)
 
     async def judge(row: CampaignRow) -> tuple[CampaignRow, PastTake | None]:
-        async with slots:
-            return row, await _past_take(at, row, known[row.row], charged[row.id])
+        return row, await _past_take(at, row, known[row.row], charged[row.id])
 
-    return await asyncio.gather(*(judge(row) for row in rows))
+    return await map_at_once(judge, rows, at_once=at.settings.polls_at_once)
 
 
 async def _past_take(

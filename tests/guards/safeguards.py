@@ -1492,9 +1492,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a plan that looks for changes repairs nothing unasked",
-        "tasks/aftercare/plan_repairs.py",
-        "    if found is None or not options.repair or not found.drift:",
-        "    if found is None or not found.drift:",
+        "tasks/aftercare/repairs.py",
+        "    if not options.repair or not found.findings:",
+        "    if not found.findings:",
         "tests/pipeline/test_drift.py::test_what_changed_outside_is_listed_and_what_is_free_is_repaired",
     ),
     Mutation(

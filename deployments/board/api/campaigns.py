@@ -14,7 +14,7 @@ from callsheet.deployments.board.problem_details import Moment
 from callsheet.deployments.board.services.drift import repair_drift, see_drift
 from callsheet.deployments.board.services.rows import resume_left
 from callsheet.tasks.aftercare.costs import By, costs, period_of
-from callsheet.tasks.aftercare.findings import Repairs
+from callsheet.tasks.aftercare.findings import DRIFT, Repairs
 from callsheet.tasks.engine.owner import is_at_work
 from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, all_campaigns, tally_of
@@ -148,7 +148,7 @@ async def repair_campaign(board: TheBoard, person: Approver, known: TheCampaign)
 
 
 def _drift(found: Repairs) -> dict[str, Any]:
-    return {"drift": [one.as_drift() for one in found.drift]}
+    return {"drift": [one.as_json(DRIFT) for one in found.drift]}
 
 
 def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:

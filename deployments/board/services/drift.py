@@ -7,10 +7,10 @@ from functools import partial
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.aftercare.findings import Repairs
-from callsheet.tasks.aftercare.plan_repairs import refresh
-from callsheet.tasks.aftercare.repair import repair
+from callsheet.tasks.aftercare.repairs import plan_repairs, repair
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.ledger.audit_log import note_act
+from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.people import Person
 
 
@@ -19,12 +19,12 @@ async def see_drift(board: Board, person: Person, campaign: str) -> Repairs:
 
     Reads only. Raises Parked or ConfigurationError when the service cannot be asked.
     """
-    async with board.service() as service:
-        look = partial(refresh, campaign, board.settings, ledger=board.ledger, service=service)
-        found = await look(select=None, clock=board.clock)
-    if found is None:
+    known = await board.read(find_campaign, name=campaign)
+    if known is None:
         raise ProblemDetails(404, f"there is no campaign {campaign}")
-    return found
+    plan = partial(plan_repairs, board.ledger, board.settings, known, files=True)
+    async with board.service() as service:
+        return await plan(service=service, clock=board.clock)
 
 
 async def repair_drift(board: Board, person: Person, campaign: str) -> Repairs:

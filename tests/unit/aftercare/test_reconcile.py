@@ -9,7 +9,7 @@ import pytest
 
 from callsheet.tasks.aftercare.findings import Finding, Repair, Repairs
 from callsheet.tasks.aftercare.reconcile import KnownVideo, compare
-from callsheet.tasks.aftercare.repair import correct_ledger
+from callsheet.tasks.aftercare.repairs import correct_ledger
 from callsheet.tasks.aftercare.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.values import CampaignRow
@@ -132,7 +132,7 @@ def change(repair: Repair, row: CampaignRow, **own) -> Finding:
 async def settled(stage: Stage, *changes: Finding, sandbox: bool = False) -> list[bool]:
     plan = Repairs(findings=changes)
     done = await correct_ledger(stage.ledger, plan, sandbox=sandbox, clock=lambda: NOW)
-    return [one.as_difference()["applied"] for one in done.findings]
+    return [one.done is not None for one in done.findings]
 
 
 async def test_another_service_changes_nothing(ledger: Ledger) -> None:

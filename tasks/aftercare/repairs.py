@@ -1,17 +1,18 @@
-"""Carries repairs out: files and pictures in the store, costs and states in the ledger.
+"""Repairs: what differs between the ledger, the service and the store, and putting it right.
 
-Nothing of it costs credits. A file is downloaded from the service and stored under its old name
-only if it is the delivered one, with the same sha256. If the service now has another file, nothing
-is replaced and a person decides. A damaged file is first renamed, never overwritten or deleted,
-because it may be wanted. Every change of the ledger is guarded: a row that has changed since it was
-read is skipped.
+A repair costs nothing; a video that is lost at both places takes a retake, which is named with its
+price and made by no one but a person. A file is downloaded from the service and stored under its
+old name only if it is the delivered one, with the same sha256; otherwise nothing is replaced and a
+person decides. A damaged file is first renamed, never overwritten or deleted, because it may be
+wanted. Every change of the ledger is guarded: a row that has changed since it was read is skipped.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -20,13 +21,20 @@ from typing import cast
 from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.findings import Finding, Repair, Repairs
+from callsheet.tasks.aftercare.reconcile import reconcile
+from callsheet.tasks.aftercare.verify import verify
 from callsheet.tasks.campaign.lease import leased
 from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.outputs import copy_file
+from callsheet.tasks.campaign.quotes import ask_prices
 from callsheet.tasks.campaign.report_files import write_report
-from callsheet.tasks.engine.context import Context
+from callsheet.tasks.campaign.selection import parse_selection
+from callsheet.tasks.engine.context import Context, connect, open_service
 from callsheet.tasks.engine.deliver import file_name
-from callsheet.tasks.ledger.campaigns import all_campaigns
+from callsheet.tasks.engine.free_calls import before_spending
+from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, find_campaign
+from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.ledger.deliveries import (
     Delivered,
     PictureKind,
@@ -36,10 +44,11 @@ from callsheet.tasks.ledger.deliveries import (
     find_take_video,
     keep_findings,
 )
-from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.moves import move, note
 from callsheet.tasks.ledger.service_state import resolve_call
 from callsheet.tasks.ledger.takes import adopt_video, correct_charge
+from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import (
     BadRequest,
     CallsheetError,
@@ -50,7 +59,9 @@ from callsheet.tasks.runtime.errors import (
     StoreUnusable,
     VideoError,
 )
+from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock, map_at_once
+from callsheet.tasks.service import VideoService
 from callsheet.tasks.store import File, FileKind, check_captions, open_store
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.checks import judge_length
@@ -58,13 +69,90 @@ from callsheet.tasks.store.inspection import ENDINGS, Inspection, keep_pictures
 from callsheet.tasks.store.inspector import inspect_apart
 from callsheet.tasks.store.pictures import Jpeg
 from callsheet.tasks.store.store import name_below
-from callsheet.tasks.values.briefs import CaptionFormat
+from callsheet.tasks.values.briefs import Brief, CaptionFormat
 
 #: Digits of the sha256 in the new name of a damaged file.
 MARK = 12
 #: What each repair needs: a file of a take, or only the ledger. Pictures come after their videos.
 OF_FILES: tuple[Repair, ...] = ("refetch", "copy")
 OF_LEDGER: tuple[Repair, ...] = ("fetch", "book", "adopt", "settle")
+
+
+async def plan_repairs(
+    ledger: Ledger,
+    settings: Settings,
+    campaign: Campaign | None,
+    *,
+    service: VideoService | None = None,
+    files: bool = False,
+    select: str | None = None,
+    quick: bool = False,
+    briefs: Mapping[str, Sequence[Brief]] | None = None,
+    clock: UnixClock = time.time,
+) -> Repairs:
+    """Return what differs at the `service`, in the store (`files`), or at both; read only.
+
+    All campaigns (None) can only be compared with the service. Raises ServiceError; for both,
+    Parked or ConfigurationError instead, and SpendRefused for a campaign of another service.
+    """
+    if service is not None and not files:
+        return await reconcile(ledger, service, settings, campaign=campaign, briefs=briefs)
+    assert campaign is not None
+    chosen = parse_selection(select)
+    check = partial(verify, ledger, settings, campaign, chosen=chosen)
+    if service is None:
+        return await check(quick=quick)
+    check_same_money(campaign, sandbox=settings.sandbox)
+    stored = await check(reports=True)
+    try:
+        compared = await reconcile(ledger, service, settings, campaign=campaign)
+        rows = [(one, one.row) for one in compared.findings if one.row is not None]
+        found = [one for one, row in rows if chosen(row, row.asked(), row.state)]
+        lost = _lost([*found, *stored.findings])
+        prices = await ask_prices(service, lost, at_once=settings.polls_at_once, clock=clock)
+    except ServiceError as error:
+        raise before_spending(error, clock()) from error
+    found += stored.findings
+    retakes = {row.row: prices[row.row].amount for row in lost}
+    return replace(stored, findings=found, retakes=retakes, whole=True)
+
+
+def _lost(found: Sequence[Finding]) -> list[CampaignRow]:
+    """Return the rows whose newest video neither the service nor the store has."""
+    gone = {one.attempt[1].id for one in found if one.verdict == "gone"}
+    lost: dict[str, CampaignRow] = {}
+    for one in found:
+        # A copy at another place says nothing of the delivery.
+        if one.kind == "mp4" and one.file is not None and one.repair == "refetch":
+            row, take = one.attempt
+            if take.id in gone and row.take is not None and row.take.id == take.id:
+                lost[row.row] = row
+    return list(lost.values())
+
+
+async def refresh_for_plan(
+    campaign: str, options: RunOptions, settings: Settings, *, clock: UnixClock = time.time
+) -> Repairs | None:
+    """Compare a campaign as the options of its plan ask for it, and repair it; else None.
+
+    Raises what `plan_repairs` raises, and LedgerError for a ledger that cannot be read.
+    """
+    file = ledger_file(ledger_url(settings.ledger))
+    if not (options.refresh or options.repair) or (file is not None and not file.exists()):
+        return None
+    async with (
+        await open_ledger(settings.ledger, create=False) as ledger,
+        await open_service(settings, ledger, clock) as service,
+    ):
+        known = await ledger.read(find_campaign, name=campaign)
+        if known is None:
+            return None
+        plan = partial(plan_repairs, ledger, settings, known, service=service, files=True)
+        found = await plan(select=options.select, clock=clock)
+    if not options.repair or not found.findings:
+        return found
+    async with connect(settings) as at:
+        return await repair(found, at)
 
 
 async def repair(found: Repairs, at: Context) -> Repairs:
@@ -168,7 +256,8 @@ async def _bring_back(one: Finding, at: Context, places: Places) -> str:
     """Download a file, verify that it is the delivered one, store it; return what was done."""
     row, take = one.attempt
     name = await _name(one, at)
-    async with _fetched(one, at) as (source, sha256):
+    async with AsyncExitStack() as spooled:
+        source, sha256 = await _fetched(one, at, spooled)
         if one.file is not None and sha256 != one.file.sha256:
             raise VideoError(
                 f"the service now has another file (sha256 {sha256[:MARK]}..., delivered was "
@@ -202,9 +291,8 @@ async def _name(one: Finding, at: Context) -> str:
     return name
 
 
-@asynccontextmanager
-async def _fetched(one: Finding, at: Context) -> AsyncIterator[tuple[Path | bytes, str]]:
-    """Yield the current file of the take at the service, inspected, and its sha256."""
+async def _fetched(one: Finding, at: Context, spooled: AsyncExitStack) -> tuple[Path | bytes, str]:
+    """Return the current file of the take at the service, inspected, and its sha256."""
     take = one.attempt[1]
     video_id = take.video_id
     if video_id is None:
@@ -213,18 +301,15 @@ async def _fetched(one: Finding, at: Context) -> AsyncIterator[tuple[Path | byte
         format = cast("CaptionFormat", one.kind)
         data = await at.service.captions(video_id, format)
         check_captions(data, format)
-        yield data, hashlib.sha256(data).hexdigest()
-        return
+        return data, hashlib.sha256(data).hexdigest()
 
     async def address() -> str:
         return (await at.service.download(video_id)).url
 
     video = await at.fetcher.fetch(f"repair-{take.id}", address)
-    try:
-        await inspect_apart(video.path, "no", at.inspector)
-        yield video.path, video.sha256
-    finally:
-        video.path.unlink(missing_ok=True)
+    spooled.callback(video.path.unlink, missing_ok=True)
+    await inspect_apart(video.path, "no", at.inspector)
+    return video.path, video.sha256
 
 
 async def _set_aside(one: Finding, file: Delivered, places: Places) -> str:
