@@ -1,4 +1,4 @@
-"""Repairs: what differs between the ledger, the service and the store, and putting it right.
+"""Plans repairs of what differs between the ledger, the service and the store, and does them.
 
 A repair costs nothing; a video that is lost at both places takes a retake, which is named with its
 price and made by no one but a person. A file is downloaded from the service and stored under its

@@ -60,8 +60,7 @@ async def verify(
     """Check every file of the takes of the selected rows, several at a time.
 
     `quick` compares sizes only. Other files below the folder of the campaign are listed and not
-    touched. Found are also videos without the wanted pictures; for a plan, instead of those,
-    `reports` that are not as they were written.
+    touched. Videos without the wanted pictures are found too, or, for a plan, changed `reports`.
     """
     expected, known = await ledger.read(_expected, campaign=campaign, chosen=chosen)
     folder = f"{open_store(settings.store).address.rstrip('/')}/{campaign.name}"

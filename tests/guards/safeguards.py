@@ -1498,6 +1498,36 @@ MUTATIONS = (
         "tests/pipeline/test_drift.py::test_what_changed_outside_is_listed_and_what_is_free_is_repaired",
     ),
     Mutation(
+        "a repair takes no lost copy for a lost video",
+        "tasks/aftercare/repairs.py",
+        'one.file is not None and one.repair == "refetch"',
+        'one.file is not None and one.repair in ("refetch", "copy")',
+        "tests/pipeline/test_copies_of_files.py::"
+        "test_a_lost_copy_of_a_video_that_is_in_the_store_takes_no_retake",
+    ),
+    Mutation(
+        "a repair puts no other video in place of the one delivered",
+        "tasks/aftercare/repairs.py",
+        "        if one.file is not None and sha256 != one.file.sha256:\n",
+        "        if one.file is not None and sha256 == one.kind:\n",
+        "tests/pipeline/test_verify.py::"
+        "test_another_video_is_not_put_in_place_of_the_one_delivered",
+    ),
+    Mutation(
+        "a repair corrects no ledger by what another service says",
+        "tasks/aftercare/repairs.py",
+        "                check_same_money(campaign, sandbox=sandbox)\n",
+        "",
+        "tests/unit/aftercare/test_reconcile.py::test_another_service_changes_nothing",
+    ),
+    Mutation(
+        "a repair corrects no ledger while a run is at work",
+        "tasks/aftercare/repairs.py",
+        "                await held.enter_async_context(leased(ledger, campaign, clock=clock))\n",
+        "",
+        "tests/unit/aftercare/test_reconcile.py::test_nothing_is_settled_while_a_run_is_at_work",
+    ),
+    Mutation(
         "a video that another row has is never adopted",
         "tasks/campaign/adoption.py",
         "        if video.video_id in taken\n",

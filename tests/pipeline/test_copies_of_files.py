@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.here import Here
-from tests.programs import Finished
+from tests.programs import Finished, Sandbox
 from tests.stores import S3Server, rclone_s3
 
 SHEET = """campaign: {name}
@@ -97,6 +97,24 @@ def test_what_is_in_the_way_holds_the_copy_and_not_the_video(
     repaired = here.call("verify", name, "--repair")
     assert (repaired.status, "copied again" in repaired.out) == (0, True)
     assert here.call("run", "s.yaml", "--yes", "--without-prefect").status == 0
+
+
+def test_a_lost_copy_of_a_video_that_is_in_the_store_takes_no_retake(
+    here: Here, service: Sandbox, name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    out = tmp_path_factory.mktemp("out")
+    assert run(here, name, f"file:{out}/{{name}}.mp4").status == 0
+    row = here.call("rows", name, "--json").lines[0]
+    service.delete(row["video_id"])
+    (out / "a-take1.mp4").unlink()
+
+    found = here.call("plan", "s.yaml", "--refresh", "--json").json["drift"]
+
+    assert [(one["where"], one["cost"]) for one in found] == [("service", 0), ("store", 0)]
+    assert not any("retake" in str(one["remedy"]) for one in found)
+    fixed = here.call("plan", "s.yaml", "--repair", "--json").json["drift"]
+    assert [one["repaired"] for one in fixed] == [None, "copied again"]
+    assert (out / "a-take1.mp4").exists()
 
 
 def test_a_place_that_is_not_there_holds_every_copy_and_is_tried_once(
