@@ -55,7 +55,6 @@ class Finding:
 
     verdict: Verdict
     words: str = ""
-    where: Literal["service", "store"] = "store"
     row: CampaignRow | None = None
     take: Take | None = None
     repair: Repair | None = None
@@ -75,6 +74,11 @@ class Finding:
     file: Delivered | None = None
     copy_of: Delivered | None = None
     found: str | None = None
+
+    @property
+    def where(self) -> Literal["service", "store"]:
+        """Where it was found: only the store has files."""
+        return "store" if self.kind or self.verdict == "report" else "service"
 
     @property
     def owner(self) -> tuple[str | None, str | None]:

@@ -97,8 +97,8 @@ class KnownVideo:
 
     def finding(self, verdict: Verdict, words: str, *, remedy: str, **rest: Any) -> Finding:
         """Return what differs about it."""
-        of = partial(Finding, where="service", row=self.row, take=self.take, remedy=remedy)
-        return of(verdict=verdict, words=words, video_id=self.take.video_id, **rest)
+        of = partial(Finding, row=self.row, take=self.take, video_id=self.take.video_id)
+        return of(verdict=verdict, words=words, remedy=remedy, **rest)
 
 
 def _known(connection: Connection, campaigns: Iterable[Campaign]) -> list[KnownVideo]:
@@ -174,10 +174,10 @@ def compare(
 def _gone(one: KnownVideo) -> Finding:
     row, words = one.row, "the service no longer has this video"
     if one.take.delivered_at is not None:
-        words = f"{words}; its video was delivered"
-        return one.finding("gone", words, remedy=suggest("verify", row.campaign))
-    words = f"{words}, and its video was never delivered ({row.state})"
-    return one.finding("gone", words, remedy=suggest("explain", row.campaign, row.row))
+        delivered = f"{words}; its video was delivered"
+        return one.finding("gone", delivered, remedy=suggest("verify", row.campaign))
+    never = f"{words}, and its video was never delivered ({row.state})"
+    return one.finding("gone", never, remedy=suggest("explain", row.campaign, row.row))
 
 
 def _state(

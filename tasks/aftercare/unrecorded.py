@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import cast
@@ -79,32 +80,20 @@ async def find_matches(
 
 def _of_row(campaign: Campaign, row: CampaignRow, video_id: str) -> Finding:
     words = f"the answer to its paid call was lost; {video_id} is what it made"
-    of = partial(
-        Finding,
-        verdict="match",
-        words=words,
-        where="service",
-        row=row,
-        take=row.take,
-        video_id=video_id,
-    )
+    one = Finding(verdict="match", row=row, take=row.take, words=words, video_id=video_id)
     if row.state == "submitting":
         # The active run, or the next one, finds it by itself.
-        return of(remedy=run_line(campaign))
-    return of(remedy=suggest("resolve", row.campaign, row.row, "--adopt", video_id), repair="adopt")
+        return replace(one, remedy=run_line(campaign))
+    adopt = suggest("resolve", row.campaign, row.row, "--adopt", video_id)
+    return replace(one, remedy=adopt, repair="adopt")
 
 
 def _of_call(call: PaidCall, video_id: str) -> Finding:
-    return Finding(
-        verdict="match",
-        words=f"call {call.id} ({call.operation}), whose answer was lost, made {video_id}",
-        where="service",
-        video_id=video_id,
-        call_id=call.id,
-        remedy=suggest("resolve", "--call", str(call.id), "--adopt", video_id),
-        # An open call may be in progress: its own process settles it.
-        repair="settle" if call.closed_at else None,
-    )
+    words = f"call {call.id} ({call.operation}), whose answer was lost, made {video_id}"
+    adopt = suggest("resolve", "--call", str(call.id), "--adopt", video_id)
+    one = Finding(verdict="match", words=words, video_id=video_id, call_id=call.id, remedy=adopt)
+    # An open call may be in progress: its own process settles it.
+    return replace(one, repair="settle") if call.closed_at else one
 
 
 async def _made(baseline: Baseline, asked: Mapping[str, Json], moment: float) -> str | None:
@@ -199,14 +188,8 @@ def _lost(video: Video, campaign: str | None, row: str | None) -> Finding:
         words = f"it was paid for as row {row} of {campaign}, and this ledger has no such take"
         run = suggest_run(None, campaign or "NAME")
         remedy = f"`{run}`: its key finds it, and nothing is paid again without approval"
-    return Finding(
-        verdict="unrecorded",
-        words=words,
-        where="service",
-        key_of=(campaign, row),
-        video_id=video.id,
-        remedy=remedy,
-    )
+    of = (campaign, row)
+    return Finding(verdict="unrecorded", words=words, key_of=of, video_id=video.id, remedy=remedy)
 
 
 def _typed_by_hand(video: Video, key: str) -> bool:
