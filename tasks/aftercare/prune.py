@@ -16,7 +16,8 @@ from functools import partial
 
 from pydantic import BaseModel
 
-from callsheet.tasks.aftercare.verify import AuditedFile, Places, audited
+from callsheet.tasks.aftercare.findings import Finding
+from callsheet.tasks.aftercare.verify import audited
 from callsheet.tasks.campaign.lease import leased
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.report_files import write_report
@@ -40,6 +41,7 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.service.operations import DELETE
+from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.values.amounts import as_number, count, in_credits, say_duration
 
 log = logging.getLogger("callsheet.aftercare")
@@ -221,7 +223,7 @@ class Prune:
 
     async def _delete_files(self, old: OldVideo, at: Context, places: Places) -> OldVideo:
         """Delete the files of a take in the store: those that are what was delivered."""
-        gone: list[AuditedFile] = []
+        gone: list[Finding] = []
         kept: list[str] = []
         for one in await _audit(old, at, places):
             assert one.file is not None
@@ -288,10 +290,10 @@ async def _deliver_ready(at: Context, campaign: Campaign) -> None:
             await engine.process(ready)
 
 
-async def _audit(old: OldVideo, at: Context, places: Places) -> list[AuditedFile]:
+async def _audit(old: OldVideo, at: Context, places: Places) -> list[Finding]:
     """Return the files of a take as they are in the store now."""
     files = (
-        AuditedFile(row=old.row, take=old.take, kind=file.kind, file=file, verdict="unknown")
+        Finding(row=old.row, take=old.take, kind=file.kind, file=file, verdict="unknown")
         for file in old.files
     )
     return [await audited(one, places, at.settings.spool) for one in files]

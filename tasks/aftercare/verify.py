@@ -44,8 +44,6 @@ from callsheet.tasks.values.briefs import CaptionFormat
 
 #: Callsheet's other files in the folder of a campaign.
 REPORTS = ("manifest.json", "status.csv")
-#: A file as `prune` asks for it before it deletes the video at the service.
-AuditedFile = Finding
 
 
 async def verify(
