@@ -6,7 +6,6 @@ deletion is in the ledger before and after it, and can be repeated after a crash
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
@@ -36,6 +35,7 @@ from callsheet.tasks.ledger.deletions import (
 from callsheet.tasks.ledger.deliveries import findings_of
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.values import rows_of
+from callsheet.tasks.runtime.concurrency import map_at_once
 from callsheet.tasks.runtime.errors import CallsheetError, NotFound
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
@@ -156,15 +156,14 @@ class Prune:
             await _deliver_ready(at, campaign)
             found = await self.find(at.ledger, campaign, at.settings, at.clock())
             places = await stack.enter_async_context(Places())
-            slots = asyncio.Semaphore(at.settings.at_once)
 
             async def one(old: OldVideo) -> OldVideo:
-                async with slots:
-                    if lease is not None and lease.lost is not None:
-                        return replace(old, kept=lease.lost)
-                    return await self._delete(old, at, places)
+                if lease is not None and lease.lost is not None:
+                    return replace(old, kept=lease.lost)
+                return await self._delete(old, at, places)
 
-            done = await asyncio.gather(*(one(old) for old in found if old.take.id in takes))
+            chosen = (old for old in found if old.take.id in takes)
+            done = await map_at_once(one, chosen, at_once=at.settings.at_once)
             if any(old.deleted or old.gone for old in done):
                 await write_report(at, campaign)
         return done

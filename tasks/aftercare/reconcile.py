@@ -30,9 +30,9 @@ from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.service_state import calls_about, changed_by_hand, videos_ours
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, Take, rows_of, takes_of
+from callsheet.tasks.runtime.concurrency import map_at_once
 from callsheet.tasks.runtime.errors import Conflict, NotFound
 from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.runtime.process import map_at_once
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.service import Video, VideoService
 from callsheet.tasks.values.amounts import as_text, in_credits, parse_credits

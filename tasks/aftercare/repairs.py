@@ -49,6 +49,7 @@ from callsheet.tasks.ledger.moves import move, note
 from callsheet.tasks.ledger.service_state import resolve_call
 from callsheet.tasks.ledger.takes import adopt_video, correct_charge
 from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.runtime.concurrency import map_at_once
 from callsheet.tasks.runtime.errors import (
     BadRequest,
     CallsheetError,
@@ -60,7 +61,7 @@ from callsheet.tasks.runtime.errors import (
     VideoError,
 )
 from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.runtime.process import UnixClock, map_at_once
+from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.service import VideoService
 from callsheet.tasks.store import File, FileKind, check_captions, open_store
 from callsheet.tasks.store.addresses import Places

@@ -31,9 +31,9 @@ from callsheet.tasks.ledger.deliveries import (
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.sync import Reported
 from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
+from callsheet.tasks.runtime.concurrency import map_at_once
 from callsheet.tasks.runtime.errors import StoreError, VideoError
 from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.runtime.process import map_at_once
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.store import check_captions, inspect_video, open_store
 from callsheet.tasks.store.addresses import Places

@@ -27,8 +27,9 @@ from callsheet.tasks.ledger.quotes import changed_since
 from callsheet.tasks.ledger.renames import first_ids
 from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.ledger.webhook_events import tracked_videos
+from callsheet.tasks.runtime.concurrency import map_at_once
 from callsheet.tasks.runtime.errors import NotFound, Problem, ServiceError
-from callsheet.tasks.runtime.process import UnixClock, map_at_once
+from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.service import Video, VideoService
 from callsheet.tasks.service.response import length
 from callsheet.tasks.sheet import Sheet

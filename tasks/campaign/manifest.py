@@ -35,8 +35,8 @@ from callsheet.tasks.ledger.earlier_takes import EarlierTake, PastTake, keep_ear
 from callsheet.tasks.ledger.reviews import BY, NOTE, REASON, VERDICTS, Review
 from callsheet.tasks.ledger.sync import Reported
 from callsheet.tasks.ledger.values import CampaignRow, rows_of, takes_of
+from callsheet.tasks.runtime.concurrency import map_at_once
 from callsheet.tasks.runtime.errors import SpendRefused, StoreError
-from callsheet.tasks.runtime.process import map_at_once
 from callsheet.tasks.runtime.suggest import again_with
 from callsheet.tasks.store.store import name_below
 from callsheet.tasks.values.amounts import parse_credits

@@ -25,6 +25,7 @@ from callsheet.tasks.ledger.deliveries import (
     note_copies,
     wanted_copies,
 )
+from callsheet.tasks.runtime.concurrency import map_at_once
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.store import File, FileKind, Store, open_store
 from callsheet.tasks.store.addresses import Places
@@ -61,7 +62,6 @@ async def make_copies(at: Context, campaign: Campaign) -> CopiesMade:
     known = await at.ledger.read(copies_of, campaign_id=campaign.id)
     held = [copy for several in known.values() for copy in several if copy.fault is not None]
     proved = {(c.take_id, c.uri) for several in known.values() for c in several if not c.fault}
-    slots = asyncio.Semaphore(at.settings.at_once)
     async with AsyncExitStack() as stack:
         places = await stack.enter_async_context(Places())
         stores = {place: open_store(place) for place in {one.place for one in wanted}}
@@ -77,14 +77,14 @@ async def make_copies(at: Context, campaign: Campaign) -> CopiesMade:
         needed = {one.place for one, _ in missing}
         trouble = {place: await _trouble_of(stores[place]) for place in needed}
 
-        async def make(one: WantedCopy, name: str) -> FileCopy:
+        async def make(named: tuple[WantedCopy, str]) -> FileCopy:
+            one, name = named
             copy = _copy_of(one, f"{stores[one.place].address}/{name}")
             if fault := trouble[one.place]:
                 return replace(copy, fault=fault)
-            async with slots:
-                return await _made(one, name, copy, stores[one.place], places, at.settings.spool)
+            return await _made(one, name, copy, stores[one.place], places, at.settings.spool)
 
-        copies: Sequence[FileCopy] = await asyncio.gather(*(make(*one) for one in missing))
+        copies = await map_at_once(make, missing, at_once=at.settings.at_once)
     if {*copies} != {*held}:
         # It leaves an event, so that the report is written: its status sheet tells of copies.
         await at.ledger.write(note_copies, campaign_id=campaign.id, copies=copies, at=at.clock())

@@ -1,16 +1,14 @@
 """What one process needs.
 
-Its version, the clock, work done a few pieces at a time, its limit of open files, garbage
-collection, and names that load on demand.
+Its version, the clock, its limit of open files, garbage collection, and names that load on demand.
 """
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -18,7 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 from callsheet.tasks.runtime.errors import ConfigurationError
 
@@ -48,23 +46,6 @@ Random = Callable[[], float]
 def utc_now() -> datetime:
     """Return the present moment, aware."""
     return datetime.now(UTC)
-
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-async def map_at_once(
-    work: Callable[[T], Awaitable[R]], items: Iterable[T], *, at_once: int
-) -> list[R]:
-    """Return the results of `work` on each item, in their order, `at_once` of them at a time."""
-    slots = asyncio.Semaphore(at_once)
-
-    async def in_turn(item: T) -> R:
-        async with slots:
-            return await work(item)
-
-    return await asyncio.gather(*map(in_turn, items))
 
 
 # When Python looks for garbage: not while much is made that has no cycles and is kept anyway.
