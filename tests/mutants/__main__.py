@@ -33,7 +33,7 @@ from tests.mutants.lines import FOLDER, RECORD, ROOT, tests_of, timed
 TEST = "not slow and (not merge or always)"
 MERGE = "merge and not always and not slow"
 #: Tests of one file that are tried before those of others get their turn.
-OF_ONE_FILE = 8
+OF_ONE_FILE = 40
 #: What is assumed of a file that fixtures' processes ran for: as long as its tests.
 _UNKNOWN = 5.0
 
@@ -57,6 +57,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for each part")
     parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("--at", nargs="*", metavar="FILE:LINE", help="of those drawn, these alone")
     parser.add_argument("--json", action="store_true", help="counts by package, on the last line")
     parser.add_argument("--record", type=Path, default=RECORD, help="the folder of the record")
     args = parser.parse_args(words)
@@ -64,7 +65,11 @@ def main(words: Sequence[str] | None = None) -> int:
         return record(args.record)
     print(f"the seed is {args.seed}", flush=True)
     found = []
-    drawn = draw(args.count, args.seed)
+    drawn = [
+        one
+        for one in draw(args.count, args.seed)
+        if args.at is None or f"{one.path}:{one.line}" in args.at
+    ]
     for verdict in attempt(drawn, args.record, budget=args.budget, at_once=args.at_once):
         print(_words(verdict), flush=True)
         found.append(verdict)
@@ -146,16 +151,13 @@ class Choice:
 
     def tests(self, mutant: Mutant, part: str) -> list[str]:
         """Return names of tests for pytest; none where no test of a part runs the file at all."""
-        found = {
-            test for line in _lines(mutant) for test in self._tests.get((mutant.path, line), ())
-        }
-        # A line that is run by an import counts for whoever uses the file.
-        found = (found or set(self._tests.get((mutant.path, 0), ()))) - self._red
-        found = {test for test in found if self._is_of(test, part)}
+        lines = () if mutant.is_of_import else _lines(mutant)
+        found = {test for line in lines for test in self._tests.get((mutant.path, line), ())}
+        # A line that is run by an import is for whoever uses the file: first who uses most of it.
+        of_file = Counter[str]() if found else self._tests.get((mutant.path, 0), Counter())
+        found = {t for t in found or {*of_file} if t not in self._red and self._is_of(t, part)}
         whole = {test for test in found if "::" not in test}
-        order = sorted(
-            (one for one in found if one.partition("::")[0] not in whole), key=self._took
-        )
+        order = sorted(found - whole, key=lambda t: (1 + self._took(t)) / (of_file[t] or 1))
         first = [one for one in self._killers.get(mutant.path, ()) if one in found]
         return list(dict.fromkeys([*first, *self._affordable([*order, *sorted(whole)])]))
 

@@ -46,6 +46,8 @@ class Mutant:
     end: int
     new: str
     kind: str
+    #: Whether it is run when its file is imported, and not by whoever calls something.
+    is_of_import: bool = False
 
     @property
     def package(self) -> str:
@@ -110,14 +112,24 @@ def mutants_in(path: str, text: str) -> Iterator[Mutant]:
         # The tree counts bytes, the text characters.
         return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
-    for node, new, kind in _changes(ast.parse(text)):
+    tree = ast.parse(text)
+    called = _called(tree)
+    for node, new, kind in _changes(tree):
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         begin, end = (
             offset(node.lineno, node.col_offset),
             offset(node.end_lineno, node.end_col_offset),
         )
-        yield Mutant(path, node.lineno, node.end_lineno, begin, end, new, kind)
+        is_of_import = node.lineno not in called
+        yield Mutant(path, node.lineno, node.end_lineno, begin, end, new, kind, is_of_import)
+
+
+def _called(tree: ast.Module) -> set[int]:
+    """Return the lines in bodies of functions: all others are run when the file is imported."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    bodies = (one for node in ast.walk(tree) if isinstance(node, kinds) for one in node.body)
+    return {n for one in bodies for n in range(one.lineno, (one.end_lineno or one.lineno) + 1)}
 
 
 _Change = tuple[ast.stmt | ast.expr, str, str]

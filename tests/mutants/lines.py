@@ -14,7 +14,7 @@ import re
 import struct
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -109,13 +109,13 @@ def record_process() -> None:
 Place = tuple[str, int]
 
 
-def tests_of(folder: Path, places: Collection[Place]) -> Mapping[Place, set[str]]:
+def tests_of(folder: Path, places: Collection[Place]) -> Mapping[Place, Counter[str]]:
     """Return for each (file, line) the tests, or files of tests, that ran it.
 
     A line that is run when its file is imported alone belongs to no test: for it, see `(file, 0)`,
-    which any line of the file counts for.
+    which has how many lines of the file each test ran.
     """
-    names, found = sources(), defaultdict[Place, set[str]](set)
+    names, found = sources(), defaultdict[Place, Counter[str]](Counter)
     wanted = defaultdict[int, set[int]](set)
     for name, line in places:
         wanted[names.index(name)].add(line)
@@ -125,10 +125,8 @@ def tests_of(folder: Path, places: Collection[Place]) -> Mapping[Place, set[str]
         whole = len(pairs) - len(pairs) % _PAIR.size
         for number, line in _PAIR.iter_unpack(pairs[:whole]):
             if number in wanted:
-                if line in wanted[number]:
-                    found[names[number], line].add(test)
-                if 0 in wanted[number]:
-                    found[names[number], 0].add(test)
+                for one in {line, 0} & wanted[number]:
+                    found[names[number], one][test] += 1
     return found
 
 
