@@ -417,7 +417,7 @@ MUTATIONS = (
         "tasks/engine/policy/decision.py",
         "return -SKEW <= now - take.intended_at < last",
         "return True",
-        "tests/unit/engine/test_decide.py::test_whatever_is_observed_the_decision_is_lawful",
+        "tests/unit/engine/test_decide.py::test_too_close_to_its_horizon_a_create_is_looked_for_and_not_sent",
     ),
     Mutation(
         "a delivery without a signature of ours is no hint",
