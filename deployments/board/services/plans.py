@@ -38,7 +38,7 @@ from callsheet.tasks.campaign.stored_plans import (
     with_known_prices,
 )
 from callsheet.tasks.campaign.validity import moved_since
-from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.campaign.values import PAID, Plan
 from callsheet.tasks.engine.free_calls import Price, Priceable
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.plans import (
@@ -318,10 +318,10 @@ class PlanView:
     @property
     def spending(self) -> int:
         """How many rows it pays for."""
-        return len(stored_plan(self.plan).spending)
+        return sum(self.counts[action] for action in PAID)
 
     @property
-    def counts(self) -> Mapping[str, int]:
+    def counts(self) -> Counter[str]:
         """How many rows there are of each action."""
         return Counter(line["action"] for line in self.rows)
 
