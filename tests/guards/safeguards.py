@@ -1340,14 +1340,6 @@ MUTATIONS = (
         "tests/unit/campaign/test_approve_step.py::test_a_run_that_was_interrupted_approves_nothing",
     ),
     Mutation(
-        "who approves on the board is shown first what other campaigns have paid for",
-        "tasks/aftercare/approval.py",
-        "    _check_elsewhere(connection, plan)\n",
-        "",
-        "tests/unit/ledger/test_board_plans.py"
-        "::test_what_another_campaign_has_paid_for_meanwhile_is_shown_first",
-    ),
-    Mutation(
         "who approves a plan that is approved already has its run for an answer",
         "deployments/board/services/plans.py",
         "        raise _ApprovedMeanwhile(run)",
