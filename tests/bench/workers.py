@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 
 from tests.bench.figures import Figure, beside
-from tests.bench.programs import desk_at, stub
+from tests.bench.programs import LANES, desk_at, stub
 from tests.databases import postgres_server
 from tests.workers.stand import Processes, run_with
 
@@ -55,8 +55,9 @@ def _rate(
     """Carry a campaign by so many workers; return rows a second with all of them at work."""
     desk = desk_at(address, rows, folder)
     ledger = new_database()
-    for name in ("SUBMITS", "WATCHES", "DELIVERIES"):
-        del desk.environ[f"CALLSHEET_{name}"]
+    # Each worker with the settings that a user has.
+    for name in LANES:
+        del desk.environ[f"CALLSHEET_{name.upper()}"]
     desk.environ |= {"CALLSHEET_LEDGER": ledger, "CALLSHEET_STORE": str(folder / "videos")}
     processes = Processes(folder, desk.environment())
     outcome = asyncio.run(run_with(processes, str(folder / "bench.csv"), workers))
