@@ -186,8 +186,8 @@ async def interruptible(run: Run) -> AsyncIterator[None]:
     Raise Ended with the final state of the flow run, or Pause if it is to be resumed.
     """
     interruption = Interruption(run, PAGE)
-    interrupts = Interrupts(interruption.hear)
-    with interrupts.listening():
+    watch = FlowWatch(interruption.hear)
+    with watch.listening():
         try:
             yield
         except (asyncio.CancelledError, CancelledRun, Pause):
@@ -195,10 +195,10 @@ async def interruptible(run: Run) -> AsyncIterator[None]:
                 raise
             interruption.is_told()
         if interruption.kind is not None:
-            await interrupts.leave(await interruption.settle())
+            await watch.leave(await interruption.settle())
 
 
-class Interrupts:
+class FlowWatch:
     """Hears once that the flow run is cancelled or paused, or that its Prefect worker stops."""
 
     def __init__(self, hear: Callable[[Kind], None]) -> None:
@@ -217,11 +217,11 @@ class Interrupts:
         finally:
             asking.cancel()
 
-    async def settled(self) -> bool:
-        """Return whether anything was heard, once it is known what a signal meant."""
+    async def settled(self) -> Kind | None:
+        """Return what was heard, if anything, once it is known what a signal meant."""
         if self._signal is not None:
             await asyncio.wait({self._signal})
-        return self.kind is not None
+        return self.kind
 
     async def leave(self, words: str) -> NoReturn:
         """End the flow run in the state that was asked for; `words` say what became of it."""

@@ -17,7 +17,7 @@ from prefect.client.schemas.objects import State
 from prefect.exceptions import CancelledRun
 from prefect.runtime import flow_run
 
-from callsheet.flows.endings import Interrupts
+from callsheet.flows.endings import FlowWatch
 from callsheet.flows.executor import Steps
 from callsheet.flows.interruption import WORDS, Kind
 from callsheet.flows.shown import showing, table_of_rows
@@ -91,31 +91,30 @@ class NightWatch:
     """Stops the runs of a night when its flow run is cancelled or paused."""
 
     def __init__(self) -> None:
-        self._interrupts = Interrupts(self._stop)
+        self._watch = FlowWatch(self._stop)
         self._runs: list[Run] = []
 
     @property
     def stopped(self) -> bool:
         """Whether to start no further sheet."""
-        return self._interrupts.kind is not None
+        return self._watch.kind is not None
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
         """Listen to Prefect and its worker; raise the final state if they interrupt."""
-        with self._interrupts.listening():
+        with self._watch.listening():
             yield
-        if await self._interrupts.settled():
-            assert self._interrupts.kind is not None
-            words = f"{WORDS[self._interrupts.kind]}: {_LEFT}"
+        if kind := await self._watch.settled():
+            words = f"{WORDS[kind]}: {_LEFT}"
             get_run_logger().warning(words)
-            await self._interrupts.leave(words)
+            await self._watch.leave(words)
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
         """Show a run of the night in Prefect, and stop it with the night."""
         self._runs.append(run)
-        if self._interrupts.kind is not None:
-            run.lose(WORDS[self._interrupts.kind])
+        if self._watch.kind is not None:
+            run.lose(WORDS[self._watch.kind])
         try:
             async with showing(run, PAGE):
                 yield

@@ -19,7 +19,7 @@ from prefect.deployments import arun_deployment
 from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.states import Cancelled, Completed, Scheduled
 
-from callsheet.flows.endings import Interrupts, ended, park
+from callsheet.flows.endings import FlowWatch, ended, park
 from callsheet.flows.flow_runs import set_up_flow
 from callsheet.flows.interruption import WORDS
 from callsheet.tasks.campaign.worker import Worker, WorkerReport
@@ -51,16 +51,16 @@ async def carry_batches(
 async def _process(production: str, number: int, profile: str | None) -> State[Any]:
     async with connect(set_up_flow(profile)) as at:
         worker = Worker(at, production, number)
-        interrupts = Interrupts(lambda kind: worker.leave(WORDS[kind]))
-        with interrupts.listening():
+        watch = FlowWatch(lambda kind: worker.leave(WORDS[kind]))
+        with watch.listening():
             report = await worker.process()
     words = _words(report)
     if report.left_because:
         get_run_logger().warning(words)
-    if interrupts.kind == "stopped":
+    if watch.kind == "stopped":
         # Another Prefect worker takes over if rows are left.
         return await park(words, datetime.now(UTC), at_once=True)
-    if interrupts.kind is not None:
+    if watch.kind is not None:
         return Cancelled(message=words)
     return Completed(message=words, data=report.as_json())
 

@@ -267,7 +267,7 @@ def read_plan(path: Path) -> SavedPlan:
         saved: dict[str, Any] = json.loads(text)
         if saved["format"] != FORMAT:
             raise ValueError("a plan of another version of Callsheet")
-        digest = saved.pop("digest")
+        is_edited = saved.pop("digest") != _digest(saved)
         plan, told = plan_of(saved), saved.get("terms", {})
         terms = RunOptions.of({name: told[name] for name in TERMS & told.keys()}).kept()
     except (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
@@ -275,7 +275,7 @@ def read_plan(path: Path) -> SavedPlan:
             f"{path} is not a saved plan; nothing was spent",
             remedy="make one with `callsheet plan SHEET -o FILE`",
         ) from error
-    if digest != _digest(saved):
+    if is_edited:
         raise BadInput(
             f"{path} was changed after it was saved; nothing was spent",
             remedy="change the sheet or the options, and make a new plan with "
@@ -285,5 +285,5 @@ def read_plan(path: Path) -> SavedPlan:
 
 
 def _digest(document: Mapping[str, Any]) -> str:
-    """Return the digest of a plan's document without its own."""
+    """Return the digest of a plan's document without its own; raise ValueError for NaN."""
     return hashlib.sha256(canonical_json(dict(document))).hexdigest()

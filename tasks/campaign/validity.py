@@ -44,7 +44,7 @@ def check_not_taken_back(shown: Plan, now: Plan) -> None:
 
 
 def check_money(planned: bool, now: bool, *, look: str) -> None:
-    """Raise SpendRefused where a sandbox has priced a plan and a service would be paid, or so."""
+    """Raise SpendRefused for a plan of a sandbox where videos would cost, and the reverse."""
     if planned == now:
         return
     then, here = ("a sandbox" if one else "a real service" for one in (planned, now))
@@ -143,7 +143,7 @@ def _moved(line: PlanLine, then: PlanLine | None, tolerance: Decimal) -> list[st
     if then.edit_of != line.edit_of:
         return [f"{line.row}: {_how(then.edit_of)} then, {_how(line.edit_of)} now"]
     if line.edit_of and then.take != line.take:
-        return [f"{line.row}: take {then.take} was to be edited, and it has take {line.take} now"]
+        return [f"{line.row}: an edit of take {then.take} then, of take {line.take} now"]
     if then.priced != line.priced and not _is_close(then.priced, line.priced, tolerance):
         return [f"{line.row}: {in_credits(then.priced)} then, {as_text(line.priced)} now"]
     return []

@@ -134,7 +134,7 @@ def test_a_saved_plan_of_an_edit_is_of_the_take_that_it_shows(
     ended = desk.call("run", "--plan", "plan.json", "--without-prefect")
 
     assert ended.status == 4
-    assert "a: take 1 was to be edited, and it has take 2 now" in ended.err
+    assert "a: an edit of take 1 then, of take 2 now" in ended.err
     assert studio.calls().get("patch") == calls.get("patch")
     assert desk.rows(name)["a"]["charged"] == charged
 

@@ -73,7 +73,8 @@ class Told:
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory, service: Sandbox, server: PrefectServer) -> Told:
     """One process for all calls: it takes seconds to start."""
-    # A fixture of a file comes before those of its tests: this is none of the sheets before.
+    # This runs before the fixture that empties the list for each test: without it, these rows may
+    # be those of another file's last test, of a lost ledger.
     service.empty_list()
     folder = tmp_path_factory.mktemp("verbs")
     desk, name = Desk(folder, dict(service.environ)), f"c-{abs(hash(str(folder))):x}"

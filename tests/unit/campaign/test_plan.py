@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -309,9 +310,7 @@ def test_an_edit_is_of_the_take_that_the_plan_shows():
     edit = {"action": "edit", "edit_of": "title", "why": "its title; not quoted"}
     shown, now = (a_plan(line("a", take=n, **edit)) for n in (1, 2))
     assert moved_since(shown, shown, costlier=True) == []
-    assert moved_since(shown, now, costlier=True) == [
-        "a: take 1 was to be edited, and it has take 2 now"
-    ]
+    assert moved_since(shown, now, costlier=True) == ["a: an edit of take 1 then, of take 2 now"]
     assert plan_of(json.loads(json.dumps(plan_document(now)))) == now
 
 
@@ -333,15 +332,26 @@ def test_all_that_moved_is_named_at_once(file: Path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", "not json", '{"format":1,"campaign":"x","rows":[1]}',
-             '{"format":2,"campaign":"x","rows":[]}', "\ufeff{",
-             '{"format":1,"campaign":"x","rows":[{"row":"a"}]}',
-             '{"format":1,"campaign":"x","rows":[],"terms":{"select":5}}']
+    "text", ["", "[]", "{}", "not json", "\ufeff{", '{"format":1,"campaign":"x","rows":[]}',
+             '{"format":1,"campaign":"x","rows":[],"digest":"x","live":NaN}',
+             '{"format":1,"campaign":"\\ud800","rows":[],"digest":"x"}']
 )  # fmt: skip
 def test_a_file_that_is_no_plan_is_refused(file: Path, text: str):
     file.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput, match="not a saved plan"):
         check(a_plan(line()), file)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"rows": [1]}, {"format": 2}, {"rows": [{"row": "a"}]}, {"terms": {"select": 5}}]
+)
+def test_a_document_that_shows_no_plan_is_refused(file: Path, changed: dict[str, Any]):
+    document = {"format": 1, "campaign": "x", "rows": []}
+    save_plan(document, file)
+    assert read_plan(file).plan.campaign == "x"
+    save_plan({**document, **changed}, file)
+    with pytest.raises(BadInput, match="not a saved plan"):
+        read_plan(file)
 
 
 def test_a_plan_that_cannot_be_written_or_read_says_so(tmp_path: Path):
