@@ -6,33 +6,26 @@ the process dies, the next one continues. Knows neither what starts the run nor 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from uuid import uuid4
 
-from callsheet.flows.executor import Steps, run_rows, run_sheet
-from callsheet.flows.perform import perform
-from callsheet.tasks.aftercare.retake import RETAKE
+from callsheet.flows.executor import Steps
+from callsheet.flows.perform import perform_approved
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.run import Door, Run
 from callsheet.tasks.campaign.stored_plans import (
     check_stands,
-    check_still_stands,
-    replace_plan,
 )
-from callsheet.tasks.campaign.uploads import parse_kept
-from callsheet.tasks.campaign.validity import check_money, check_valid
-from callsheet.tasks.campaign.values import PAID, Plan, RunOutcome
+from callsheet.tasks.campaign.validity import check_money
+from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.engine.owner import is_dead
-from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.plans import KeptPlan, find_plan, find_sheet
+from callsheet.tasks.ledger.plans import KeptPlan, find_plan
 from callsheet.tasks.ledger.runs import (
     BoardRun,
     claim_run,
@@ -41,12 +34,10 @@ from callsheet.tasks.ledger.runs import (
     note_begun,
     renew_run,
 )
-from callsheet.tasks.ledger.values import UNDER_WAY, rows_of
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import (
     BadInput,
     CallsheetError,
-    MovedOn,
     Parked,
     RunStopped,
     SpendRefused,
@@ -60,9 +51,7 @@ log = logging.getLogger("callsheet.run")
 
 #: A run that parks without a time is resumed after this many seconds.
 PAUSE = 60.0
-LOOK = "check the new plan and approve it"
 LOOK_HERE = "make a new plan with the service that makes its videos, and approve it"
-OVERTAKEN = "another sheet of the campaign has run since; this run starts nothing more"
 
 #: What is attached to a run while it lasts: signals, progress.
 Watch = Callable[[Run], AbstractAsyncContextManager[object]]
@@ -149,8 +138,6 @@ def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
 class _PlanRun(Door):
     """Executes one run of one plan, once its lease is acquired."""
 
-    leaves_refused = True
-
     def __init__(
         self,
         ledger: Ledger,
@@ -169,9 +156,6 @@ class _PlanRun(Door):
         self.lost: str | None = None
         self._open: Run | None = None
         self._plan = plan
-        self._shown = stored_plan(plan)
-        self.also_approves = partial(check_still_stands, plan_id=plan.id)
-        self._options = RunOptions.of(plan.terms)
         self._watch = watch
         self._clock = clock
 
@@ -194,124 +178,27 @@ class _PlanRun(Door):
         finally:
             self._open = None
 
-    async def wants_hidden(self, rows: Sequence[str]) -> bool:
-        """Ask nothing: the answers are in the plan."""
-        return True
-
-    async def approve(self, run: Run, plan: Plan) -> Plan:
-        """Return the plan as approved; raise MovedOn if it has changed since it was shown."""
-        tolerance = self._settings.quote_tolerance
-        check_valid(self._shown, plan, tolerance=tolerance, look=LOOK)
-        return plan.approved(self._plan.on_board, plan_id=self._plan.id)
-
     async def begin(self, run: Run) -> None:
-        """Record that the rows are approved."""
-        crashpoint("run: what was approved is in the rows")
+        """Record that the run has its campaign, and begins."""
+        crashpoint("run: its campaign is free")
         await self._ledger.write(note_begun, run_id=self.run.id, at=self._clock())
 
     async def process(self) -> RunEnd:
         """Execute the run and return how it ended."""
+        ask = RunOptions.of(self._plan.terms).but(campaign=self._plan.campaign)
+        going = partial(perform_approved, stored_plan(self._plan), ask, self._settings, self)
         try:
             check_stands(self._plan)
-            if self._plan.kind == "retake":
-                return self._end_of(await self._perform())
-            if await self._is_overtaken():
-                return await self._bring_home(OVERTAKEN)
-            return self._end_of(await self._run_sheet())
+            outcome = await going(self._steps)
         except Parked as error:
             return RunEnd(exit_status=5, words=_say(error), due_at=error.until.timestamp())
         except RunStopped as error:
             # No one has to approve again: rows that are paid for continue by themselves.
             due_at = self._clock() + PAUSE
             return RunEnd(exit_status=5, words=_say(error), due_at=due_at)
-        except SpendRefused as error:
-            return await self._refused(error)
         except CallsheetError as error:
             return RunEnd(exit_status=error.exit_status, words=_say(error))
-
-    async def _perform(self) -> RunOutcome:
-        """Make what is approved; a plan that is not any more is approved by no one here."""
-        ask = RunOptions(campaign=self._plan.campaign)
-        go = partial(perform, RETAKE, ask, self._settings, self, self._nobody, steps=self._steps)
-        done = await go(plan_id=self._plan.id, wait=None)
-        assert done.outcome is not None, "a run makes what is approved"
-        return done.outcome
-
-    async def _nobody(self, plan: Plan) -> str:
-        raise SpendRefused("the plan is no longer valid; nothing was spent")
-
-    async def _run_sheet(self) -> RunOutcome:
-        """Run the sheet as it was uploaded."""
-        assert self._plan.sheet_id is not None
-        kept = await self._ledger.read(find_sheet, sheet_id=self._plan.sheet_id)
-        assert kept is not None, "a plan of a sheet has one"
-        read = partial(parse_kept, self._settings, kept, self._options.reading(self._settings))
-        options, sheet = self._options.of_sheet(kept.place), await asyncio.to_thread(read)
-        return await run_sheet(options, self._settings, self, self._steps, sheet=sheet)
-
-    async def _run_rows(self, names: Collection[str]) -> RunOutcome:
-        """Process rows of the ledger that are approved or in progress; pay for no others."""
-        found = await self._campaign()
-        options = RunOptions(sheet=found.sheet or found.name)
-        go = partial(run_rows, found, names, options, self._settings, self, self._steps)
-        return await go(wait=None)
-
-    async def _refused(self, error: SpendRefused) -> RunEnd:
-        """End a run that may not spend; still download the videos that it started."""
-        # Rows that have started were paid for on this plan, which stays approved by its approver.
-        if isinstance(error, MovedOn) and self.run.begun_at is None:
-            error.remedy = LOOK
-            await self._plan_again(error)
-        return await self._bring_home(_say(error))
-
-    async def _is_overtaken(self) -> bool:
-        """Return whether another sheet of the campaign was run after this one was uploaded.
-
-        Running this one would undo the newer sheet and pay for videos that are no longer wanted.
-        """
-        if self.run.begun_at is None:
-            return False
-        return (await self._campaign()).sheet_digest != self._shown.sheet_digest
-
-    async def _bring_home(self, words: str) -> RunEnd:
-        """Pay only for approved rows; `words` say why the run goes no further."""
-        try:
-            if names := await self._begun():
-                rest = self._end_of(await self._run_rows(names))
-                return RunEnd(exit_status=4, words=words, due_at=rest.due_at, outcome=rest.outcome)
-        except Parked as other:
-            return RunEnd(exit_status=5, words=words, due_at=other.until.timestamp())
-        except RunStopped as error:
-            words = f"{words}; {_say(error)}"
-            return RunEnd(exit_status=5, words=words, due_at=self._clock() + PAUSE)
-        except CallsheetError as error:
-            # Both are reported: the problem with the videos must be fixed before the run resumes.
-            words = f"{words}; what it started was not downloaded: {_say(error)}"
-            return RunEnd(exit_status=error.exit_status, words=words)
-        return RunEnd(exit_status=4, words=words)
-
-    async def _plan_again(self, error: MovedOn) -> None:
-        """Make a new plan to replace one that has changed, for the same person."""
-        plan = self._plan
-        renewed = partial(replace_plan, old=plan, plan_id=uuid4().hex, terms=plan.terms)
-        by = plan.approved_by or plan.made_by
-        await self._ledger.write(renewed, words=str(error), by=by, at=self._clock())
-
-    async def _begun(self) -> list[str]:
-        """Return the rows of the plan that are approved or in progress."""
-        found = await self._ledger.read(find_campaign, name=self._plan.campaign)
-        if found is None:
-            return []
-        wanted = frozenset(self._shown.named(*PAID, "adopt"))
-        rows = await self._ledger.read(rows_of, campaign_id=found.id)
-        states = UNDER_WAY | {"approved"}
-        return [row.row for row in rows if row.row in wanted and row.state in states]
-
-    async def _campaign(self) -> Campaign:
-        found = await self._ledger.read(find_campaign, name=self._plan.campaign)
-        if found is None:
-            raise BadInput(f"there is no campaign {self._plan.campaign}; nothing was spent")
-        return found
+        return self._end_of(outcome)
 
     def _end_of(self, outcome: RunOutcome) -> RunEnd:
         due_at: float | None = None

@@ -4,7 +4,6 @@ The steps are in `flows.executor`; this module runs each one as a Prefect task a
 Prefect's records are not a ledger and are never read back.
 """
 
-from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -15,7 +14,7 @@ from prefect.runtime import flow_run
 
 from callsheet.flows.consent import Consent
 from callsheet.flows.endings import ShownDoor, end, ended
-from callsheet.flows.executor import run_rows, run_sheet
+from callsheet.flows.executor import run_sheet
 from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_flow
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
 from callsheet.flows.perform import Approver, perform
@@ -27,9 +26,6 @@ from callsheet.tasks.campaign.run import Door
 from callsheet.tasks.campaign.values import Canary
 from callsheet.tasks.campaign.workers import check_workers
 from callsheet.tasks.ledger.accounts import AtLimit
-from callsheet.tasks.ledger.campaigns import find_campaign
-from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.values.edits import Edits
@@ -155,40 +151,16 @@ def _whole(options: RunOptions, saved: SavedPlan | None, settings: Settings) -> 
     return RunOptions.of({**saved.terms, **options.kept()})
 
 
-#: Selects rows of a campaign once its run is open.
-ChooseOf = Callable[..., Awaitable[Collection[str]]]
-
-
-async def run_of(
-    campaign: str,
-    choose: ChooseOf,
-    *,
-    max_wait: str | None,
+async def performed(
+    verb: Verb,
+    ask: RunOptions,
+    approver: Approver,
     profile: str | None,
     door: Door | None = None,
 ) -> State[Any]:
-    """Run rows of a campaign from the ledger, without its sheet.
-
-    `choose` selects the rows and approves them if needed. Raise BadInput for an unknown campaign.
-    """
-    settings = set_up_flow(profile)
-    options = RunOptions.of({"sheet": campaign, "max_wait": max_wait})
-    async with await open_ledger(settings.ledger, create=False) as ledger:
-        found = await ledger.read(find_campaign, name=campaign)
-    if found is None:
-        raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
-    choosing = partial(choose, campaign=found)
-    door = door or ShownDoor()
-    return await end(await run_rows(found, choosing, options, settings, door, AS_TASKS))
-
-
-async def performed(
-    verb: Verb, ask: RunOptions, approver: Approver, profile: str | None
-) -> State[Any]:
     """Perform a verb as this flow run, which approves once, however often Prefect starts it."""
     settings, plan_id = set_up_flow(profile), str(flow_run.id)
-    done = await perform(
-        verb, ask, settings, ShownDoor(), approver, steps=AS_TASKS, plan_id=plan_id
-    )
+    performing = partial(perform, verb, ask, settings, door or ShownDoor(), approver)
+    done = await performing(steps=AS_TASKS, plan_id=plan_id)
     assert done.outcome is not None, "a flow makes what it approves"
     return await end(done.outcome)

@@ -7,7 +7,7 @@ the door nor the way steps are called, as functions or Prefect tasks, changes wh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -15,8 +15,6 @@ from typing import Any
 from uuid import uuid4
 
 from callsheet.tasks.aftercare.repairs import plan_repairs, repair
-from callsheet.tasks.campaign.lease import lock_rows
-from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Door, Run, open_run
 from callsheet.tasks.campaign.steps import (
@@ -31,9 +29,9 @@ from callsheet.tasks.campaign.steps import (
 from callsheet.tasks.campaign.validity import check_valid
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import next_round, released
-from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
+from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.deliveries import verdicts_of
-from callsheet.tasks.ledger.values import UNDER_WAY, State, rows_of
+from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.suggest import again_with
@@ -41,8 +39,6 @@ from callsheet.tasks.sheet import Sheet
 
 #: Changes from outside that a run names.
 SHOWN = 20
-#: Selects the row ids of a run once it is open, and approves them if needed.
-Choose = Callable[[Run], Awaitable[Collection[str]]]
 
 
 async def run_sheet(
@@ -84,40 +80,6 @@ async def run_sheet(
         door = _LaterRound(door, shown)
 
 
-async def run_rows(
-    campaign: Campaign,
-    rows: Collection[str] | Choose,
-    options: RunOptions,
-    settings: Settings,
-    door: Door,
-    steps: Steps,
-    *,
-    wait: float | None = 0.0,
-) -> RunOutcome:
-    """Make and deliver rows of a campaign from the ledger; pay only for approved ones.
-
-    `rows` are their ids, or a function that selects and may approve them. Raise Parked if another
-    run has the campaign for longer than `wait` seconds (None: never), SpendRefused if its videos
-    are of the other kind of service, and any error of `rows`.
-    """
-    async with open_run(options, settings, door) as run:
-        # Before asking for a price: a sandbox price must not be approved.
-        check_same_money(campaign, sandbox=run.options.sandbox)
-        run.campaign = campaign
-        async with door.watch(run):
-            names = await rows(run) if callable(rows) else rows
-            await run.at.store.check()
-            await lock_rows(run, campaign, names, wait=wait)
-            await door.begin(run)
-            return await process(run, steps, campaign.name)
-
-
-async def rows_in(run: Run, campaign: Campaign, states: Collection[State]) -> list[str]:
-    """Return the rows of a campaign in these states, in sheet order."""
-    rows = await run.at.ledger.read(rows_of, campaign_id=campaign.id)
-    return [row.row for row in rows if row.state in states]
-
-
 @dataclass(frozen=True)
 class Steps:
     """The steps as functions of the run and row ids."""
@@ -146,8 +108,8 @@ async def _fetch(run: Run, steps: Steps) -> None:
     """Deliver the rows of a refused run that were sent before: what is paid for needs no price."""
     assert run.campaign is not None
     # A request that may not have left yet waits for the next run: it would be paid for now.
-    under_way = await rows_in(run, run.campaign, UNDER_WAY - {"submitting"})
-    run.only = frozenset(filter(run.has, under_way))
+    sent = UNDER_WAY - {"submitting"}
+    run.only = frozenset(row.row for row in await run.rows() if row.state in sent)
     if run.only:
         await process(run, steps, run.campaign.name)
         # They were paid for before: this run has spent nothing.
@@ -216,9 +178,8 @@ class _LaterRound(Door):
     def __init__(self, door: Door, shown: Plan) -> None:
         self._door = door
         self._shown = shown
-        self.leaves_refused = door.leaves_refused
         self.find_starter = door.find_starter
-        self.also_approves = door.also_approves
+        self.limits = door.limits
         self.watch = door.watch  # type: ignore[method-assign]
         self.is_named = door.is_named  # type: ignore[method-assign]
         self.begin = door.begin  # type: ignore[method-assign]

@@ -5,14 +5,14 @@ Doors differ in who approves (an `Approver`) and where the run is shown (`Door.w
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
 from callsheet.flows.executor import PLAIN, Steps, process
 from callsheet.tasks.campaign.approve import Verb, approve
-from callsheet.tasks.campaign.lease import lock_rows
+from callsheet.tasks.campaign.lease import find_earlier, lease_campaign
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.propose import campaign_asked, propose, rows_named
@@ -21,6 +21,7 @@ from callsheet.tasks.campaign.values import PAID, Plan, RunOutcome
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.plans import find_plan
 from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.runtime.errors import NotApproved
 from callsheet.tasks.runtime.known_settings import Settings
 
 #: Is shown a plan with its prices; returns who approves it, in words. Raises SpendRefused for a no.
@@ -57,7 +58,7 @@ async def perform(
     """Plan what is asked for, have it approved, and with `make` process its rows to their end.
 
     `plan_id` is what the plan is approved under, once: a run that is started again makes the rows
-    that were approved then, and asks no one. `wait` is as in `lock_rows`. Raise SpendRefused,
+    that were approved then, and asks no one. `wait` is as in `lease_campaign`. Raise SpendRefused,
     Parked, or the error of the planner, approver, service, ledger or store.
     """
     if plan_id is None:
@@ -67,22 +68,54 @@ async def perform(
         if not plan.named(*PAID, "fetch"):
             return Performed(plan=plan, rows={})
     # A selection says what is planned; the rows that are made may be in other states by then.
-    async with open_run(ask.but(select=None, rows=None), settings, door) as run:
+    async with _opened(ask.but(select=None, rows=None), settings, door) as run:
         at, ask = run.at, ask.but(sandbox=run.options.sandbox)
-        run.campaign = found = await at.ledger.read(campaign_asked, ask=ask)
-        async with door.watch(run):
-            plan = await _approved_before(at.ledger, plan_id) or await _approved(
-                run, verb, ask, approver, make=make, plan_id=plan_id
-            )
-            names = plan.named(*PAID, "fetch")
-            # A run that is started again reports, where nothing is left to do.
-            if make and (names or plan_id is not None):
-                await at.store.check()
-                await lock_rows(run, found, names, wait=wait)
-                await door.begin(run)
-                await process(run, steps, found.name)
-        rows = await at.ledger.read(rows_named, campaign=found.name, names=names)
+        plan = await _approved_before(at.ledger, plan_id) or await _approved(
+            run, verb, ask, approver, make=make, plan_id=plan_id
+        )
+        names = plan.named(*PAID, "fetch")
+        # A run that is started again reports, where nothing is left to do.
+        if make and (names or plan_id is not None):
+            run.only = frozenset(names)
+            await _make(run, steps, wait=wait)
+        rows = await at.ledger.read(rows_named, campaign=plan.campaign, names=names)
         return Performed(plan=plan, rows={row.row: row for row in rows}, outcome=run.outcome)
+
+
+async def perform_approved(
+    plan: Plan, ask: RunOptions, settings: Settings, door: Door, steps: Steps
+) -> RunOutcome:
+    """Process a plan that was approved before, of a sheet or of rows; wait until it is its turn.
+
+    Raise as `perform` does.
+    """
+    async with _opened(ask, settings, door) as run:
+        assert run.campaign is not None
+        run.go_by(replace(plan, adopt=ask.adopt))
+        if not plan.sheet_digest or plan.sheet_digest != run.campaign.sheet_digest:
+            # Of a campaign that was given another sheet since, it begins nothing of that.
+            run.only = frozenset(plan.named(*PAID, "adopt", "fetch"))
+        return await _make(run, steps, wait=None)
+
+
+@asynccontextmanager
+async def _opened(ask: RunOptions, settings: Settings, door: Door) -> AsyncIterator[Run]:
+    """Open a run of a campaign that is in the ledger, and show it."""
+    async with open_run(ask, settings, door) as run:
+        ask = ask.but(sandbox=run.options.sandbox)
+        run.campaign = await run.at.ledger.read(campaign_asked, ask=ask)
+        async with door.watch(run):
+            yield run
+
+
+async def _make(run: Run, steps: Steps, *, wait: float | None) -> RunOutcome:
+    """Process what the run is about, once no other run has its campaign."""
+    assert run.campaign is not None
+    await run.at.store.check()
+    await lease_campaign(run, run.campaign, wait=wait)
+    await find_earlier(run, run.campaign)
+    await run.door.begin(run)
+    return await process(run, steps, run.campaign.name)
 
 
 async def _approved(
@@ -112,6 +145,11 @@ async def _approved(
     by = await approver(shown)
     change = partial(approve, plan=replace(plan, id=plan_id), verb=verb, by=by, budget=ask.budget)
     return await at.ledger.write(change, at=at.clock())
+
+
+async def approve_nothing(plan: Plan) -> str:
+    """Approve no plan: what is paid for was approved before."""
+    raise NotApproved(f"the plan of {plan.campaign} is not approved; nothing was spent")
 
 
 async def _approved_before(ledger: Ledger, plan_id: str | None) -> Plan | None:

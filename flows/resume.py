@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 from prefect import flow
@@ -16,15 +15,16 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from callsheet.flows.approved_plan import execute
-from callsheet.flows.campaign import run_of
+from callsheet.flows.campaign import performed
 from callsheet.flows.endings import Ended, ShownDoor, attended, ended, ending, interruptible
-from callsheet.flows.executor import rows_in
 from callsheet.flows.flow_runs import AS_TASKS, set_up_flow
+from callsheet.flows.perform import approve_nothing
 from callsheet.flows.shown import publish_report, showing
 from callsheet.flows.shown.flow_page import PAGE
+from callsheet.tasks.aftercare.resume import RESUME
+from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.shown_states import NAMES
-from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.runtime.errors import Parked
 
 
@@ -49,8 +49,8 @@ async def carry_on(
 
 
 async def _resume(campaign: str, max_wait: str | None, profile: str | None) -> State[Any]:
-    choose = partial(rows_in, states=UNDER_WAY)
-    return await run_of(campaign, choose, door=_Attended(), max_wait=max_wait, profile=profile)
+    ask = RunOptions.of({"campaign": campaign, "max_wait": max_wait})
+    return await performed(RESUME, ask, approve_nothing, profile, _Attended())
 
 
 class _Attended(ShownDoor):
@@ -64,7 +64,7 @@ class _Attended(ShownDoor):
         except Parked as other:
             if run.has_begun:
                 raise
-            raise Ended(attended(str(other), {"campaign": run.options.sheet})) from other
+            raise Ended(attended(str(other), {"campaign": run.options.campaign})) from other
 
 
 # Executes a plan that was approved on the board, as a Prefect flow for its deployment.

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from callsheet.flows.executor import Steps, run_rows, run_sheet
+from callsheet.flows.executor import Steps, run_sheet
+from callsheet.flows.perform import approve_nothing, perform
+from callsheet.tasks.aftercare.resume import RESUME, plan_under_way
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.report import exit_status
 from callsheet.tasks.campaign.run import Door, Run
@@ -23,7 +25,7 @@ from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, states_of
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.nightly_runs import KeptNight
-from callsheet.tasks.ledger.values import UNDER_WAY, State, rows_of
+from callsheet.tasks.ledger.values import State
 from callsheet.tasks.nights.approval import NightApproval
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.locations import SheetFile
@@ -36,6 +38,7 @@ from callsheet.tasks.runtime.process import Sleep, UnixClock
 from callsheet.tasks.runtime.suggest import suggest_run
 from callsheet.tasks.sheet import Sheet
 
+T = TypeVar("T")
 log = logging.getLogger("callsheet.night")
 
 #: Seconds to wait for the campaign of a killed run after its lease, and between two checks.
@@ -83,16 +86,15 @@ class SheetRun:
         found = await self.find()
         if found is None:
             return None
-        rows = await at.ledger.read(rows_of, campaign_id=found.id)
-        names = [row.row for row in rows if row.state in UNDER_WAY | more]
-        if not names:
-            return None
-        await self.begin(found.name)
-
-        options = RunOptions(sheet=found.sheet or found.name, max_wait=at.time_left)
-        go_on = partial(run_rows, found, names, options, at.settings, _NightDoor(at), at.steps)
+        sandbox = at.settings.sandbox
+        ask = RunOptions(campaign=found.name, max_wait=at.time_left, sandbox=sandbox)
+        verb = RESUME._replace(plan=partial(plan_under_way, more=more))
+        go_on = partial(perform, verb, ask, at.settings, _NightDoor(at), approve_nothing)
         try:
-            return await self._when_free(go_on)
+            if not (await at.ledger.read(verb.plan, ask=ask, make=True)).lines:
+                return None
+            await self.begin(found.name)
+            return (await self._when_free(partial(go_on, steps=at.steps))).outcome
         except BadInput:
             raise
         except CallsheetError as error:
@@ -130,21 +132,19 @@ class SheetRun:
             self.plan = door.planned
             raise
 
-    async def _when_free(self, do: Callable[[], Any]) -> RunOutcome:
+    async def _when_free(self, do: Callable[[], Awaitable[T]]) -> T:
         """Run it; if a killed run still has the lease, wait until that expires."""
         at = self._at
         loop = asyncio.get_running_loop()
         until = loop.time() + at.settings.lease + _GRACE
         while True:
             try:
-                outcome: RunOutcome = await do()
+                return await do()
             except Parked as error:
                 soon = error.until.timestamp() <= at.clock() + at.settings.lease + _GRACE
                 if not soon or loop.time() >= until or at.lost:
                     raise
                 await asyncio.sleep(_PAUSE)
-            else:
-                return outcome
 
     def options(self, sheet: Sheet) -> RunOptions:
         at = self._at
@@ -208,7 +208,7 @@ class _SheetDoor(_NightDoor):
         self._unapproved: Run | None = None
         self._sheet = sheet
         self._beforehand = beforehand
-        self.also_approves = beforehand.count
+        self.limits = (beforehand.count,)
         self._approved = approved
 
     @property

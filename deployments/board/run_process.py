@@ -16,18 +16,18 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from datetime import datetime
-from functools import partial
 
 from callsheet.deployments.process import stopping
 from callsheet.flows.approved_plan import execute
-from callsheet.flows.executor import PLAIN, rows_in, run_rows
+from callsheet.flows.executor import PLAIN
+from callsheet.flows.perform import approve_nothing, perform
+from callsheet.tasks.aftercare.resume import RESUME
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Door, Run
 from callsheet.tasks.engine.owner import this_process
 from callsheet.tasks.engine.progress import Snapshot, log_line
 from callsheet.tasks.ledger.campaigns import all_campaigns
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import DATED, log_as, log_for_people
@@ -65,11 +65,11 @@ async def _resume(campaign_id: int, settings: Settings) -> int:
     async with await open_ledger(settings.ledger, create=False) as ledger:
         known = await ledger.read(all_campaigns)
     campaign = next(one for one in known if one.id == campaign_id)
-    options = RunOptions(sheet=campaign.sheet or campaign.name, sandbox=settings.sandbox)
-    rows = partial(rows_in, campaign=campaign, states=UNDER_WAY)
-    outcome = await run_rows(campaign, rows, options, settings, _Watched(), PLAIN)
-    say(redact(f"ended with {outcome.exit_status}: {outcome.words or 'all is said'}"))
-    return outcome.exit_status
+    ask = RunOptions(campaign=campaign.name, sandbox=settings.sandbox)
+    done = await perform(RESUME, ask, settings, _Watched(), approve_nothing)
+    words = done.outcome and done.outcome.words
+    say(redact(f"ended with {done.exit_status}: {words or 'all is said'}"))
+    return done.exit_status
 
 
 class _Watched(Door):

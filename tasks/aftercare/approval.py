@@ -16,31 +16,26 @@ from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
-from callsheet.tasks.campaign.quotes import check_elsewhere
+from callsheet.tasks.campaign.sheet_verb import approve_sheet
 from callsheet.tasks.campaign.stored_plans import unquoted_rows
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.ledger.audit_log import note_act, restored_since
-from callsheet.tasks.ledger.campaigns import ensure_campaign, find_campaign
+from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.people import Person, person_of
 from callsheet.tasks.ledger.plans import (
     KeptPlan,
-    approve_plan,
     approved_since,
     approved_today,
     begun_by,
-    find_plan,
     start_of_day,
     void_plan,
 )
 from callsheet.tasks.ledger.runs import BoardRun, ask_run, end_run, find_run, run_for, unbegun_run
-from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_text, count, in_credits
 
-#: Seconds that other plans of a campaign wait until an approved one is in its rows.
-UNBEGUN = 120.0
 #: Things that a refusal names at most.
 NAMED = 3
 
@@ -59,8 +54,8 @@ def approve_on_board(
     """Approve a plan as it was shown; return its run. A second approval returns the same run.
 
     `person` is the id of the approver, whose role and allowance (credits a day, UTC) are read here.
-    `sheet` is the planned one: this adds a new campaign to the ledger. `asked_by` is the program
-    in which the approver answered.
+    `sheet` is the planned one, which the ledger takes in, None for a plan of rows. `asked_by` is
+    the program in which the approver answered.
 
     Raise NotApproved if the person may not approve, MovedOn for an outdated plan, AllowanceSpent
     above the allowance, SpendRefused for a campaign that was cancelled meanwhile.
@@ -72,18 +67,15 @@ def approve_on_board(
     by = approver.name
     if already := run_for(connection, plan.id):
         return already
-    _check_others(connection, plan, at)
-    _check_elsewhere(connection, plan)
+    _check_others(connection, plan)
     _check_allowance(connection, plan, approver, options, sheet, at=at)
     shown = stored_plan(plan)
-    if plan.kind == "retake":
-        budget, terms = options.budget, options.kept()
-        approve(connection, shown, RETAKE, by=by, at=at, budget=budget, terms=terms)
-    elif not approve_plan(connection, plan.id, terms=options.kept(), by=by, at=at):
-        raise MovedOn("the plan is no longer valid; nothing was approved or spent")
-    if sheet is not None and find_campaign(connection, plan.campaign) is None:
-        made = partial(ensure_campaign, sheet=sheet.address, sheet_digest=sheet.digest)
-        made(connection, plan.campaign, at=at, origin=sheet.origin, sandbox=options.sandbox)
+    if sheet is None:
+        approving = partial(approve, connection, shown, RETAKE, terms=options.kept())
+        approving(by=by, at=at, budget=options.budget)
+    else:
+        approving = partial(approve_sheet, connection, shown, sheet, options)
+        approving(by=by, at=at, priced_at=plan.made_at)
     ask_run(connection, run_id, plan_id=plan.id, campaign=plan.campaign, by=by, at=at)
     words = f"{in_credits(plan.total)}, plan {plan.id}"
     if asked_by not in (None, by):
@@ -95,30 +87,13 @@ def approve_on_board(
     return run
 
 
-def _check_others(connection: Connection, plan: KeptPlan, at: float) -> None:
+def _check_others(connection: Connection, plan: KeptPlan) -> None:
     other = approved_since(connection, plan.campaign, plan.made_at)
     if other is not None and other.id != plan.id:
         raise MovedOn(
             f"another plan of {plan.campaign} was {other.approval} meanwhile; nothing was "
             "approved or spent"
         )
-    run = unbegun_run(connection, plan.campaign)
-    if run is not None and at - run.asked_at < UNBEGUN:
-        raise MovedOn(
-            f"a run that {run.started_by} has approved is about to start in {plan.campaign}; "
-            "nothing was approved or spent"
-        )
-
-
-def _check_elsewhere(connection: Connection, plan: KeptPlan) -> None:
-    """Raise MovedOn when other campaigns have paid for or approved rows since the plan was made.
-
-    The run asks again when it approves the rows.
-    """
-    if plan.kind == "run":
-        shown = stored_plan(plan)
-        campaign = find_campaign(connection, plan.campaign)
-        check_elsewhere(connection, campaign, shown, {line.row for line in shown.spending})
 
 
 def _check_allowance(
@@ -215,24 +190,16 @@ def is_of_agent(
     return begun == agent.name
 
 
-def cancel_on_board(
-    connection: Connection, ask: RunOptions, *, by: str, at: float
-) -> tuple[Plan | None, int]:
-    """Cancel what is asked for; of a whole campaign also approved plans that have not started.
+def cancel_on_board(connection: Connection, ask: RunOptions, *, by: str, at: float) -> Plan | None:
+    """Cancel what is asked for; of a whole campaign also runs that have not started.
 
-    Return the plan of it, None for a campaign that is not in the ledger yet, and the number of rows
-    that an approved plan would have made.
+    Return the plan of it, None for a campaign that is not in the ledger.
     """
     dialect_of(connection).hold_approvals(connection)
-    name, dropped = ask.campaign or "", 0
-    campaign = find_campaign(connection, name)
+    name = ask.campaign or ""
     while ask.is_whole and (run := unbegun_run(connection, name)):
-        plan = find_plan(connection, run.plan_id)
-        assert plan is not None, "a run has a plan"
         words = f"cancelled by {by} before its run began"
-        void_plan(connection, plan.id, old="approved", words=words)
+        void_plan(connection, run.plan_id, old="approved", words=words)
         end_run(connection, run.id, place=run.place, exit_status=4, words=words, at=at)
-        known = () if campaign is None else rows_of(connection, campaign.id)
-        there = {row.row for row in known}
-        dropped += sum(line.row not in there for line in stored_plan(plan).spending)
-    return None if campaign is None else cancel(connection, ask, at=at), dropped
+    campaign = find_campaign(connection, name)
+    return None if campaign is None else cancel(connection, ask, at=at)

@@ -280,7 +280,8 @@ async def cancel_approved(run: Run) -> int | None:
     """
     if run.campaign is None:
         return None
-    own = run.only or {row for row, state in run.before.items() if state != "approved"}
+    planned = run.plan.spending if run.plan else []
+    own = run.only or {line.row for line in planned if line.state != "approved"}
     return (
         await run.at.ledger.write(
             _cancel_approved, campaign=run.campaign, own=own, at=run.at.clock()

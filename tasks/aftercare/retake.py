@@ -133,7 +133,7 @@ def _check_named(lines: Sequence[PlanLine]) -> None:
     raise BadInput(words, remedy=line.why)
 
 
-def retake(connection: Connection, lines: Lines, plan: Plan, at: float) -> None:
+def retake(connection: Connection, campaign: Campaign, lines: Lines, plan: Plan, at: float) -> None:
     """Approve another take of rows, each at the price of its line."""
     rows = rows_by_number(connection, list(lines))
     wanted = [Quoted(row, lines[row.id].priced) for row in rows]

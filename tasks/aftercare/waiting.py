@@ -8,26 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
-from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.approve import Effect, Lines, Verb
+from callsheet.tasks.campaign.approve import Effect, Lines, Verb, approve_lines
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.propose import campaign_asked, line_of, plan_of_rows, rows_named
 from callsheet.tasks.campaign.quotes import check_elsewhere
 from callsheet.tasks.campaign.report import exit_status
 from callsheet.tasks.campaign.values import PAID, Plan, PlanLine
 from callsheet.tasks.campaign.waits import canaries_of, wave_of
-from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, paid_elsewhere, set_apart
+from callsheet.tasks.ledger.campaigns import Campaign, paid_elsewhere
 from callsheet.tasks.ledger.deliveries import verdicts_of
 from callsheet.tasks.ledger.diff import Action
+from callsheet.tasks.ledger.present_rows import present_rows
 from callsheet.tasks.ledger.quotes import (
     Quoted,
-    approve,
     changed_since,
-    priced_rows,
     record_quote,
 )
 from callsheet.tasks.ledger.reviews import review
@@ -112,30 +109,20 @@ def _line(row: CampaignRow) -> PlanLine:
 # What approving them writes.
 
 
-class _Shown(NamedTuple):
-    """A row that is approved with the brief and the price that its line shows."""
-
-    id: int
-    campaign_id: int
-    digest: str
-    quoted: Decimal | None
-
-
-def approve_waiting(connection: Connection, lines: Lines, plan: Plan, at: float) -> None:
+def approve_waiting(
+    connection: Connection, campaign: Campaign, lines: Lines, plan: Plan, at: float
+) -> None:
     """Approve rows at the prices of their lines, and keep the first videos that they waited for."""
-    campaign = find_campaign(connection, plan.campaign)
-    assert campaign is not None, "the campaign is locked"
     held = [line.row for line in lines.values() if line.state == "held"]
     videos = _released(connection, campaign, held) if held else []
-    asked = {row.id for row in priced_rows(connection, campaign.id) if row.quoted is not None}
+    names = [line.row for line in lines.values()]
+    known = present_rows(connection, campaign.id, names, locked=False).values()
+    asked = {row.id for row in known if row.state == "quoted" and row.quoted is not None}
     for row in rows_by_number(connection, [number for number in lines if number not in asked]):
         _record_price(connection, row, lines[row.id], at)
-    shown = (_Shown(n, campaign.id, one.digest, one.priced) for n, one in lines.items())
-    approve(connection, shown, by=plan.by, at=at)
+    approve_lines(connection, campaign, lines, plan, at)
     by = plan.by.removesuffix(f", plan {plan.id}")
     _keep(connection, campaign, videos, by=by, at=at)
-    # Who approved it saw what they have paid for, and is not asked again.
-    set_apart(connection, campaign.id, [one.campaign_id for one in plan.elsewhere])
 
 
 def _released(connection: Connection, campaign: Campaign, held: Sequence[str]) -> list[str]:

@@ -267,7 +267,9 @@ def as_found(shown: Plan, plan: Plan) -> Plan:
         then = known.get(line.row)
         if then is None or line.action not in ("make", "adopt", "person"):
             return line
-        return line._replace(action=then.action, why=then.why, found=then.found)
+        # Until the cell of a video that cannot be taken over is corrected, its row is on hold.
+        state = then.state if then.action == "person" else line.state
+        return line._replace(action=then.action, why=then.why, found=then.found, state=state)
 
     lines = tuple(map(put_in, plan.lines))
     return replace(plan, lines=tuple(line for line in lines if not (plan.adopt and line.spends)))

@@ -17,12 +17,14 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import store_approved, stored_plan
 from callsheet.tasks.campaign.quotes import check_budget, check_wanted
 from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.ledger.accounts import AtLimit
 from callsheet.tasks.ledger.audit_log import note_act
-from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, set_budget
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, set_apart, set_budget
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, approve_plan, find_plan
 from callsheet.tasks.ledger.present_rows import approved_credits, lock_campaign, present_rows
+from callsheet.tasks.ledger.quotes import approve as approve_quoted
 from callsheet.tasks.ledger.quotes import changed_since
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.runtime.errors import MovedOn
@@ -50,16 +52,20 @@ class Effect(NamedTuple):
     """
 
     states: frozenset[State]
-    write: Callable[[Connection, Lines, Plan, float], None]
+    write: Callable[[Connection, Campaign, Lines, Plan, float], None]
 
 
 class Verb(NamedTuple):
-    """What is done to rows: how it is planned, what approving its lines writes and checks."""
+    """What is done to rows: how it is planned, what approving its lines writes and checks.
+
+    `settle` writes what the plan sets besides its rows, after these.
+    """
 
     kind: PlanKind
     plan: Planner
     effects: Mapping[Action, Effect]
     checks: Sequence[Check] = ()
+    settle: Callable[[Connection, Campaign, Plan, float], None] | None = None
 
 
 def approve(
@@ -70,13 +76,15 @@ def approve(
     by: str,
     at: float,
     budget: Decimal | None = None,
+    at_limit: AtLimit | None = None,
     terms: Mapping[str, object] | None = None,
 ) -> Plan:
     """Approve a plan as it was shown; return it with its id and, as `by`, what histories say.
 
-    `by` is who approves, `budget` what they give the campaign with it. `plan.id` is what is
-    approved once: again, the plan that was approved then is returned, and nothing changes. A plan
-    that was stored before is approved with `terms`, which its run is to go by.
+    `by` is who approves, `budget` what they give the campaign with it; with `at_limit` the plan
+    need not fit that as a whole. `plan.id` is what is approved once: again, the plan that was
+    approved then is returned, and nothing changes. A plan that was stored before is approved with
+    `terms`, which its run is to go by.
 
     Raise MovedOn for anything that is not as it was shown, OverBudget, or SpendRefused for a
     campaign that was cancelled meanwhile. Whatever is raised, nothing is approved.
@@ -90,22 +98,50 @@ def approve(
     if plan.sheet_digest and plan.sheet_digest != campaign.sheet_digest:
         raise changed_since([f"campaign {campaign.name} was given another sheet"])
     found = _as_shown(connection, campaign, plan, verb)
-    plan = _with_budget(connection, campaign, plan, budget)
+    plan = _with_budget(connection, campaign, plan, budget, at_limit)
     for check in verb.checks:
         check(connection, campaign, plan)
     plan = _stored(connection, plan, stored, verb.kind, by=by, terms=terms or {}, at=at)
+    # Who approved it saw what other campaigns have paid for, and is not asked again.
+    set_apart(connection, campaign.id, [one.campaign_id for one in plan.elsewhere])
     for effect in dict.fromkeys(verb.effects.values()):
         lines = {n: line for n, line in found.items() if verb.effects[line.action] == effect}
-        effect.write(connection, lines, plan, at)
+        effect.write(connection, campaign, lines, plan, at)
     if budget is not None:
         set_budget(connection, campaign, budget=budget, at=at)
+    if verb.settle is not None:
+        verb.settle(connection, campaign, plan, at)
     return plan
 
 
 def with_committed(connection: Connection, campaign: Campaign, plan: Plan) -> Plan:
-    """Return a plan that counts what its campaign was charged, has reserved and has approved."""
-    to_come = approved_credits(connection, campaign.id)
+    """Return a plan that counts what its campaign was charged, has reserved and has approved.
+
+    Rows that it pays for and that were approved before count once: in its total.
+    """
+    again = (line.priced or Decimal(0) for line in plan.spending if line.state == "approved")
+    to_come = max(approved_credits(connection, campaign.id) - sum(again), Decimal(0))
     return replace(plan, committed=campaign.charged + campaign.reserved + to_come, to_come=to_come)
+
+
+class _Shown(NamedTuple):
+    """A row that is approved with the brief and the price that its line shows."""
+
+    id: int
+    campaign_id: int
+    digest: str
+    quoted: Decimal | None
+
+
+def approve_lines(
+    connection: Connection, campaign: Campaign, lines: Lines, plan: Plan, at: float
+) -> None:
+    """Approve quoted rows at the prices of their lines, with the new attempts that a plan allows.
+
+    What was approved before stays as it is. Raise MovedOn for a row with another price.
+    """
+    shown = (_Shown(n, campaign.id, one.digest, one.priced) for n, one in lines.items())
+    approve_quoted(connection, shown, by=plan.by, at=at, retries=plan.retry_failed)
 
 
 def _locked(connection: Connection, name: str) -> Campaign:
@@ -132,7 +168,11 @@ def _as_shown(
 
 
 def _with_budget(
-    connection: Connection, campaign: Campaign, plan: Plan, budget: Decimal | None
+    connection: Connection,
+    campaign: Campaign,
+    plan: Plan,
+    budget: Decimal | None,
+    at_limit: AtLimit | None,
 ) -> Plan:
     """Return a plan with the budget that counts; raise OverBudget where it does not fit that.
 
@@ -145,7 +185,7 @@ def _with_budget(
         raise changed_since([f"campaign {campaign.name} has {words} now"])
     counts = campaign.budget if budget is None else budget
     plan = replace(with_committed(connection, campaign, plan), budget=counts)
-    check_budget(plan)
+    check_budget(plan, at_limit)
     return plan
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -38,20 +38,6 @@ from callsheet.tasks.runtime.errors import Parked
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.retry import renewing
 from callsheet.tasks.sheet import Sheet
-
-
-async def lock_rows(
-    run: Run, campaign: Campaign, names: Iterable[str], *, wait: float | None = 0.0
-) -> None:
-    """Make a run of some rows as the ledger has them, held for this process until it ends.
-
-    Raises Parked when another process is at work on the campaign for longer than `wait` seconds
-    (None: never).
-    """
-    run.campaign = campaign
-    run.only = frozenset(names)
-    await lease_campaign(run, campaign, wait=wait)
-    await find_earlier(run, campaign)
 
 
 async def find_earlier(run: Run, campaign: Campaign) -> bool:

@@ -48,10 +48,13 @@ async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -
         with no_search():
             plan = _plan(sheet, options, None, partial(map, _unknown, sheet.briefs))
         return replace(plan, changes=changes_of(None, None, sheet, plan))
-    return await ledger.read(_read_plan, sheet=sheet, options=options)
+    return await ledger.read(plan_of_sheet, options=options, sheet=sheet)
 
 
-def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Plan:
+def plan_of_sheet(
+    connection: Connection, options: RunOptions, *, sheet: Sheet, make: bool = True
+) -> Plan:
+    """Return the plan of a sheet with those prices that the ledger has; write nothing."""
     campaign = find_campaign(connection, sheet.campaign)
     number = campaign.id if campaign else None
     edits = edits_of(sheet, options)
@@ -240,7 +243,7 @@ def _plan(
         within = options.first is None or taken < options.first
         if within and (chosen is None or chosen(named, named.asked(), one.diff.state)):
             line = _line(one, named, shared, kinds=canary != "no", branded=branded)
-            lines.append(line._replace(variant_of=_base(named, shared)) if varied else line)
+            lines.append(line._replace(variant_of=_matrix_row(named, shared)) if varied else line)
             taken += not line.switched_off
         unknown.discard(named.row.casefold())
         # Of all rows: the selection chooses what is made, the sheet says what is there.
@@ -314,14 +317,14 @@ def _line(
         max_credits=named.max_credits,
         line=named.line,
         edit_of=diff.edit,
-        take=one.base,
+        base=one.base,
         tags=named.tags,
         deliver_by=named.deliver_by,
         kind=_kind(named, shared) if kinds else (),
     )
 
 
-def _base(named: Brief | CampaignRow, shared: dict[Any, Any]) -> str | None:
+def _matrix_row(named: Brief | CampaignRow, shared: dict[Any, Any]) -> str | None:
     base = named.variant_of if isinstance(named, Brief) else None
     return None if base is None else str(shared.setdefault(base, base))
 

@@ -111,7 +111,7 @@ def _line_document(line: PlanLine) -> dict[str, object]:
         "tags": list(line.tags),
         **{name: getattr(line, field) for name, field in _ASKED.items()},
         "variant_of": line.variant_of,
-        **({"take": line.take} if line.take or line.nth else {}),
+        **({"take": line.base or line.take} if line.base or line.take or line.nth else {}),
         **(_row_document(line) if line.nth else {}),
     }
 
@@ -181,6 +181,7 @@ def _line_of(line: Mapping[str, Any]) -> PlanLine:
         brand=line.get("brand"),
         tags=tuple(line.get("tags", ())),
         nth=line.get("nth", 0),
+        base=line.get("take", 0) if line.get("edit_of") else 0,
         take=line.get("take", 0),
         kept=line.get("kept", False),
         review=Review(**line["review"]) if line.get("review") else None,

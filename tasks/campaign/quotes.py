@@ -17,7 +17,6 @@ from typing import Generic, TypeVar
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.plan_document import store_approved
 from callsheet.tasks.campaign.validity import paid_since
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.context import Context
@@ -32,25 +31,12 @@ from callsheet.tasks.engine.free_calls import (
 )
 from callsheet.tasks.engine.stop import answers
 from callsheet.tasks.ledger.accounts import AtLimit, Terms
-from callsheet.tasks.ledger.campaigns import (
-    Campaign,
-    check_unchanged,
-    paid_elsewhere,
-    set_apart,
-    set_budget,
-)
+from callsheet.tasks.ledger.campaigns import Campaign, paid_elsewhere
 from callsheet.tasks.ledger.cancel_requests import end_cancel
 from callsheet.tasks.ledger.dialect import dialect_of
-from callsheet.tasks.ledger.earlier_takes import allow_to_pay
-from callsheet.tasks.ledger.quotes import (
-    PricedRow,
-    Quoted,
-    approve,
-    changed_since,
-    hold_unpaid,
-    record_quotes,
-)
-from callsheet.tasks.ledger.values import CampaignRow, State
+from callsheet.tasks.ledger.present_rows import PresentRow
+from callsheet.tasks.ledger.quotes import Quoted, changed_since, hold_unpaid, record_quotes
+from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import OverBudget, ServiceError, SpendRefused
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.suggest import again_with
@@ -102,10 +88,10 @@ async def ask_balance(service: VideoService) -> Decimal | None:
         return None
 
 
-def check_prices(rows: Iterable[PricedRow], before: Mapping[str, State]) -> None:
-    """Raise SpendRefused, naming each, when rows were approved `before` and cost more by now."""
-    risen = [row for row in rows if row.state == "quoted" and before[row.row] == "approved"]
-    if risen:
+def check_prices(plan: Plan, now: Mapping[str, PresentRow]) -> None:
+    """Raise SpendRefused, naming each, when rows were approved as planned and cost more by now."""
+    approved = (now.get(line.row) for line in plan.spending if line.state == "approved")
+    if risen := [row for row in approved if row and row.state == "quoted"]:
         raise SpendRefused(
             "prices rose since you approved them; nothing was spent:\n  "
             + "\n  ".join(f"{row.row}: {row.reason}" for row in risen),
@@ -114,7 +100,7 @@ def check_prices(rows: Iterable[PricedRow], before: Mapping[str, State]) -> None
         )
 
 
-def check_readable(rows: Iterable[PricedRow], terms: Terms, *, now: float) -> None:
+def check_readable(rows: Iterable[PresentRow], terms: Terms, *, now: float) -> None:
     """Raise SpendRefused when a price cannot be read that a day, a run or a cost center limits."""
     for row in rows:
         limits = [a for a in terms.accounts(row, at=now) if a.budget is not None]
@@ -125,19 +111,6 @@ def check_readable(rows: Iterable[PricedRow], terms: Terms, *, now: float) -> No
                 remedy="give a clip `max_credits`, which is then set aside for it, or leave the "
                 f"row out with `--select '!{row.row}'`",
             )
-
-
-def as_shown(waiting: Iterable[PricedRow], plan: Plan) -> list[PricedRow]:
-    """Return rows that wait for approval with the brief and the price that the plan shows.
-
-    Raises MovedOn when the plan does not show one of them.
-    """
-    lines = {line.row: line for line in plan.spending}
-    found = list(waiting)
-    if new := [f"{row.row}: not in the plan" for row in found if row.row not in lines]:
-        raise changed_since(new)
-    shown = ((row, lines[row.row]) for row in found)
-    return [row._replace(digest=line.digest, quoted=line.priced) for row, line in shown]
 
 
 def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | None = None) -> None:
@@ -185,43 +158,6 @@ def is_within(plan: Plan, at_most: Decimal | None) -> bool:
 def _without(plan: Plan) -> str:
     """Return the selection that leaves out the rows without a price."""
     return ",".join(f"!{line.row}" for line in plan.spending if line.priced is None)
-
-
-def approve_shown(
-    connection: Connection,
-    campaign: Campaign,
-    plan: Plan,
-    found: Sequence[PricedRow],
-    *,
-    owner: str | None,
-    at: float,
-    pay_again: bool = False,
-    also: Callable[[Connection, Sequence[PricedRow]], None] | None = None,
-) -> int:
-    """Approve rows as their plan shows them (`as_shown`), or none; return how many were approved.
-
-    The plan is stored with its approval, unless it was approved before the run. `owner` is the run
-    that has the campaign (None: not checked), `also` takes part and may refuse.
-    Raises MovedOn when the campaign or a row is not what was shown to the person who approves,
-    SpendRefused when the campaign was cancelled since.
-    """
-    if found:
-        check_elsewhere(connection, campaign, plan, {row.row for row in found})
-    check_unchanged(connection, campaign, owner=owner)
-    plan = store_approved(connection, plan, at=at)
-    if found:
-        check_wanted(connection, campaign)
-        if pay_again:
-            named = [row.row for row in found]
-            allow_to_pay(connection, campaign.id, named, by=plan.by, at=at)
-        # Anyone who approved saw that they are paid for elsewhere, and is not asked again.
-        set_apart(connection, campaign.id, [one.campaign_id for one in plan.elsewhere])
-    if also is not None:
-        also(connection, found)
-    # A budget counts from the approval on: one that was refused leaves nothing behind.
-    if plan.budget is not None and (plan.by or not raises_budget(campaign, plan)):
-        set_budget(connection, campaign, budget=plan.budget, at=at)
-    return approve(connection, found, by=plan.by, at=at, retries=plan.retry_failed)
 
 
 def raises_budget(campaign: Campaign, plan: Plan) -> bool:

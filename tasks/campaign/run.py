@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.approve import Check
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.selection import Selection, parse_selection
 from callsheet.tasks.campaign.values import Plan, RunOutcome
@@ -29,9 +30,8 @@ from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
 from callsheet.tasks.ledger.figures import count_wanted, pages_of
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.ledger.quotes import PricedRow
 from callsheet.tasks.ledger.row_selection import urgent_rows
-from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, State, rows_of
+from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import (
     NOTHING_SPENT,
     CallsheetError,
@@ -60,16 +60,13 @@ class Door:
     run: SpendRefused for a plan that may not be paid for.
     """
 
-    #: Whether the run makes the other rows when some may have been paid for before: the plan was
-    #: approved without those.
-    leaves_refused = False
     #: Whether who approves sees and approves the price of the rows that wait for first videos, too.
     approves_later = False
     #: Finds what starts the workers of a run; None for a run without workers. It is asked once the
     #: run has its campaign and something to do: until then another run may need the server.
     find_starter: Callable[[], Awaitable[WorkerStarter]] | None = None
-    #: Takes part in the transaction that approves rows; raises SpendRefused to undo all of it.
-    also_approves: Callable[[Connection, Sequence[PricedRow]], None] | None = None
+    #: Take part in the transaction that approves a plan; raise SpendRefused to undo all of it.
+    limits: Sequence[Check] = ()
 
     @asynccontextmanager
     async def watch(self, run: Run) -> AsyncIterator[None]:
@@ -157,8 +154,6 @@ class Run:
     only: frozenset[str] | None = None
     #: Whether all is delivered and reported: nothing is written any more.
     settled: bool = False
-    #: The states of rows before they were quoted, by id.
-    before: dict[str, State] = field(default_factory=dict)
     #: What its campaign had been charged when this run began.
     charged_before: Decimal = Decimal(0)
     #: What was set aside for its campaign then.

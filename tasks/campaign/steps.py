@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.adoption import adopt, hold_videos, needs_search, with_videos
+from callsheet.tasks.campaign.adoption import hold_videos, needs_search, with_videos
+from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.lease import find_earlier, is_settled, lease_campaign
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
-from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.outputs import CopiesMade, make_copies
-from callsheet.tasks.campaign.plan import edits_of, plan_sheet, priced
+from callsheet.tasks.campaign.plan import plan_sheet, priced
 from callsheet.tasks.campaign.quotes import (
-    approve_shown,
-    as_shown,
     ask_balance,
     check_budget,
     check_prices,
@@ -36,6 +34,13 @@ from callsheet.tasks.campaign.recovery import refuse_refused
 from callsheet.tasks.campaign.report import outcome_of, say_outcome, sums_of, unreported
 from callsheet.tasks.campaign.report_files import write_manifest, write_report
 from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.sheet_verb import (
+    campaign_of,
+    settle,
+    sheet_verb,
+    sync_plan,
+    with_present_rows,
+)
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.campaign.waits import hold_back, released, waiting_lines
 from callsheet.tasks.campaign.workers import Workers, WorkerStarter
@@ -45,17 +50,14 @@ from callsheet.tasks.engine.pages import NAMED, Shard, Work
 from callsheet.tasks.ledger.accounts import Account, find_account
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
-    campaigns_from,
-    ensure_campaign,
+    check_owner,
+    check_unchanged,
     is_begun,
-    remember_origin,
-    set_retention,
 )
 from callsheet.tasks.ledger.figures import endings_of, pages_of
-from callsheet.tasks.ledger.quotes import PricedRow, hold_unpaid, priced_rows
+from callsheet.tasks.ledger.present_rows import PresentRow, present_rows
 from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_process
-from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
-from callsheet.tasks.ledger.values import CampaignRow, State, rows_of
+from callsheet.tasks.ledger.values import CampaignRow, State
 from callsheet.tasks.runtime.errors import SpendRefused, StoreError, StoreUnusable
 from callsheet.tasks.runtime.process import search_of_new
 from callsheet.tasks.runtime.suggest import again_with
@@ -95,7 +97,9 @@ async def plan_step(run: Run, campaign: str) -> None:
     sheet = await _without_unwanted(run)
     if await is_settled(run, match):
         return
-    run.campaign = await _campaign_of(run, sheet)
+    run.campaign = await at.ledger.write(
+        campaign_of, sheet=sheet, options=run.options, at=at.clock()
+    )
     wait = 0.0 if run.options.if_running == "leave" else run.time_left
     await lease_campaign(run, run.campaign, wait=wait)
     at = run.at
@@ -106,7 +110,8 @@ async def plan_step(run: Run, campaign: str) -> None:
     for words in (one.words for one in plan.changes if one.what == "columns"):
         # Before the ledger takes the sheet in: a refused run leaves no other reading behind.
         await run.door.confirm_reading(run, words)
-    await _sync(run, plan)
+    syncing = partial(sync_plan, sheet=sheet, options=run.options, plan=plan)
+    await at.ledger.write(syncing, campaign=run.campaign, at=at.clock())
     if await find_earlier(run, run.campaign):
         # Rows that were found, or that may have been paid for, are not made any more.
         changes = plan.changes
@@ -144,38 +149,6 @@ async def _without_unwanted(run: Run) -> Sheet:
     return run.sheet
 
 
-async def _campaign_of(run: Run, sheet: Sheet) -> Campaign:
-    """Return the campaign that the sheet is of, which is in the ledger from here on.
-
-    Until the plan is approved the sheet's next run may continue another one.
-    """
-    return await run.at.ledger.write(
-        ensure_campaign,
-        name=sheet.campaign,
-        sheet=sheet.address,
-        sheet_digest=sheet.digest,
-        at=run.at.clock(),
-        sandbox=run.options.sandbox,
-    )
-
-
-async def _sync(run: Run, plan: Plan) -> None:
-    """Take the sheet into the ledger as the plan found it to differ, but for what is approved."""
-    assert run.sheet is not None
-    assert run.campaign is not None
-    await run.at.ledger.write(
-        sync_sheet,
-        campaign_id=run.campaign.id,
-        briefs=run.sheet.briefs,
-        at=run.at.clock(),
-        skipped=run.sheet.skipped,
-        retire=False,
-        files=not _changes_files(plan),
-        edits=edits_of(run.sheet, run.options),
-        only=Unsynced(plan.unsynced, plan.retiring),
-    )
-
-
 @spanned("quote")
 async def quote_step(run: Run, campaign: str) -> None:
     """Ask for the price of every chosen row that would be made, now or in a later round."""
@@ -187,7 +160,6 @@ async def quote_step(run: Run, campaign: str) -> None:
     later = [line.row for line in waiting_lines(run.plan) if line.priced is None]
     for page in pages_of([*(line.row for line in run.plan.spending), *later], QUOTED):
         rows = [r for r in await run.named(page) if r.state == "planned" or r.row not in later]
-        run.before |= {row.row: row.state for row in rows}
         found = await quote_rows(run.at, rows, run.on_quotes)
         prices |= found
         asked = (row for row in await run.named([*found]) if row.state in ("rejected", "held"))
@@ -218,39 +190,41 @@ async def _look_for_videos(run: Run, plan: Plan) -> None:
 
 
 @spanned("approve")
-async def approve_step(run: Run) -> int:
-    """Have the plan approved as it was shown; return how many rows that approved.
+async def approve_step(run: Run) -> None:
+    """Have the plan approved as it was shown, with all that the sheet sets: all of it, or nothing.
 
     Raises SpendRefused when the budget or a person says no, or when something changed while the
     person was asked; StoreUnusable when the store cannot take the videos. Nothing has been spent
     by then.
     """
     assert run.campaign is not None
+    assert run.sheet is not None
     assert run.plan is not None, "the rows are planned first"
     if run.interrupted is not None:
         raise SpendRefused(f"{run.interrupted}; nothing was spent")
-    found = await run.at.ledger.read(priced_rows, campaign_id=run.campaign.id)
-    found = [row for row in found if run.has(row.row)]
-    rows = [row for row in found if row.row in run.before]
-    await _show_plan(run, run.plan, rows)
+    names = [line.row for line in (*run.plan.spending, *waiting_lines(run.plan))]
+    found = await run.at.ledger.read(
+        present_rows, campaign_id=run.campaign.id, names=names, locked=False
+    )
+    now = {name: row for name, row in found.items() if row.state in ("quoted", "approved")}
+    await _show_plan(run, run.plan, now.values())
     if log.isEnabledFor(logging.INFO):
         log.info("plan for %s: %s", run.plan.campaign, "; ".join(sums_of(run.plan)))
     run.plan = await run.door.see(run, run.plan)
     run.lacks_price = bool(run.plan.unpriced)
-    _check_payable(run, run.plan, rows)
+    _check_payable(run, run.plan, now)
     run.lacks_price = False
     if run.plan.moves_anything:
         await run.at.store.check()
-    gone = frozenset(run.plan.retiring)
-    gone |= {line.row for line in (*waiting_lines(run.plan), *run.plan.adopting)}
-    waiting = [row for row in found if row.state == "quoted" and row.enabled]
-    waiting = as_shown((row for row in waiting if row.row not in gone), run.plan)
-    if waiting or run.plan.needs_word or run.plan.adopting or await _sets_more(run, run.plan):
-        run.plan = await run.door.approve(run, run.plan)
+    shown = await run.at.ledger.read(with_present_rows, campaign=run.campaign, plan=run.plan)
+    run.plan = shown
+    asks = shown.unapproved or await _sets_more(run, shown)
+    if asks:
+        run.plan = await run.door.approve(run, shown)
     # One that was stopped, or has lost its campaign, leaves what it would approve to another run.
-    if not run.settled and run.lost is None:
-        return await run.at.ledger.write(_approve, run=run, plan=run.plan, waiting=waiting)
-    return 0
+    if run.settled or run.lost is not None:
+        return
+    await run.at.ledger.write(_approve if asks else _settle, run=run, plan=run.plan)
 
 
 async def _sets_more(run: Run, plan: Plan) -> bool:
@@ -262,7 +236,7 @@ async def _sets_more(run: Run, plan: Plan) -> bool:
     return await run.at.ledger.read(is_begun, campaign_id=run.campaign.id)
 
 
-async def _show_plan(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
+async def _show_plan(run: Run, plan: Plan, rows: Iterable[PresentRow]) -> None:
     """Show the plan if the door wants to see it, with what limits it: once a run."""
     if run.on_plan is None:
         return
@@ -270,7 +244,7 @@ async def _show_plan(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
     run.show(replace(plan, accounts=await _limits(run, rows), balance=balance))
 
 
-async def _limits(run: Run, rows: Iterable[PricedRow]) -> tuple[Account, ...]:
+async def _limits(run: Run, rows: Iterable[PresentRow]) -> tuple[Account, ...]:
     """Return the accounts with a limit in which the rows would count, as they are now."""
     now = run.at.clock()
     found = {account for row in rows for account in run.at.terms.accounts(row, at=now)}
@@ -282,77 +256,43 @@ async def _limits(run: Run, rows: Iterable[PricedRow]) -> tuple[Account, ...]:
     return await run.at.ledger.read(read)
 
 
-def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
+def _check_payable(run: Run, plan: Plan, now: Mapping[str, PresentRow]) -> None:
     """Raise SpendRefused where prices, a budget or the age of a lost ledger stand in the way."""
-    if not (run.options.pay_again or run.door.leaves_refused):
+    if not run.options.pay_again:
         refuse_refused(plan.refused)
-    check_prices(rows, run.before)
+    check_prices(plan, now)
     # Later rounds make the waiting rows without another question, if this one asks one.
     goes_on = run.door.approves_later and plan.is_released_by_checks and plan.spending
     whole = released(plan) if goes_on else plan
     check_budget(whole, run.options.at_limit, part=again_with("--at-limit", "fit"))
-    check_readable(rows, run.at.terms, now=run.at.clock())
+    check_readable(now.values(), run.at.terms, now=run.at.clock())
 
 
-def _approve(connection: Connection, run: Run, plan: Plan, waiting: Sequence[PricedRow]) -> int:
-    """Write what was approved, with all that the sheet sets: all of it, or nothing."""
+def _approve(connection: Connection, run: Run, plan: Plan) -> None:
+    """Approve a plan as it was shown, and keep it so for this run, which has the campaign."""
     assert run.campaign is not None
-    now = run.at.clock()
+    assert run.sheet is not None
     if plan.adopting:
         hold_videos(connection)
-    also = run.door.also_approves if waiting or plan.needs_word else None
-    wanted = partial(approve_shown, pay_again=run.options.pay_again, also=also)
-    owner = run.at.terms.owner
-    approved = wanted(connection, run.campaign, plan, waiting, owner=owner, at=now)
-    adopt(connection, run.campaign, plan, at=now)
-    _hold(connection, run.campaign, plan, at=now)
+    owns = partial(_check_owner, owner=run.at.terms.owner)
+    verb = sheet_verb(run.sheet, run.options, (owns, *run.door.limits))
+    known = replace(plan, budget=run.campaign.budget, cancelled_at=run.campaign.cancel_requested_at)
+    budget = None if plan.budget == known.budget else plan.budget
+    write = partial(approve, connection, known, verb, by=plan.by, budget=budget)
+    write(at_limit=run.options.at_limit, at=run.at.clock())
+
+
+def _settle(connection: Connection, run: Run, plan: Plan) -> None:
+    """Write what a plan sets that needs no approval."""
+    assert run.campaign is not None
     assert run.sheet is not None
-    _take_in_approved(connection, run.campaign, run.sheet, plan, run.options, at=now)
-    return approved
+    check_unchanged(connection, run.campaign, owner=run.at.terms.owner)
+    write = partial(settle, sheet=run.sheet, options=run.options)
+    write(connection, run.campaign, plan, run.at.clock())
 
 
-def _take_in_approved(
-    connection: Connection,
-    campaign: Campaign,
-    sheet: Sheet,
-    plan: Plan,
-    options: RunOptions,
-    *,
-    at: float,
-) -> None:
-    """Write what a sheet sets besides videos, and that its next run continues this campaign."""
-    origin = sheet.origin
-    # What nobody was asked about leaves the sheet with the campaign that it has.
-    if origin is not None and (plan.by or not campaigns_from(connection, origin)):
-        remember_origin(connection, campaign.id, origin, at=at)
-    if plan.by:
-        set_retention(connection, campaign, keep=sheet.keep_at_service)
-    places = plan.unsynced if _changes_files(plan) else ()
-    if places or plan.retiring:
-        sync_sheet(
-            connection,
-            campaign.id,
-            sheet.briefs,
-            at=at,
-            skipped=sheet.skipped,
-            edits=edits_of(sheet, options),
-            only=Unsynced(places, plan.retiring),
-        )
-
-
-def _changes_files(plan: Plan) -> bool:
-    """Whether a plan changes how files are called, or where they are copied to."""
-    return any(one.what in ("copies", "names") for one in plan.changes)
-
-
-def _hold(connection: Connection, campaign: Campaign, plan: Plan, *, at: float) -> None:
-    """Put rows on hold that wait for a canary or a wave, or whose video cannot be taken over."""
-    waiting = (*waiting_lines(plan), *(one for one in plan.lines if one.found and one.on_hold))
-    reasons = {line.row: line.why or "" for line in waiting}
-    for page in pages_of(list(reasons)):
-        for row in rows_of(connection, campaign.id, named=page):
-            if row.state in ("planned", "quoted", "approved", "held"):
-                hold_unpaid(connection, row, reasons[row.row], at=at)
+def _check_owner(connection: Connection, campaign: Campaign, _: Plan, *, owner: str | None) -> None:
+    check_owner(connection, campaign, owner=owner)
 
 
 @spanned("report")

@@ -6,7 +6,7 @@ Made from a sheet with prices, compared with what is true now, replaced when it 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -28,7 +28,6 @@ from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, begin_plan, find_plan, void_plan
-from callsheet.tasks.ledger.quotes import PricedRow
 from callsheet.tasks.runtime.errors import SpendRefused, grouped
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
@@ -212,11 +211,6 @@ def replace_plan(
     now = find_plan(connection, old.id)
     void_plan(connection, plan_id, old="quoting", words="a newer plan replaced it")
     return now.replaced_by or old.id if now is not None else plan_id
-
-
-def check_still_stands(connection: Connection, _: Sequence[PricedRow], *, plan_id: str) -> None:
-    """Check once more that a plan stands, in the transaction that approves its rows."""
-    check_stands(find_plan(connection, plan_id))
 
 
 def check_stands(plan: KeptPlan | None) -> None:

@@ -142,8 +142,8 @@ def _moved(line: PlanLine, then: PlanLine | None, tolerance: Decimal) -> list[st
         return [f"{line.row}: the row was edited since{_edited(then, line)}"]
     if then.edit_of != line.edit_of:
         return [f"{line.row}: {_how(then.edit_of)} then, {_how(line.edit_of)} now"]
-    if line.edit_of and then.take != line.take:
-        return [f"{line.row}: an edit of take {then.take} then, of take {line.take} now"]
+    if line.edit_of and then.base != line.base:
+        return [f"{line.row}: an edit of take {then.base} then, of take {line.base} now"]
     if then.priced != line.priced and not _is_close(then.priced, line.priced, tolerance):
         return [f"{line.row}: {in_credits(then.priced)} then, {as_text(line.priced)} now"]
     return []

@@ -105,10 +105,11 @@ class PlanLine(NamedTuple):
     found: FoundVideo | None = None
     #: The id of the row that a matrix made it from.
     variant_of: str | None = None
-    #: The number of the take that is edited, or of the row's present one (0: none).
+    #: The number of the take that is edited, and of the row's present one (0: none).
+    base: int = 0
     take: int = 0
-    #: Of a row that is planned from the ledger: the number of its attempt, whether someone keeps
-    #: its present take, and what was said last of its videos.
+    #: Of a row as the ledger has it: the number of its attempt, whether someone keeps its present
+    #: take, and what was said last of its videos.
     nth: int = 0
     kept: bool = False
     review: Review | None = None

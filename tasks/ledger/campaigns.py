@@ -8,7 +8,6 @@ A campaign has no state of its own: it is the counts of its rows. Who is at work
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +31,6 @@ from callsheet.tasks.ledger.schema import (
     separations,
     takes,
 )
-from callsheet.tasks.ledger.schema_runs import plans, runs
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.runtime.errors import MovedOn
 from callsheet.tasks.runtime.suggest import again_with
@@ -40,7 +38,6 @@ from callsheet.tasks.values.amounts import (
     as_number,
     from_micro,
     in_credits,
-    parse_credits,
     to_micro,
 )
 from callsheet.tasks.values.briefs import SheetOrigin
@@ -449,19 +446,6 @@ def _approved(
         query.where(rows.c.state == "approved", *theirs)
     ):
         yield number, name, row, digest, from_micro(cost)
-    # The rows of a plan that was approved on the board are not in the ledger until its run begins.
-    query = select(campaigns.c.id, campaigns.c.name, plans.c.document)
-    query = query.join(plans, plans.c.campaign == campaigns.c.name)
-    query = query.join(runs, runs.c.plan_id == plans.c.id)
-    open = (runs.c.ended_at.is_(None) | runs.c.due_at.is_not(None), plans.c.state == "approved")
-    # A plan of retakes is in the rows as soon as it is approved.
-    for number, name, document in connection.execute(
-        query.where(plans.c.kind == "run", runs.c.begun_at.is_(None), *open, *theirs)
-    ):
-        for line in json.loads(document)["rows"]:
-            if line["action"] in ("make", "retake", "edit"):
-                cost = parse_credits(line["quoted"]) or Decimal(0)
-                yield number, name, line["row"], line.get("digest", ""), cost
 
 
 def _is_of(sandbox: bool) -> ColumnElement[bool]:

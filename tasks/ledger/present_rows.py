@@ -1,4 +1,4 @@
-"""Rows as they are now, for whoever approves what was shown: locked, then read."""
+"""Rows as they are now, for whoever shows a plan of them or approves one: locked, then read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from callsheet.tasks.values.amounts import from_micro
 class PresentRow(NamedTuple):
     """A row as it is: by `id` in the ledger, `take` is the number of its present take, 0 for none.
 
-    `kept` says whether someone keeps that take.
+    `kept` says whether someone keeps that take; `quoted` is its price in credits.
     """
 
     row: str
@@ -25,8 +25,14 @@ class PresentRow(NamedTuple):
     state: State
     digest: str
     nth: int
+    cost_center: str | None
+    reason: str | None
+    quoted: Decimal | None
     take: int
     kept: bool
+
+
+_NAMES = ("row", "id", "state", "digest", "nth", "cost_center", "reason", "quoted")
 
 
 def lock_campaign(connection: Connection, name: str) -> bool:
@@ -37,23 +43,27 @@ def lock_campaign(connection: Connection, name: str) -> bool:
 
 
 def present_rows(
-    connection: Connection, campaign_id: int, names: Iterable[str]
+    connection: Connection, campaign_id: int, names: Iterable[str], *, locked: bool = True
 ) -> Mapping[str, PresentRow]:
-    """Return rows of a campaign by id; no one else changes them until this transaction ends."""
+    """Return rows of a campaign by id.
+
+    If `locked`, no one else changes them until this transaction ends.
+    """
     number = func.coalesce(takes.c.number, 0)
     kept = exists().where(reviews.c.take_id == rows.c.take_id, reviews.c.verdict == "keep")
-    columns = (rows.c.row, rows.c.id, rows.c.state, rows.c.digest, rows.c.nth, number, kept)
-    query = select(*columns).outerjoin(takes, takes.c.id == rows.c.take_id)
+    query = select(*(rows.c[name] for name in _NAMES), number, kept)
+    query = query.outerjoin(takes, takes.c.id == rows.c.take_id)
     found: dict[str, PresentRow] = {}
     for page in pages_of(names):
         these = rows.c.campaign_id == campaign_id, rows.c.row.in_(page)
-        # Locked first and read after: PostgreSQL reads a statement's other tables as they were
-        # before it waited, and someone may just have kept one of the videos.
-        locked = select(rows.c.id).where(*these).order_by(rows.c.id).with_for_update()
-        connection.execute(locked).all()
-        found |= {
-            one.row: one for one in map(PresentRow._make, connection.execute(query.where(*these)))
-        }
+        if locked:
+            # Locked first and read after: PostgreSQL reads a statement's other tables as they were
+            # before it waited, and someone may just have kept one of the videos.
+            lock = select(rows.c.id).where(*these).order_by(rows.c.id).with_for_update()
+            connection.execute(lock).all()
+        for *line, quoted, take, is_kept in connection.execute(query.where(*these)):
+            row = PresentRow._make((*line, from_micro(quoted), take, is_kept))
+            found[row.row] = row
     return found
 
 

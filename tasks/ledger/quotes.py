@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from sqlalchemy import BigInteger, Connection, Integer, bindparam, case, select, update
 
@@ -24,13 +24,6 @@ _QUOTE = (
     .where(rows.c.id == bindparam("the_row"), rows.c.state == bindparam("old"))
     .values(quoted=bindparam("price"), quoted_at=bindparam("moment"))
 )
-_PRICED = (
-    select(*(rows.c[name] for name in ("id", "campaign_id", "row", "state", "enabled", "reason",
-                                       "cost_center", "digest", "quoted")))
-    .where(rows.c.state.in_(["quoted", "approved"]))
-    # As it stands, SQLite would find some by walking through all in the order of the sheet.
-    .order_by(rows.c.position + 0, rows.c.id)
-)  # fmt: skip
 _RETRIES = bindparam("retries", type_=Integer)
 # The guarded move of many rows at once, at the price that was shown. It returns the digests: an
 # edited row takes back the whole transaction.
@@ -118,31 +111,6 @@ def _is_plain(quoted: Quoted) -> bool:
     """Whether a planned row simply becomes quoted."""
     fits = quoted.refusal is None and not too_dear(quoted.row, quoted.amount)
     return fits and quoted.row.state == "planned"
-
-
-class PricedRow(NamedTuple):
-    """A quoted or approved row, as far as its price is judged by it."""
-
-    id: int
-    campaign_id: int
-    row: str
-    state: State
-    enabled: bool
-    reason: str | None
-    cost_center: str | None
-    digest: str
-    quoted: Decimal | None
-
-
-def priced_rows(connection: Connection, campaign_id: int) -> list[PricedRow]:
-    """Return the rows of a campaign that are quoted or approved, in sheet order."""
-    prices: dict[int | None, Decimal | None] = {}
-    found = []
-    for *line, quoted in connection.execute(_PRICED.where(rows.c.campaign_id == campaign_id)):
-        if quoted not in prices:
-            prices[quoted] = from_micro(quoted)
-        found.append(PricedRow._make((*line, prices[quoted])))
-    return found
 
 
 class Approvable(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from callsheet.tasks.campaign.report import say_elsewhere
 from callsheet.tasks.campaign.stored_plans import PricedPlan, ask_plan, run_document
 from callsheet.tasks.campaign.uploads import fit_name, keep_bytes
 from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.nightly_runs import KeptNight, approve_in_night
 from callsheet.tasks.ledger.plans import (
@@ -36,7 +37,6 @@ from callsheet.tasks.ledger.plans import (
     ready_plans,
     void_plan,
 )
-from callsheet.tasks.ledger.quotes import PricedRow
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
@@ -88,12 +88,13 @@ class NightApproval:
             )
         return f"approved by the standing approval of inbox {self.inbox.name}, {self.night.date}"
 
-    def count(self, connection: Connection, rows: Sequence[PricedRow]) -> None:
+    def count(self, connection: Connection, campaign: Campaign, plan: Plan) -> None:
         """Count the credits in the transaction that approves; raise SpendRefused above a limit."""
         assert self.inbox.per_night is not None, "an inbox that spends has a limit"
-        if any(row.quoted is None for row in rows):
+        lines = [line for line in plan.spending if line.state != "approved"]
+        if any(line.priced is None for line in lines):
             raise SpendRefused("a price is not readable any more; nothing was spent")
-        total = sum((row.quoted or Decimal(0) for row in rows), Decimal(0))
+        total = sum((line.priced or Decimal(0) for line in lines), Decimal(0))
         try:
             approve_in_night(
                 connection,

@@ -1,9 +1,8 @@
-"""A plan that is taken back after it was approved, and before its rows are, pays for nothing."""
+"""What is cancelled after it was approved, and before its run has begun, is not paid for."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -11,12 +10,13 @@ import pytest
 
 from callsheet.flows.approved_plan import execute
 from callsheet.flows.executor import PLAIN
-from callsheet.tasks.campaign.run import Run
-from callsheet.tasks.ledger.plans import void_plan
+from callsheet.tasks.aftercare.approval import cancel_on_board
+from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.runs import run_again
 from tests.board.conftest import settings_at
-from tests.board.unbegun import approved_plan, run_of
+from tests.board.unbegun import approved_plan
 from tests.databases import lay_ledger
-from tests.doors import delay_approval
 from tests.programs import Sandbox, sandbox
 
 
@@ -26,23 +26,21 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         yield running
 
 
-async def test_nothing_of_it_is_approved_or_paid_for(
+async def test_nothing_of_it_is_made_or_paid_for(
     tmp_path: Path, made_ledger: Path, service: Sandbox
 ) -> None:
     lay_ledger(tmp_path, made_ledger)
     run_id = await approved_plan(tmp_path, service.environ, "spring", kind="sheet")
-    plan_id = (await run_of(tmp_path, run_id)).plan_id
-
-    @asynccontextmanager
-    async def watch(run: Run) -> AsyncIterator[None]:
-        void = partial(void_plan, plan_id=plan_id, old="approved", words="Ann thought again")
-        delay_approval(run, partial(run.at.ledger.write, void))
-        yield
-
     settings = settings_at(tmp_path, service.environ)
-    end = await execute(run_id, settings, PLAIN, place="a worker", watch=watch)
+    async with await open_ledger(settings.ledger) as ledger:
+        asked = partial(cancel_on_board, ask=RunOptions(campaign="spring"), by="Ann", at=1.0)
+        assert await ledger.write(asked) is not None
+        assert await execute(run_id, settings, PLAIN, place="a worker") is None
+        assert await ledger.write(run_again, run_id=run_id, at=2.0)
+
+    end = await execute(run_id, settings, PLAIN, place="a worker")
 
     assert end is not None
-    assert (end.exit_status, "Ann thought again" in str(end.words)) == (4, True)
+    assert (end.exit_status, "cancelled by Ann" in str(end.words)) == (4, True)
     assert "nothing was spent" in str(end.words)
     assert service.bought() == []

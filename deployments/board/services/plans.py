@@ -25,6 +25,7 @@ from callsheet.deployments.board.services.sheets import (
 from callsheet.deployments.board.uploads import fetch_again
 from callsheet.tasks.aftercare.approval import approve_on_board
 from callsheet.tasks.aftercare.retake import RETAKE
+from callsheet.tasks.campaign.match import note_ledger
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import as_planned
 from callsheet.tasks.campaign.plan_document import stored_plan
@@ -150,6 +151,8 @@ async def _approve(
     except OverBudget as error:
         raise _over_budget(error) from error
     crashpoint("board: after a plan is approved")
+    if sheet is not None:
+        note_ledger(board.settings, sheet)
     return run
 
 

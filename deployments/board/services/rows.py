@@ -67,21 +67,21 @@ async def cancel(
     """
     ask = RunOptions.of({"campaign": campaign, "rows": rows, "select": select})
     change = partial(cancel_on_board, ask=ask, by=person.name, at=board.clock())
-    plan, dropped = await board.write(change)
-    if plan is None and not dropped:
+    plan = await board.write(change)
+    if plan is None:
         raise ProblemDetails(404, f"there is no campaign {campaign}")
-    found = [] if plan is None else await board.read(endings, plan=plan)
+    found = await board.read(endings, plan=plan)
     if not found and not ask.is_whole:
         raise ProblemDetails(422, "no row of the campaign is chosen; nothing was cancelled")
-    asked = dropped + sum(line.action == "cancel" for line, _ in found)
+    asked = sum(line.action == "cancel" for line, _ in found)
     words = "the rest" if ask.is_whole else "rows"
     note = partial(note_act, act="cancel", by=person.name, at=board.clock(), words=words)
     await board.write(note, campaign=campaign, rows=asked)
-    if plan is not None and needs_service(found):
+    if needs_service(found):
         task = asyncio.create_task(_finish(board, plan))
         _under_way.add(task)
         task.add_done_callback(_under_way.discard)
-    cancelled = dropped + sum(line.state != now.state for line, now in found)
+    cancelled = sum(line.state != now.state for line, now in found)
     freed = as_number(released(found)) or 0
     return CancelOut(asked=asked, cancelled=cancelled, released=freed)
 

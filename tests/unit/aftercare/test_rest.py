@@ -10,15 +10,19 @@ import pytest
 from callsheet.tasks.aftercare.cancel import cancel_approved
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.values import State
 from tests.campaigns import NOW, Stage, brief
 
+_STATES: dict[str, State] = {"a": "planned", "b": "approved", "c": "quoted"}
+_LINES = tuple(PlanLine(row, row, "make", "d", state=state) for row, state in _STATES.items())
+_PLAN = Plan(campaign="spring", sheet="s.csv", sheet_digest="d", lines=_LINES)
 #: What a run knows of its rows, and those that are cancelled of: a quoted one, two approved ones.
 LEFT: list[tuple[dict[str, Any], set[str]]] = [
     # It has planned: `b` was approved before it, `c` by it.
-    ({"before": {"a": "planned", "b": "approved", "c": "quoted"}}, {"c"}),
+    ({"plan": _PLAN}, {"c"}),
     # Of those flows that approve first and carry what they approved.
     ({"only": frozenset({"c"})}, {"c"}),
     # It waits for the run that is at work.

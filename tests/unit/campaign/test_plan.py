@@ -308,7 +308,7 @@ def test_a_row_takes_over_the_video_that_the_plan_shows_and_no_other():
 
 def test_an_edit_is_of_the_take_that_the_plan_shows():
     edit = {"action": "edit", "edit_of": "title", "why": "its title; not quoted"}
-    shown, now = (a_plan(line("a", take=n, **edit)) for n in (1, 2))
+    shown, now = (a_plan(line("a", base=n, **edit)) for n in (1, 2))
     assert moved_since(shown, shown, costlier=True) == []
     assert moved_since(shown, now, costlier=True) == ["a: an edit of take 1 then, of take 2 now"]
     assert plan_of(json.loads(json.dumps(plan_document(now)))) == now

@@ -13,10 +13,10 @@ from callsheet.tasks.ledger.campaigns import PaidElsewhere
 from callsheet.tasks.ledger.inbox_sheets import see_sheets
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.nightly_runs import KeptNight, claim_night, find_night
-from callsheet.tasks.ledger.quotes import PricedRow
 from callsheet.tasks.nights.approval import NightApproval
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.runtime.errors import SpendRefused
+from tests.campaigns import Stage
 
 INBOX = Inbox(name="spring", place="/in", approval="auto", per_night=Decimal(100))
 NIGHT = KeptNight(
@@ -44,9 +44,10 @@ def plan(priced: int | None = 12, **own: Any) -> Plan:
     return Plan(campaign="spring", sheet="a.csv", sheet_digest="d", lines=(line,), **own)
 
 
-def row(quoted: int | None) -> PricedRow:
-    price = None if quoted is None else Decimal(quoted)
-    return PricedRow(1, 1, "a", "quoted", True, None, None, "d", price)
+def plan_at(*prices: int | None) -> Plan:
+    several = (None if one is None else Decimal(one) for one in prices)
+    lines = (PlanLine("a", "A", "make", "d", priced=price, state="quoted") for price in several)
+    return Plan(campaign="spring", sheet="a.csv", sheet_digest="d", lines=tuple(lines))
 
 
 async def test_a_plan_with_nothing_to_ask_about_is_approved() -> None:
@@ -94,8 +95,9 @@ async def test_what_is_counted_is_all_that_may_be_spent(
         claim_night, inbox="spring", date=NIGHT.date, zone="UTC", place="one", **terms
     )
     await ledger.write(see_sheets, inbox="spring", seen={"a.csv": "1"}, at=0.0)
+    stage = await Stage.set(ledger)
     count = partial(
-        approval(INBOX, tolerance, retries).count, rows=[row(price) for price in prices]
+        approval(INBOX, tolerance, retries).count, campaign=stage.campaign, plan=plan_at(*prices)
     )
     if counted is None:
         with pytest.raises(SpendRefused):
