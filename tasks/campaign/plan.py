@@ -13,6 +13,7 @@ from typing import Any, cast, overload
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.approve import with_committed
 from callsheet.tasks.campaign.changes import changes_of
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.paid_before import with_like_videos
@@ -64,6 +65,8 @@ def plan_of_sheet(
     plan = replace(plan, changes=changes_of(connection, campaign, sheet, plan))
     if number is not None:
         _check_ids(connection, number, sheet)
+    if campaign is not None:
+        plan = with_committed(connection, campaign, plan)
     if number is not None and not options.pay_again:
         refused = refused_rows(connection, number)
         plan = _without_refused(plan, refused) if refused else plan
@@ -270,7 +273,6 @@ def _plan(
         sheet_digest=sheet.digest,
         lines=tuple(lines),
         budget=budget,
-        committed=campaign.reserved + campaign.charged if campaign else Decimal(0),
         retiring=tuple(retiring),
         renamed=tuple(renamed),
         live=live,

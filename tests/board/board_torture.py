@@ -31,7 +31,7 @@ async def test_nobody_is_kept_out_of_a_page(
 async def test_a_run_that_is_killed_once_its_plan_is_approved_is_carried_on(
     tmp_path: Path, service: Sandbox, name: str
 ) -> None:
-    kill = Kill("ledger: after the commit (steps._approve)")
+    kill = Kill("run: its campaign is free")
     assert (await kill_run(tmp_path, service, name, kill)).findings == []
 
 

@@ -326,7 +326,7 @@ MUTATIONS = (
         "tasks/aftercare/waiting.py",
         "    if row.quoted is not None and row.quoted != line.priced:",
         "    if False:",
-        "tests/unit/aftercare/test_waiting.py::test_nothing_is_approved_once_something_changed",
+        "tests/unit/aftercare/test_waiting.py::test_a_row_on_hold_is_not_approved_at_another_price_than_its_own",
     ),
     Mutation(
         "every approval of rows stores its plan",

@@ -31,7 +31,7 @@ ELSEWHERE = {
     "board: after a plan is approved": KILLED_BOARD,
     "board: before a run is started": KILLED_BOARD,
     "board: after a run is started": KILLED_BOARD,
-    "run: what was approved is in the rows": KILLED_RUN,
+    "run: its campaign is free": KILLED_RUN,
     "workers: the production is begun": KILLED_WORKER,
     "worker: a batch is claimed": KILLED_WORKER,
     "ledger: before a backup has its name": BACKED_UP,
