@@ -164,6 +164,8 @@ def stored_plan(kept: KeptPlan) -> Plan:
 def _line_of(line: Mapping[str, Any]) -> PlanLine:
     asked = {field: line[name] for name, field in _ASKED.items() if line.get(name) is not None}
     ACTIONS[line["action"]]
+    # The line of a sheet names the take that is edited, one of the ledger the row's present take.
+    is_edit = bool(line.get("edit_of")) and not line.get("nth")
     return PlanLine(
         **{"title": "", **asked},
         row=str(line["row"]),
@@ -181,8 +183,8 @@ def _line_of(line: Mapping[str, Any]) -> PlanLine:
         brand=line.get("brand"),
         tags=tuple(line.get("tags", ())),
         nth=line.get("nth", 0),
-        base=line.get("take", 0) if line.get("edit_of") else 0,
-        take=line.get("take", 0),
+        base=line.get("take", 0) if is_edit else 0,
+        take=0 if is_edit else line.get("take", 0),
         kept=line.get("kept", False),
         review=Review(**line["review"]) if line.get("review") else None,
     )
