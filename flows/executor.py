@@ -33,6 +33,7 @@ from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import next_round, released
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.deliveries import verdicts_of
+from callsheet.tasks.ledger.runs import RunKind
 from callsheet.tasks.ledger.values import UNDER_WAY, State, rows_of
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
@@ -61,10 +62,12 @@ async def run_sheet(
     error of the service, ledger or store.
     """
     charged = Decimal(0)
-    if options.run_budget is not None and options.run_id is None:
+    if options.run_id is None:
+        # Of all rounds: they are one run.
         options = options.but(run_id=uuid4().hex)
+    kind: RunKind = "adopt" if options.adopt else "run"
     while True:
-        async with open_run(options, settings, door) as run, door.watch(run):
+        async with open_run(options, settings, door, kind=kind) as run, door.watch(run):
             run.sheet = sheet
             try:
                 campaign = await prepare(run, steps)
@@ -100,7 +103,7 @@ async def run_rows(
     run has the campaign for longer than `wait` seconds (None: never), SpendRefused if its videos
     are of the other kind of service, and any error of `rows`.
     """
-    async with open_run(options, settings, door) as run:
+    async with open_run(options, settings, door, kind="fetch") as run:
         # Before asking for a price: a sandbox price must not be approved.
         check_same_money(campaign, sandbox=run.options.sandbox)
         run.campaign = campaign

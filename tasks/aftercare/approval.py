@@ -33,7 +33,7 @@ from callsheet.tasks.ledger.plans import (
     start_of_day,
     void_plan,
 )
-from callsheet.tasks.ledger.runs import BoardRun, ask_run, end_run, find_run, run_for, unbegun_run
+from callsheet.tasks.ledger.runs import RunRow, ask_run, end_run, find_run, run_for, unbegun_run
 from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
@@ -55,7 +55,7 @@ def approve_on_board(
     at: float,
     sheet: Sheet | None = None,
     asked_by: str | None = None,
-) -> BoardRun:
+) -> RunRow:
     """Approve a plan as it was shown; return its run. A second approval returns the same run.
 
     `person` is the id of the approver, whose role and allowance (credits a day, UTC) are read here.

@@ -22,6 +22,7 @@ from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, no
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.outputs import CopiesMade, make_copies
 from callsheet.tasks.campaign.plan import edits_of, plan_sheet, priced
+from callsheet.tasks.campaign.plan_document import store_approved
 from callsheet.tasks.campaign.quotes import (
     approve_shown,
     as_shown,
@@ -36,6 +37,7 @@ from callsheet.tasks.campaign.recovery import refuse_refused
 from callsheet.tasks.campaign.report import outcome_of, say_outcome, sums_of, unreported
 from callsheet.tasks.campaign.report_files import write_manifest, write_report
 from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run_record import at_step, steps_to
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.campaign.waits import hold_back, released, waiting_lines
 from callsheet.tasks.campaign.workers import Workers, WorkerStarter
@@ -54,6 +56,7 @@ from callsheet.tasks.ledger.campaigns import (
 from callsheet.tasks.ledger.figures import endings_of, pages_of
 from callsheet.tasks.ledger.quotes import PricedRow, hold_unpaid, priced_rows
 from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_process
+from callsheet.tasks.ledger.runs import note_plan
 from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
 from callsheet.tasks.ledger.values import CampaignRow, State, rows_of
 from callsheet.tasks.runtime.errors import SpendRefused, StoreError, StoreUnusable
@@ -73,6 +76,7 @@ QUOTED = 10_000
 
 
 @spanned("read")
+@at_step("reading")
 async def read_step(run: Run, sheet: str) -> str:
     """Read the sheet; return the campaign's name. Raises SheetError with every problem."""
     if run.sheet is None:
@@ -83,6 +87,7 @@ async def read_step(run: Run, sheet: str) -> str:
 
 
 @spanned("plan")
+@at_step("planning")
 async def plan_step(run: Run, campaign: str) -> None:
     """Take the sheet into the ledger, held for this process from here to the end of the run.
 
@@ -177,6 +182,7 @@ async def _sync(run: Run, plan: Plan) -> None:
 
 
 @spanned("quote")
+@at_step("quoting")
 async def quote_step(run: Run, campaign: str) -> None:
     """Ask for the price of every chosen row that would be made, now or in a later round."""
     assert run.plan is not None, "the rows are planned first"
@@ -218,6 +224,7 @@ async def _look_for_videos(run: Run, plan: Plan) -> None:
 
 
 @spanned("approve")
+@at_step("approving")
 async def approve_step(run: Run) -> int:
     """Have the plan approved as it was shown; return how many rows that approved.
 
@@ -303,6 +310,9 @@ def _approve(connection: Connection, run: Run, plan: Plan, waiting: Sequence[Pri
     also = run.door.also_approves if waiting or plan.needs_word else None
     wanted = partial(approve_shown, pay_again=run.options.pay_again, also=also)
     owner = run.at.terms.owner
+    plan = store_approved(connection, plan, at=now)
+    if plan.id is not None:
+        note_plan(connection, run.record_id, plan.id)
     approved = wanted(connection, run.campaign, plan, waiting, owner=owner, at=now)
     adopt(connection, run.campaign, plan, at=now)
     _hold(connection, run.campaign, plan, at=now)
@@ -356,6 +366,7 @@ def _hold(connection: Connection, campaign: Campaign, plan: Plan, *, at: float) 
 
 
 @spanned("report")
+@at_step("reporting")
 async def report_step(run: Run, campaign: str) -> None:
     """Write manifest and status sheet into the store, and say how the run ended.
 
@@ -394,6 +405,7 @@ TICK = 0.5
 @asynccontextmanager
 async def production(run: Run) -> AsyncIterator[list[Shard]]:
     """Start the engine; yield the shards it is to process, as many as Prefect is to see."""
+    steps_to("producing")
     assert run.campaign is not None, "the rows are planned first"
     if run.sheet is not None:
         # The ledger has the rows, and they are read from it as their turn comes.

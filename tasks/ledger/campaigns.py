@@ -32,7 +32,7 @@ from callsheet.tasks.ledger.schema import (
     separations,
     takes,
 )
-from callsheet.tasks.ledger.schema_runs import plans, runs
+from callsheet.tasks.ledger.schema_runs import OPEN, plans, runs
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.runtime.errors import MovedOn
 from callsheet.tasks.runtime.suggest import again_with
@@ -453,7 +453,7 @@ def _approved(
     query = select(campaigns.c.id, campaigns.c.name, plans.c.document)
     query = query.join(plans, plans.c.campaign == campaigns.c.name)
     query = query.join(runs, runs.c.plan_id == plans.c.id)
-    open = (runs.c.ended_at.is_(None) | runs.c.due_at.is_not(None), plans.c.state == "approved")
+    open = (OPEN, runs.c.door == "board", plans.c.state == "approved")
     # A plan of retakes is in the rows as soon as it is approved.
     for number, name, document in connection.execute(
         query.where(plans.c.kind == "run", runs.c.begun_at.is_(None), *open, *theirs)

@@ -45,7 +45,7 @@ from callsheet.tasks.ledger.row_pages import (
     shown_rows,
 )
 from callsheet.tasks.ledger.row_selection import RowFilter
-from callsheet.tasks.ledger.runs import BoardRun
+from callsheet.tasks.ledger.runs import RunRow
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
 
 router = APIRouter(prefix="/c/{campaign}")
@@ -204,7 +204,7 @@ class _Sent:
             await asyncio.sleep(LOOK)
             event, _ = seen = await self._last()
 
-    async def _last(self) -> tuple[int, BoardRun | None]:
+    async def _last(self) -> tuple[int, RunRow | None]:
         """Return the newest event and the newest run: a run starts and ends without an event."""
         event = await self.board.read(last_event, campaign_id=self.campaign.id)
         runs = await see_runs(self.board, self.person, self.campaign.name, limit=1)
