@@ -303,7 +303,7 @@ def _organisation(settings: Settings) -> str | None:
 
 def _kept(options: RunOptions) -> Mapping[str, Any]:
     """Return what a run was asked for, without secrets and long lists."""
-    found: dict[str, Any] = redacted(options.kept())
+    found: dict[str, Any] = redacted(options.but(run_id=None).kept())
     if options.rows is not None and len(options.rows) > NAMED:
         found["rows"] = len(options.rows)
     return found

@@ -171,15 +171,9 @@ def run_for(connection: Connection, plan_id: str) -> RunRow | None:
     return _first(connection, _ASKED, runs.c.plan_id == plan_id)
 
 
-def runs_of(
-    connection: Connection, campaign: str, *, limit: int, asked: bool = False
-) -> list[RunRow]:
-    """Return the newest runs of a campaign, the newest first; `asked` of the board's plans alone.
-
-    Workers are parts of runs, and not among them (`parts_of`).
-    """
+def runs_of(connection: Connection, campaign: str, *, limit: int) -> list[RunRow]:
+    """Return the newest runs of a campaign, the newest first, without workers (`parts_of`)."""
     query = _runs().where(runs.c.campaign == campaign, runs.c.kind != "worker")
-    query = query.where(_ASKED) if asked else query
     found = connection.execute(query.order_by(runs.c.asked_at.desc(), runs.c.id).limit(limit))
     return [_run(one) for one in found]
 

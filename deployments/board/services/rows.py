@@ -179,15 +179,15 @@ def _unfit(plan: Plan) -> str:
 
 
 async def see_run(board: Board, person: Person, run_id: str) -> RunRow:
-    """Return a run; raises ProblemDetails (404) for none."""
+    """Return a run of a plan that was approved here; raises ProblemDetails (404) for none."""
     run = await board.read(find_run, run_id=run_id)
-    if run is None:
+    if run is None or not run.is_asked:
         raise ProblemDetails(404, "there is no such run")
     return run
 
 
 async def see_runs(board: Board, person: Person, campaign: str, *, limit: int = 20) -> list[RunRow]:
-    """Return the newest runs that were started on the board for a campaign."""
+    """Return the newest runs of a campaign, from whatever door."""
     return await board.read(runs_of, campaign=campaign, limit=limit)
 
 
