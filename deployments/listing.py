@@ -17,9 +17,16 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from callsheet.deployments.campaign_status import CampaignStatus, resume_command, say_left
+from callsheet.deployments.campaign_status import (
+    AT,
+    CampaignStatus,
+    resume_command,
+    run_again,
+    say_left,
+    say_run,
+)
 from callsheet.deployments.terminal import plain, say_moment, table
-from callsheet.tasks.engine.owner import name_of
+from callsheet.tasks.engine.owner import is_dead, name_of
 from callsheet.tasks.ledger.accounts import Account
 from callsheet.tasks.ledger.campaigns import Tally
 from callsheet.tasks.runtime.redact import one_line
@@ -226,9 +233,27 @@ def _show_run(one: CampaignStatus, console: Console) -> None:
         since = say_moment(one.campaign.lease.since)
         words = f"{one.campaign.name} is being run by {name_of(one.owner)} since {since}"
         console.print(plain(words))
+    for words in _say_runs(one):
+        console.print(plain(f"{one.campaign.name}: {words}"))
     if one.left:
         words = f"{one.campaign.name}: {say_left(one.left)}; {resume_command(one.left)}"
         console.print(plain(words))
+
+
+def _say_runs(one: CampaignStatus) -> Iterator[str]:
+    """Say what runs that are not over are at, and how the last one ended where that was early."""
+    for run in one.runs:
+        state, since = run.state(is_dead), say_moment(run.asked_at)
+        words = f"{say_run(run)}, begun {since}"
+        if state == "running" or (state == "waiting" and run.ended_at is None):
+            yield f"{words}, is {AT[run.step]}"
+        elif state == "stopped":
+            again = "" if one.left else f"; `{run_again(one.campaign)}` goes on"
+            yield f"{words}, stopped without reporting a result{again}"
+        elif run.exit in (1, 2, 4, 5):
+            yield f"{words}, ended with status {run.exit}: {run.words or 'it gave no reason'}"
+        if state in ("ended", "stopped"):
+            return
 
 
 def _show_accounts(accounts: Sequence[Account], console: Console) -> None:

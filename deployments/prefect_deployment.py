@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
-from callsheet.tasks.ledger.runs import BoardRun
+from callsheet.tasks.ledger.runs import RunRow
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.redact import redact
 
@@ -53,7 +53,7 @@ class FlowRuns:
         """Whether a run's place is a flow run."""
         return place.startswith(_PLACE)
 
-    async def start(self, run: BoardRun) -> str | None:
+    async def start(self, run: RunRow) -> str | None:
         """Start a flow run and return its place; None where there is nothing for that.
 
         Asked again for the same turn of a run, Prefect returns the same flow run.

@@ -7,7 +7,6 @@ for one document.
 from __future__ import annotations
 
 import asyncio
-import getpass
 import json
 import sys
 from argparse import Namespace
@@ -23,6 +22,7 @@ from rich.table import Table
 
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.logs import log_for_people
+from callsheet.tasks.runtime.process import user_name as user_name
 from callsheet.tasks.runtime.redact import one_line, say, visible, visible_json
 from callsheet.tasks.runtime.suggest import again_with
 
@@ -108,15 +108,6 @@ def plain(text: object) -> str:
 def at_terminal() -> bool:
     """Return whether someone sits here who can answer."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def user_name() -> str:
-    """Return the name of this user, for the record of what they do."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        # In a container a user may have a number only.
-        return "the command line"
 
 
 async def consent(args: Namespace, question: str, *, what: str) -> str:

@@ -18,6 +18,7 @@ from callsheet.flows.perform import perform_approved
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.run import Door, Run
+from callsheet.tasks.campaign.run_record import recorded_by_board
 from callsheet.tasks.campaign.stored_plans import (
     check_stands,
 )
@@ -27,7 +28,7 @@ from callsheet.tasks.engine.owner import is_dead
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.plans import KeptPlan, find_plan
 from callsheet.tasks.ledger.runs import (
-    BoardRun,
+    RunRow,
     claim_run,
     end_run,
     find_run,
@@ -99,8 +100,9 @@ async def execute(
         end = _other_money(plan, settings)
         if end is None:
             plan_run = _PlanRun(ledger, settings, steps, run, plan, watch, clock)
-            async with _renewing(ledger, plan_run, place=place, lapse=settings.lease):
-                end = await plan_run.process()
+            with recorded_by_board(run, ledger, settings):
+                async with _renewing(ledger, plan_run, place=place, lapse=settings.lease):
+                    end = await plan_run.process()
         crashpoint("run: before its end is noted")
         ended = partial(end_run, run_id=run_id, place=place, exit_status=end.exit_status)
         words = redact(end.words) if end.words else None
@@ -143,7 +145,7 @@ class _PlanRun(Door):
         ledger: Ledger,
         settings: Settings,
         steps: Steps,
-        run: BoardRun,
+        run: RunRow,
         plan: KeptPlan,
         watch: Watch,
         clock: UnixClock,

@@ -31,6 +31,7 @@ from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import next_round, released
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.deliveries import verdicts_of
+from callsheet.tasks.ledger.runs import RunKind
 from callsheet.tasks.ledger.values import UNDER_WAY
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
@@ -57,10 +58,12 @@ async def run_sheet(
     error of the service, ledger or store.
     """
     charged = Decimal(0)
-    if options.run_budget is not None and options.run_id is None:
+    if options.run_id is None:
+        # Of all rounds: they are one run.
         options = options.but(run_id=uuid4().hex)
+    kind: RunKind = "adopt" if options.adopt else "run"
     while True:
-        async with open_run(options, settings, door) as run, door.watch(run):
+        async with open_run(options, settings, door, kind=kind) as run, door.watch(run):
             run.sheet = sheet
             try:
                 campaign = await prepare(run, steps)

@@ -23,6 +23,8 @@ from callsheet.flows.interruption import WORDS, Kind
 from callsheet.flows.shown import showing, table_of_rows
 from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run_record import comes_from
+from callsheet.tasks.ledger.runs import RunDoor
 from callsheet.tasks.prefect_tasks import (
     plan_rows,
     produce_rows,
@@ -164,9 +166,13 @@ def _known_words() -> frozenset[str]:
 # which go to its database: without secrets, and without false errors.
 
 
-def set_up_flow(profile: str | None, *, sheet: str | None = None) -> Settings:
+def set_up_flow(
+    profile: str | None, *, sheet: str | None = None, door: RunDoor = "flow"
+) -> Settings:
     """Set up the process of a flow run; return its settings, as `load_settings` does."""
     set_up_prefect_logs()
+    # One that Prefect starts again is the same run.
+    comes_from(door, f"flow run {flow_run.id}", run_id=flow_run.id)
     suggest_for(profile, flow=True)
     return load_settings(profile=profile, sheet=sheet)
 

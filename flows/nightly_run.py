@@ -24,6 +24,7 @@ from callsheet.flows.night_sheet import NightSheet
 from callsheet.flows.sheet_run import Sweeping
 from callsheet.tasks.aftercare.prune import prune_delivered
 from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.engine.owner import is_dead, is_near, name_of, this_process
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
 from callsheet.tasks.ledger.leases import Lease
@@ -189,11 +190,15 @@ async def sweep(
             clock=clock,
             sleep=sleep,
         )
-        async with kept(sweeping):
+        # All scans of a night are one run.
+        recording = recorded("night", settings, run_id=f"night {found.id}", by=inbox.name)
+        async with recording as record, kept(sweeping):
+            record.begin(ledger, settings)
             sheets, waiting = await _Order(sweeping, tell, stopped, still).process()
             if sweeping.lost is None and not stopped():
                 named = [report.campaign for report in sheets if report.campaign]
                 await prune_delivered(settings, ledger, named, clock=clock)
+            record.ends(sweeping.night_report(ended_at=clock()).exit_status, sweeping.lost)
         return replace(begun, ended_at=clock(), sheets=sheets, waiting=waiting)
 
 

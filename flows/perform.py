@@ -17,9 +17,11 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.propose import campaign_asked, propose, rows_named
 from callsheet.tasks.campaign.run import Door, Run, open_run
+from callsheet.tasks.campaign.run_record import run_approved, run_begins, steps_to
 from callsheet.tasks.campaign.values import PAID, Plan, RunOutcome
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.plans import find_plan
+from callsheet.tasks.ledger.runs import RunKind
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import NotApproved
 from callsheet.tasks.runtime.known_settings import Settings
@@ -68,7 +70,8 @@ async def perform(
         if not plan.named(*PAID, "fetch"):
             return Performed(plan=plan, rows={})
     # A selection says what is planned; the rows that are made may be in other states by then.
-    async with _opened(ask.but(select=None, rows=None), settings, door) as run:
+    kind: RunKind = "retake" if verb.kind == "retake" else "approve" if verb.effects else "fetch"
+    async with _opened(ask.but(select=None, rows=None), settings, door, kind) as run:
         at, ask = run.at, ask.but(sandbox=run.options.sandbox)
         plan = await _approved_before(at.ledger, plan_id) or await _approved(
             run, verb, ask, approver, make=make, plan_id=plan_id
@@ -99,9 +102,11 @@ async def perform_approved(
 
 
 @asynccontextmanager
-async def _opened(ask: RunOptions, settings: Settings, door: Door) -> AsyncIterator[Run]:
+async def _opened(
+    ask: RunOptions, settings: Settings, door: Door, kind: RunKind = "run"
+) -> AsyncIterator[Run]:
     """Open a run of a campaign that is in the ledger, and show it."""
-    async with open_run(ask, settings, door) as run:
+    async with open_run(ask, settings, door, kind=kind) as run:
         ask = ask.but(sandbox=run.options.sandbox)
         run.campaign = await run.at.ledger.read(campaign_asked, ask=ask)
         async with door.watch(run):
@@ -138,13 +143,17 @@ async def _approved(
     given = plan.budget if ask.budget is None else ask.budget
     shown = replace(plan, budget=given, credit_price=settings.credit_price)
     run.show(shown)
+    run_begins(at.ledger, settings, plan.campaign)
+    steps_to("approving")
     # Cancelling this run from here on cancels what it approves.
     run.only = frozenset(plan.named(*PAID))
     if make:
         await at.store.check()
     by = await approver(shown)
     change = partial(approve, plan=replace(plan, id=plan_id), verb=verb, by=by, budget=ask.budget)
-    return await at.ledger.write(change, at=at.clock())
+    approved = await at.ledger.write(change, at=at.clock())
+    run_approved(approved.id)
+    return approved
 
 
 async def approve_nothing(plan: Plan) -> str:

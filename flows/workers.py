@@ -49,7 +49,7 @@ async def carry_batches(
 
 
 async def _process(production: str, number: int, profile: str | None) -> State[Any]:
-    async with connect(set_up_flow(profile)) as at:
+    async with connect(set_up_flow(profile, door="worker")) as at:
         worker = Worker(at, production, number)
         watch = FlowWatch(lambda kind: worker.leave(WORDS[kind]))
         with watch.listening():

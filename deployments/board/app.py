@@ -42,6 +42,7 @@ from callsheet.deployments.board.services.videos import Videos
 from callsheet.deployments.mcp.http import Agents
 from callsheet.deployments.process import inherited, listen_on, origin_of
 from callsheet.deployments.web_server import answering, config_for
+from callsheet.tasks.campaign.run_record import comes_from
 from callsheet.tasks.metrics import Exposition
 from callsheet.tasks.runtime.errors import ConfigurationError
 
@@ -61,6 +62,7 @@ async def serving(
     `fd` is a socket on which the parent process listens. Raises ConfigurationError when
     the address cannot be had.
     """
+    comes_from("board", "the board")
     with _listen(host, port) if fd is None else inherited(fd) as listening:
         board = make(origin_of(listening))
         app = make_app(board)

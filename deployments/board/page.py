@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from callsheet.deployments.board.places import shown_place
+from callsheet.deployments.campaign_status import AT, DOORS
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
 from callsheet.tasks.runtime.process import own_version
@@ -188,4 +189,6 @@ _TEMPLATES.globals |= {
     "needs_person": lambda rows: _under(NEEDS_PERSON, rows),
     "under_way": lambda rows: _under(UNDER_WAY, rows),
     "not_begun": lambda rows: _under(NOT_BEGUN, rows),
+    "run_doors": DOORS,
+    "run_steps": AT,
 }

@@ -34,7 +34,7 @@ from callsheet.tasks.campaign.plan_document import plan_document
 from callsheet.tasks.campaign.stored_plans import plan_with_prices, run_document
 from callsheet.tasks.engine.owner import is_dead
 from callsheet.tasks.ledger.plans import KeptPlan, find_plan, finish_plan, plans_quoting, void_plan
-from callsheet.tasks.ledger.runs import BoardRun, claim_run, end_run, find_run, open_runs
+from callsheet.tasks.ledger.runs import RunRow, claim_run, end_run, find_run, open_runs
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import CallsheetError, SheetError
 from callsheet.tasks.runtime.redact import redact
@@ -118,7 +118,7 @@ class RunMonitor:
                 child = await asyncio.to_thread(start_process, self._board, name)
                 self._children[name] = child
 
-    async def is_to_start(self, run: BoardRun) -> bool:
+    async def is_to_start(self, run: RunRow) -> bool:
         """Whether a run is due that no process works on."""
         now = self._board.clock()
         if run.id in self._children or run.id in self._others:
@@ -134,7 +134,7 @@ class RunMonitor:
             return False
         return True
 
-    async def _is_gone(self, run: BoardRun, place: str) -> bool:
+    async def _is_gone(self, run: RunRow, place: str) -> bool:
         """Whether the place that had a run's lease last is known to be gone, or let it lapse."""
         lapsed = run.leased_until is None
         if not FlowRuns.is_one(place) or self._flow_runs is None:
@@ -152,13 +152,13 @@ class RunMonitor:
         # Prefect has deleted it, does not answer, or takes a process for running that is gone.
         return lapsed
 
-    async def _claim(self, run: BoardRun, place: str) -> None:
+    async def _claim(self, run: RunRow, place: str) -> None:
         """Keep a run's lease for a flow run that has not started: it renews the lease itself."""
         board = self._board
         claim = partial(claim_run, run_id=run.id, place=place, seconds=board.settings.lease)
         await board.write(claim, at=board.clock())
 
-    async def _start(self, run: BoardRun) -> None:
+    async def _start(self, run: RunRow) -> None:
         flow_run = None
         if self._flow_runs is not None:
             flow_run = await self._flow_runs.start(run)

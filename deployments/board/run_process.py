@@ -24,6 +24,7 @@ from callsheet.flows.perform import approve_nothing, perform
 from callsheet.tasks.aftercare.resume import RESUME
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import Door, Run
+from callsheet.tasks.campaign.run_record import comes_from
 from callsheet.tasks.engine.owner import this_process
 from callsheet.tasks.engine.progress import Snapshot, log_line
 from callsheet.tasks.ledger.campaigns import all_campaigns
@@ -47,6 +48,7 @@ def main(run_id: str) -> int:
     settings = pickle.load(sys.stdin.buffer)
     log_as(settings.log, settings.log_level)
     place = f"{this_process()}:0"
+    comes_from("board", "the board")
     try:
         if run_id.startswith(CAMPAIGN):
             return asyncio.run(_resume(int(run_id.removeprefix(CAMPAIGN)), settings))

@@ -17,9 +17,12 @@ from callsheet.tasks.ledger.accounts import Account, all_accounts, day_of, find_
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, tally_of
 from callsheet.tasks.ledger.figures import late_rows, waiting_of
 from callsheet.tasks.ledger.ledger import Ledger
-from callsheet.tasks.ledger.runs import left_under_way
+from callsheet.tasks.ledger.runs import left_under_way, runs_of
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import as_number
+
+#: Runs of a campaign that are told of.
+RUNS = 5
 
 
 def main(args: Namespace) -> int:
@@ -74,7 +77,8 @@ async def _read_campaign(ledger: Ledger, campaign: Campaign) -> CampaignStatus:
     late = await ledger.read(late_rows, campaign_id=campaign.id, at=time.time())
     left = next(iter(await ledger.read(left_under_way, is_dead=is_dead, only=campaign.name)), None)
     owner = owner if is_at_work(owner) else None
-    return CampaignStatus(campaign, tally, owner, left, waiting, late)
+    runs = await ledger.read(runs_of, campaign=campaign.name, limit=RUNS)
+    return CampaignStatus(campaign, tally, owner, left, waiting, runs, late)
 
 
 def _limits(settings: Settings, at: float) -> list[Account]:

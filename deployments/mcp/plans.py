@@ -47,7 +47,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.stored_plans import unquoted_rows
 from callsheet.tasks.ledger.plans import approved_today, void_plan
-from callsheet.tasks.ledger.runs import BoardRun
+from callsheet.tasks.ledger.runs import RunRow
 from callsheet.tasks.runtime.errors import AllowanceSpent, CallsheetError
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import as_number, count, in_credits, parse_credits
@@ -336,7 +336,7 @@ async def _started(caller: Caller, plan_id: str) -> RunAnswer:
         await asyncio.sleep(LOOK)
 
 
-def run_answer(run: BoardRun, view: PlanView) -> RunAnswer:
+def run_answer(run: RunRow, view: PlanView) -> RunAnswer:
     """Return a run as tools say it."""
     state: Literal["starting", "running", "waiting", "finished"] = "starting"
     if run.is_over:
@@ -358,14 +358,14 @@ def run_answer(run: BoardRun, view: PlanView) -> RunAnswer:
     )
 
 
-def _why_ended(run: BoardRun) -> str | None:
+def _why_ended(run: RunRow) -> str | None:
     """Return that a run failed without saying why; None for one that did not fail."""
     if run.exit in (None, 0, 3, 5):
         return None
     return f"the run ended with status {run.exit} and left no reason; its log on the board may"
 
 
-def _after(run: BoardRun) -> str:
+def _after(run: RunRow) -> str:
     if run.exit in (0, 3):
         return "call `show_videos`, and `rows` for what needs attention"
     return "it stopped for the reason in `words`: tell the person, and make a new plan once solved"

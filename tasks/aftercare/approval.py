@@ -31,7 +31,7 @@ from callsheet.tasks.ledger.plans import (
     start_of_day,
     void_plan,
 )
-from callsheet.tasks.ledger.runs import BoardRun, ask_run, end_run, find_run, run_for, unbegun_run
+from callsheet.tasks.ledger.runs import RunRow, ask_run, end_run, find_run, run_for, unbegun_run
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_text, count, in_credits
@@ -50,7 +50,7 @@ def approve_on_board(
     at: float,
     sheet: Sheet | None = None,
     asked_by: str | None = None,
-) -> BoardRun:
+) -> RunRow:
     """Approve a plan as it was shown; return its run. A second approval returns the same run.
 
     `person` is the id of the approver, whose role and allowance (credits a day, UTC) are read here.
@@ -198,6 +198,7 @@ def cancel_on_board(connection: Connection, ask: RunOptions, *, by: str, at: flo
     dialect_of(connection).hold_approvals(connection)
     name = ask.campaign or ""
     while ask.is_whole and (run := unbegun_run(connection, name)):
+        assert run.plan_id is not None, "it was asked for with a plan"
         words = f"cancelled by {by} before its run began"
         void_plan(connection, run.plan_id, old="approved", words=words)
         end_run(connection, run.id, place=run.place, exit_status=4, words=words, at=at)

@@ -24,6 +24,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.propose import line_of, plan_of_rows, rows_named
 from callsheet.tasks.campaign.report_files import write_report
 from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run_record import recorded, run_begins
 from callsheet.tasks.campaign.selection import rows_asked
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.engine.context import Context, connect, organisation_of
@@ -126,9 +127,11 @@ async def finish(
     found = await ledger.read(endings, plan=plan)
     if needs_service(found):
         campaign = await ledger.read(_campaign, name=plan.campaign)
-        async with connect(settings, clock=clock) as at:
-            await execute(at, campaign, frozenset(line.row for line in plan.lines))
-        found = await ledger.read(endings, plan=plan)
+        async with recorded("cancel", settings) as record:
+            async with connect(settings, clock=clock) as at:
+                await execute(at, campaign, frozenset(line.row for line in plan.lines))
+            found = await ledger.read(endings, plan=plan)
+            record.ends(exit_status(found))
     return found
 
 
@@ -150,6 +153,7 @@ async def execute(at: Context, campaign: Campaign, only: Collection[str]) -> Non
             except Parked as other:
                 busy = other
             else:
+                run_begins(at.ledger, at.settings, campaign.name)
                 await _process(at, campaign, only)
                 return
         # Rows that went back, for example after a refused create, are cancelled now.

@@ -20,6 +20,7 @@ from callsheet.tasks.aftercare.verify import audited
 from callsheet.tasks.campaign.lease import leased
 from callsheet.tasks.campaign.match import check_same_money
 from callsheet.tasks.campaign.report_files import write_report
+from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.engine.context import Context, connect
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
@@ -151,8 +152,10 @@ class Prune:
         check_same_money(campaign, sandbox=at.settings.sandbox)
         takes = {one.take.id for one in videos}
         async with AsyncExitStack() as stack:
+            record = await stack.enter_async_context(recorded("prune", at.settings, by=self.by))
             held = leased(at.ledger, campaign, clock=at.clock, lapse=at.settings.lease)
             lease = await stack.enter_async_context(held)
+            record.begin(at.ledger, at.settings, campaign.name)
             await _deliver_ready(at, campaign)
             found = await self.find(at.ledger, campaign, at.settings, at.clock())
             places = await stack.enter_async_context(Places())

@@ -29,6 +29,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.outputs import copy_file
 from callsheet.tasks.campaign.quotes import ask_prices
 from callsheet.tasks.campaign.report_files import write_report
+from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.engine.context import Context, connect, open_service
 from callsheet.tasks.engine.deliver import file_name
@@ -161,6 +162,12 @@ async def repair(found: Repairs, at: Context) -> Repairs:
 
     Says of each finding what was done, or why it was left. Raises what `correct_ledger` raises.
     """
+    async with recorded("repair", at.settings) as record:
+        record.begin(at.ledger, at.settings, found.campaign.name if found.campaign else "")
+        return await _repaired_all(found, at)
+
+
+async def _repaired_all(found: Repairs, at: Context) -> Repairs:
     async with Places() as places:
         for repairs, fix in (OF_FILES, _fix), (("picture",), _make_pictures):
             look = partial(_repaired, repairs=repairs, fix=partial(fix, at=at, places=places))

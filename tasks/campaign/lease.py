@@ -22,6 +22,7 @@ from callsheet.tasks.campaign.plan import plan_sheet
 from callsheet.tasks.campaign.recovery import recover, say_found, say_told, say_unknown
 from callsheet.tasks.campaign.report_files import report_stands
 from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run_record import run_begins
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.owner import is_dead, its_workers, name_of, this_process
 from callsheet.tasks.ledger import leases
@@ -71,6 +72,12 @@ async def lease_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
     Raises Parked when another run has it for longer than `wait` seconds (None: no matter how long).
     """
     at, options = run.at, run.options
+    begins = partial(run_begins, at.ledger, at.settings, campaign.name)
+
+    def waits(words: str) -> None:
+        begins(waiting=True)
+        run.say_wait(words)
+
     if run.door.find_starter is not None:
         run.production_id = uuid4().hex
     holding = leased(
@@ -79,13 +86,14 @@ async def lease_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
         clock=at.clock,
         lapse=at.settings.lease,
         wait=wait,
-        on_wait=run.say_wait,
+        on_wait=waits,
         on_lost=run.lose,
         owner=its_workers(run.production_id) if run.production_id else None,
     )
     lease = await run.holding.enter_async_context(holding)
     if lease is None:
         return
+    begins()
     await count_from_here(run, campaign)
     terms = Terms(
         owner=lease.owner,

@@ -20,6 +20,7 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.approve import Check
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.campaign.selection import Selection, parse_selection
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.workers import Workers, WorkerStarter
@@ -31,6 +32,7 @@ from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
 from callsheet.tasks.ledger.figures import count_wanted, pages_of
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.row_selection import urgent_rows
+from callsheet.tasks.ledger.runs import RunKind
 from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import (
     NOTHING_SPENT,
@@ -139,6 +141,8 @@ class Run:
     #: Is told of how many rows the price is known, and how many are asked for.
     on_quotes: Callable[[int, int], None] | None = None
     listeners: list[Listener] = field(default_factory=list)
+    #: Its row in the ledger's `runs`.
+    record_id: str = ""
     sheet: Sheet | None = None
     campaign: Campaign | None = None
     plan: Plan | None = None
@@ -323,10 +327,13 @@ def _at_hand(run: Run) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def open_run(options: RunOptions, settings: Settings, door: Door) -> AsyncIterator[Run]:
+async def open_run(
+    options: RunOptions, settings: Settings, door: Door, *, kind: RunKind = "run"
+) -> AsyncIterator[Run]:
     """Open a run, which its steps find while it lasts."""
     opened: list[Run] = []
     async with (
+        recorded(kind, settings, options=options) as record,
         telling_what_was_spent(lambda: next(iter(opened), None)),
         connect(settings) as at,
         AsyncExitStack() as holding,
@@ -335,7 +342,7 @@ async def open_run(options: RunOptions, settings: Settings, door: Door) -> Async
         options = options.but(sandbox=settings.sandbox)
         # A hundred thousand briefs and lines of a plan are no garbage, and looked through for long.
         holding.enter_context(search_of_new())
-        run = Run(options=options, at=at, door=door, holding=holding)
+        run = Run(options=options, at=at, door=door, holding=holding, record_id=record.row.id)
         opened.append(run)
         if options.max_wait is not None:
             run.until = asyncio.get_running_loop().time() + options.max_wait
@@ -343,6 +350,8 @@ async def open_run(options: RunOptions, settings: Settings, door: Door) -> Async
             try:
                 yield run
             finally:
+                record.hears(run.outcome, run.interrupted)
+                await record.settle()
                 await _publish(at)
 
 

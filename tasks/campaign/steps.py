@@ -34,6 +34,7 @@ from callsheet.tasks.campaign.recovery import refuse_refused
 from callsheet.tasks.campaign.report import outcome_of, say_outcome, sums_of, unreported
 from callsheet.tasks.campaign.report_files import write_manifest, write_report
 from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run_record import at_step, steps_to
 from callsheet.tasks.campaign.sheet_verb import (
     campaign_of,
     settle,
@@ -57,6 +58,7 @@ from callsheet.tasks.ledger.campaigns import (
 from callsheet.tasks.ledger.figures import endings_of, pages_of
 from callsheet.tasks.ledger.present_rows import PresentRow, present_rows
 from callsheet.tasks.ledger.row_selection import names_of_rows, rows_to_process
+from callsheet.tasks.ledger.runs import note_plan
 from callsheet.tasks.ledger.values import CampaignRow, State
 from callsheet.tasks.runtime.errors import SpendRefused, StoreError, StoreUnusable
 from callsheet.tasks.runtime.process import search_of_new
@@ -75,6 +77,7 @@ QUOTED = 10_000
 
 
 @spanned("read")
+@at_step("reading")
 async def read_step(run: Run, sheet: str) -> str:
     """Read the sheet; return the campaign's name. Raises SheetError with every problem."""
     if run.sheet is None:
@@ -85,6 +88,7 @@ async def read_step(run: Run, sheet: str) -> str:
 
 
 @spanned("plan")
+@at_step("planning")
 async def plan_step(run: Run, campaign: str) -> None:
     """Take the sheet into the ledger, held for this process from here to the end of the run.
 
@@ -150,6 +154,7 @@ async def _without_unwanted(run: Run) -> Sheet:
 
 
 @spanned("quote")
+@at_step("quoting")
 async def quote_step(run: Run, campaign: str) -> None:
     """Ask for the price of every chosen row that would be made, now or in a later round."""
     assert run.plan is not None, "the rows are planned first"
@@ -190,6 +195,7 @@ async def _look_for_videos(run: Run, plan: Plan) -> None:
 
 
 @spanned("approve")
+@at_step("approving")
 async def approve_step(run: Run) -> None:
     """Have the plan approved as it was shown, with all that the sheet sets: all of it, or nothing.
 
@@ -279,7 +285,9 @@ def _approve(connection: Connection, run: Run, plan: Plan) -> None:
     known = replace(plan, budget=run.campaign.budget, cancelled_at=run.campaign.cancel_requested_at)
     budget = None if plan.budget == known.budget else plan.budget
     write = partial(approve, connection, known, verb, by=plan.by, budget=budget)
-    write(at_limit=run.options.at_limit, at=run.at.clock())
+    approved = write(at_limit=run.options.at_limit, at=run.at.clock())
+    if approved.id is not None:
+        note_plan(connection, run.record_id, approved.id)
 
 
 def _settle(connection: Connection, run: Run, plan: Plan) -> None:
@@ -296,6 +304,7 @@ def _check_owner(connection: Connection, campaign: Campaign, _: Plan, *, owner: 
 
 
 @spanned("report")
+@at_step("reporting")
 async def report_step(run: Run, campaign: str) -> None:
     """Write manifest and status sheet into the store, and say how the run ended.
 
@@ -334,6 +343,7 @@ TICK = 0.5
 @asynccontextmanager
 async def production(run: Run) -> AsyncIterator[list[Shard]]:
     """Start the engine; yield the shards it is to process, as many as Prefect is to see."""
+    steps_to("producing")
     assert run.campaign is not None, "the rows are planned first"
     if run.sheet is not None:
         # The ledger has the rows, and they are read from it as their turn comes.

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.engine.context import Context, organisation_of
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.ledger.accounts import Terms
@@ -136,8 +137,12 @@ class Worker:
         )
         at = limited(self._at, production, claims)
         async with AsyncExitStack() as stack:
+            recording = recorded("worker", self._at.settings, parent=production.run_id)
+            record = await stack.enter_async_context(recording)
+            record.begin(self._at.ledger, self._at.settings, campaign.name)
             await stack.enter_async_context(claims.kept())
             await self._at_work(stack, at, campaign, production, claims)
+            record.ends(0, self.report.left_because)
         return claims.lost is None or claims.is_taken_over
 
     async def _at_work(

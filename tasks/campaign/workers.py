@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.run_record import this_run
 from callsheet.tasks.campaign.worker import terms_of
 from callsheet.tasks.engine.context import Context, organisation_of
 from callsheet.tasks.engine.pages import Shard, Work
@@ -244,6 +245,7 @@ class Workers:
             organisation=organisation_of(self._at.settings),
             store=self._at.store.address,
             terms=terms_of(self._at.terms),
+            run_id=this_run(),
         )
 
     async def _start(self) -> None:

@@ -65,6 +65,8 @@ class Production:
     organisation: str
     store: str
     terms: dict[str, Any] = field(default_factory=dict)
+    #: The run that has its rows processed, whose parts its workers are.
+    run_id: str | None = None
     hinted: bool = False
     #: Why nothing more is begun, and when to come back (Unix seconds).
     stopped: str | None = None
@@ -340,7 +342,10 @@ def _first_in(states: Collection[State]) -> ScalarSelect[int]:
 
 #: The name of the lease on a batch, as the database computes it.
 _LEASE = name_in_sql(WORKER, batches.c.holder)
-_KEPT = ("id", "campaign_id", "owner", "workers", "batch_size", "organisation", "store", "hinted")
+_KEPT = (
+    *("id", "campaign_id", "run_id", "owner", "workers", "batch_size"),
+    *("organisation", "store", "hinted"),
+)
 
 
 def _held_by(production_id: str, holder: str) -> Sequence[Any]:

@@ -22,6 +22,7 @@ from callsheet.tasks.ledger.database import (
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.migrate import MAKE_ONE, opened, schema_of, upgrade
 from callsheet.tasks.ledger.plans import drop_old_plans
+from callsheet.tasks.ledger.runs import drop_old_runs
 from callsheet.tasks.ledger.schema import REVISION, events, rows
 from callsheet.tasks.ledger.schema_runs import acts, logins, sessions
 from callsheet.tasks.ledger.values import UNDER_WAY
@@ -145,13 +146,15 @@ def _check_idle(engine: Engine) -> None:
 def forget(connection: Connection, *, at: float, events_before: float | None) -> int:
     """Remove what serves no one any more; return how many lines that were.
 
-    Hints that the service cannot repeat, logins and sessions that are over, plans that expired a
-    month ago; where it is asked for, the history before a moment of rows that rest. What was paid
-    for is in takes and accounts, which stay whole. The newest event of a campaign stays: others
-    count on from it.
+    Hints that the service cannot repeat, logins and sessions that are over, plans that expired and
+    runs that ended a month ago; where it is asked for, the history before a moment of rows that
+    rest. What was paid for is in takes and accounts, which stay whole. The newest event of a
+    campaign stays: others count on from it.
     """
     gone = drop_old_hints(connection, at=at)
     gone += connection.execute(delete(sessions).where(sessions.c.expires_at <= at)).rowcount
+    # What it made is in the rows: a plan stays as long as its run.
+    gone += drop_old_runs(connection, at=at)
     gone += drop_old_plans(connection, at=at)
     gone += connection.execute(delete(logins).where(logins.c.expires_at <= at)).rowcount
     if events_before is not None:

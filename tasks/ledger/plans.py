@@ -225,7 +225,7 @@ def add_approved(
     )
 
 
-def find_plan(connection: Connection, plan_id: str) -> KeptPlan | None:
+def find_plan(connection: Connection, plan_id: str | None) -> KeptPlan | None:
     """Return a plan."""
     found = connection.execute(select(plans).where(plans.c.id == plan_id)).first()
     return None if found is None else _plan(found)

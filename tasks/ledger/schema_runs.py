@@ -132,24 +132,51 @@ plans = Table(
     Index(None, "approved_by", "approved_at"),
 )
 
-# Runs that were started for an approved plan, and how each ended; the lease `run:ID` says who is
-# at work.
+# Every run, from whatever door: what it was asked for, how far it is, how it ended. The lease
+# `run:ID` says who is at work; who had it last stays in the row. A run that has no end and no live
+# owner has stopped, which is not written until a later run of its campaign finds it so.
 runs = Table(
     "runs",
     metadata,
+    # Of a flow its flow run's: one that Prefect starts again is the same run.
     Column("id", String(40), primary_key=True),
-    Column("plan_id", String(40), ForeignKey("plans.id"), nullable=False, unique=True),
+    # run, retake, approve, adopt, fetch, cancel, prune, repair, night, worker
+    Column("kind", String(16), nullable=False),
+    # terminal, flow, night, board, worker
+    Column("door", String(16), nullable=False),
+    # The run that it is a part of: a night, or a run that has workers.
+    Column("parent", String(40)),
+    # Empty: of several, as a night is.
     Column("campaign", String(200), nullable=False),
+    # The plan that it makes, once that is approved.
+    Column("plan_id", String(40), ForeignKey("plans.id"), unique=True),
+    # What it was asked for and limited to, as JSON, without secrets.
+    Column("options", Text),
+    # The fingerprint of the service's key, and the address of the store.
+    Column("organisation", String(32)),
+    Column("store", Text),
+    # The process that has or had its lease, as `tasks.engine.owner` names it.
+    Column("owner", String(200)),
     Column("started_by", String(200), nullable=False),
+    # planning, quoting, approving, producing, reporting; waiting, for another run
+    Column("step", String(16)),
+    # When it was approved on the board, else when it began.
     Column("asked_at", Float, nullable=False),
+    # When what it makes was approved in the ledger's rows.
     Column("begun_at", Float),
     Column("ended_at", Float),
+    # As of the command line; null where it stopped without a word.
     Column("exit", Integer),
     Column("words", Text),
-    # A parked one is started again then.
+    # A parked one of the board is started again then.
     Column("due_at", Float),
     Index(None, "campaign", "asked_at"),
+    Index(None, "parent"),
 )
+#: Runs that are not over.
+OPEN = runs.c.ended_at.is_(None) | runs.c.due_at.is_not(None)
+# As of takes: PostgreSQL's is the same.
+Index("ix_runs_open", runs.c.asked_at, sqlite_where=OPEN)
 
 # What people did, newest last: every change that someone asked for, and from where.
 acts = Table(
@@ -286,7 +313,9 @@ productions = Table(
     metadata,
     Column("id", String(32), primary_key=True),
     Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
-    # Who must have the campaign's lease for anything to be begun.
+    # The run that its workers are part of, and who must have the campaign's lease for anything to
+    # be begun.
+    Column("run_id", String(40)),
     Column("owner", String(200), nullable=False),
     Column("workers", Integer, nullable=False),
     # Rows that are claimed at once.

@@ -37,6 +37,7 @@ from callsheet.tasks.ledger.plans import (
     ready_plans,
     void_plan,
 )
+from callsheet.tasks.ledger.runs import drop_old_runs
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
@@ -193,6 +194,7 @@ def _keep(connection: Connection, new: _NewPlan, *, by: str, at: float) -> str:
     words = "a later nightly run made a new plan"
     for other in before:
         void_plan(connection, other.id, old="ready", words=words, replaced_by=plan_id)
+    drop_old_runs(connection, at=at)
     drop_old_plans(connection, at=at)
     return plan_id
 

@@ -1,11 +1,13 @@
 """What one process needs.
 
-Its version, the clock, its limit of open files, garbage collection, and names that load on demand.
+Its version and user, the clock, its limit of open files, garbage collection, and names that load
+on demand.
 """
 
 from __future__ import annotations
 
 import gc
+import getpass
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,6 +21,15 @@ from threading import Lock
 from typing import Any
 
 from callsheet.tasks.runtime.errors import ConfigurationError
+
+
+def user_name() -> str:
+    """Return the name of this user, for the record of what they do."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        # In a container a user may have a number only.
+        return "the command line"
 
 
 @cache

@@ -19,7 +19,7 @@ from callsheet.flows.executor import PLAIN
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.ledger.leases import run_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.runs import BoardRun, claim_run, find_run
+from callsheet.tasks.ledger.runs import RunRow, claim_run, find_run
 from callsheet.tasks.runtime.errors import BadInput
 from tests.board.conftest import board_at, settings_at
 from tests.board.stage import API, ended
@@ -40,7 +40,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         yield running
 
 
-async def have(ledger: Ledger, run: str, place: str, *, seconds: float = 3600.0) -> BoardRun:
+async def have(ledger: Ledger, run: str, place: str, *, seconds: float = 3600.0) -> RunRow:
     """Have a place at work on a run."""
     found = await ledger.write(claim_run, run_id=run, place=place, at=0.0, seconds=seconds)
     assert found is not None

@@ -13,7 +13,7 @@ from callsheet.tasks.campaign.uploads import parse_kept
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.people import find_person
 from callsheet.tasks.ledger.plans import find_plan, find_sheet
-from callsheet.tasks.ledger.runs import BoardRun, find_run
+from callsheet.tasks.ledger.runs import RunRow, find_run
 from tests.board.conftest import board_at, settings_at
 from tests.board.stage import API, made, plan_for, priced
 from tests.programs import simple_sheet
@@ -51,7 +51,7 @@ async def approved_plan(
         return (await ledger.write(approve, person=ann.id, at=at)).id
 
 
-async def run_of(folder: Path, run_id: str) -> BoardRun:
+async def run_of(folder: Path, run_id: str) -> RunRow:
     """Return a run as the ledger has it by now."""
     async with await open_ledger(settings_at(folder).ledger) as ledger:
         found = await ledger.read(find_run, run_id=run_id)

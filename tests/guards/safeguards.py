@@ -483,6 +483,13 @@ MUTATIONS = (
         "tests/unit/ledger/test_board_plans.py::test_a_run_whose_lease_lapsed_is_taken_over_and_never_before",
     ),
     Mutation(
+        "the board goes on with runs of its own plans alone",
+        "tasks/ledger/runs.py",
+        '_ASKED = (runs.c.door == "board") & runs.c.plan_id.is_not(None)',
+        "_ASKED = runs.c.plan_id.is_not(None)",
+        "tests/unit/ledger/test_runs.py::test_only_the_board_goes_on_with_runs_by_itself_and_only_with_its_own",
+    ),
+    Mutation(
         "the board leaves a run alone whose lease lives",
         "deployments/board/run_monitor.py",
         "lapsed = run.leased_until is None",

@@ -147,6 +147,8 @@ def test_the_checks_let_the_others_go_on_the_same_approval(
     assert (ended.status, ended.json["rows"]) == (0, {"total": 3, "delivered": 3})
     assert ended.json["credits"]["charged_this_run"] == 45
     assert "3 delivered; this run was charged 45 credits" in ended.err
+    runs = desk.call("status", f"{name}-b", "--json").json["runs"]
+    assert [(run["kind"], run["exit"]) for run in runs] == [("run", 0)], "its rounds are one run"
     history = desk.call("explain", f"{name}-b", "r002").out
     assert " with --yes, and the first videos passed their checks, plan " in history
 

@@ -139,6 +139,13 @@ def test_another_take_is_made_at_a_price_that_was_agreed_to(told: Told, service:
     assert {f"callsheet-{told.name}-rows", f"callsheet-{told.name}-summary"} <= told.artifacts
 
 
+def test_a_flow_run_is_one_run_of_the_ledger_that_names_it(told: Told) -> None:
+    found = told.desk.call("status", told.name, "--json").json["runs"]
+    ends = [(one["kind"], one["door"], one["exit"]) for one in found if one["id"] == "begun"]
+    assert ends == [("retake", "flow", 0)], "it was begun twice"
+    assert [one["by"] for one in found if one["id"] == "begun"] == ["flow run begun"]
+
+
 def test_a_run_that_is_begun_anew_has_the_budget_of_one_run(told: Told) -> None:
     """A crash, or a moment that was waited for, is no word for more."""
     for ended in told.ends[16:18]:

@@ -12,13 +12,15 @@ from callsheet.deployments.board.health import Wellness
 from callsheet.deployments.board.places import Place
 from callsheet.deployments.board.problem_details import Moment
 from callsheet.deployments.board.services.drift import repair_drift, see_drift
-from callsheet.deployments.board.services.rows import resume_left
+from callsheet.deployments.board.services.rows import resume_left, see_runs
+from callsheet.deployments.campaign_status import run_document
 from callsheet.tasks.aftercare.costs import By, costs, period_of
 from callsheet.tasks.aftercare.findings import DRIFT, Repairs
 from callsheet.tasks.engine.owner import is_at_work
 from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, all_campaigns, tally_of
 from callsheet.tasks.ledger.row_pages import Counts, counts_of
+from callsheet.tasks.ledger.runs import RunDoor, RunKind, RunState, Step
 from callsheet.tasks.values.amounts import as_number
 
 router = APIRouter(prefix="/campaigns", tags=["campaigns"])
@@ -62,11 +64,30 @@ class VideoCounts(BaseModel):
     flagged: int
 
 
+class RunLine(BaseModel):
+    """A run, from whatever door: what it is at, or how it ended.
+
+    `exit` as the command line's exit status; one that `stopped` has none, and did not report.
+    """
+
+    id: str
+    kind: RunKind
+    door: RunDoor
+    state: RunState
+    step: Step | None
+    begun: Moment
+    ended: Moment | None
+    exit: int | None
+    words: str | None
+    by: str
+
+
 class WholeCampaign(CampaignLine):
-    """A campaign with the counts of its videos, and of its rows by tag."""
+    """A campaign with the counts of its videos and of its rows by tag, and its newest runs."""
 
     videos: VideoCounts
     tags: dict[str, int]
+    runs: list[RunLine]
 
 
 class CampaignPage(BaseModel):
@@ -95,11 +116,12 @@ async def list_campaigns(
 
 @router.get("/{campaign}")
 async def get_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> WholeCampaign:
-    """Return a campaign: rows by state, credits, and reviews of its videos."""
+    """Return a campaign: rows by state, credits, reviews of its videos, and its newest runs."""
     tally = await board.read(tally_of, campaign=known)
     counts = await board.read(counts_of, campaign_id=known.id)
     line = line_of(known, tally)
-    return WholeCampaign(**dict(line), videos=_videos(counts), tags=dict(counts.tags))
+    runs = [RunLine(**run_document(run)) for run in await see_runs(board, person, known.name)]
+    return WholeCampaign(**dict(line), videos=_videos(counts), tags=dict(counts.tags), runs=runs)
 
 
 class Resumed(BaseModel):

@@ -27,7 +27,7 @@ from callsheet.deployments.board.services.drift import repair_drift, see_drift
 from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
 from callsheet.deployments.board.services.rows import resume, resume_left, see_left, see_runs
 from callsheet.deployments.board.variants import Variants, variants_shown
-from callsheet.deployments.campaign_status import resume_command, say_left
+from callsheet.deployments.campaign_status import resume_command, run_document, say_left
 from callsheet.tasks.aftercare.export import Format, What, export
 from callsheet.tasks.aftercare.findings import Repairs
 from callsheet.tasks.campaign.options import RunOptions
@@ -45,7 +45,7 @@ from callsheet.tasks.ledger.row_pages import (
     shown_rows,
 )
 from callsheet.tasks.ledger.row_selection import RowFilter
-from callsheet.tasks.ledger.runs import BoardRun
+from callsheet.tasks.ledger.runs import RunRow
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
 
 router = APIRouter(prefix="/c/{campaign}")
@@ -109,15 +109,15 @@ async def _told(
     board: Board, person: Person, campaign: Campaign, view: RowView, shown: int
 ) -> dict[str, Any]:
     """Return what the parts of a page that shows so many rows are filled with, but for these."""
-    runs = await see_runs(board, person, campaign.name, limit=1)
+    runs = await see_runs(board, person, campaign.name)
     tally, counts, matching = await board.read(page_figures, campaign=campaign, which=view.which)
-    run = runs[0] if runs else None
     # Rows that came since, and would be on the first page if that were asked for now.
     left = next(iter(await see_left(board, campaign.name)), None)
     came = 0 if view.asked.after else min(matching, view.asked.limit) - shown
     return {
         "more": came,
-        "run": run,
+        "run": next((run for run in runs if run.is_asked), None),
+        "runs": [run_document(run) for run in runs],
         "resuming": campaign.id in board.resuming,
         "left": say_left(left) if left else "",
         "resume_command": resume_command(left) if left else "",
@@ -164,6 +164,7 @@ PARTS: Mapping[str, str] = {
     "stats": "_live_stats.html",
     "chips": "_live_chips.html",
     "scope": "_live_scope.html",
+    "runs": "_live_runs.html",
 }
 
 
@@ -204,11 +205,11 @@ class _Sent:
             await asyncio.sleep(LOOK)
             event, _ = seen = await self._last()
 
-    async def _last(self) -> tuple[int, BoardRun | None]:
+    async def _last(self) -> tuple[int, RunRow | None]:
         """Return the newest event and the newest run: a run starts and ends without an event."""
         event = await self.board.read(last_event, campaign_id=self.campaign.id)
         runs = await see_runs(self.board, self.person, self.campaign.name, limit=1)
-        run = runs[0] if runs else None
+        run = next(iter(runs), None)
         # A lease is renewed all the time, and no page shows it.
         return event, run and replace(run, place=None, leased_until=None, token=0)
 
@@ -342,9 +343,10 @@ async def _last_sheet(board: Board, person: Person, campaign: str) -> KeptPlan |
 
 
 async def _last_run(board: Board, person: Person, campaign: str) -> str | None:
-    """Return the id of the newest run, where it has ended."""
-    runs = await see_runs(board, person, campaign, limit=1)
-    return runs[0].id if runs and runs[0].ended_at is not None else None
+    """Return the id of the newest run that began on the board, where it has ended."""
+    asked = (run for run in await see_runs(board, person, campaign) if run.is_asked)
+    run = next(asked, None)
+    return run.id if run is not None and run.ended_at is not None else None
 
 
 # `/c/C/changes`: what changed outside since delivery, looked for when the page is asked for.

@@ -50,7 +50,7 @@ from callsheet.tasks.ledger.plans import (
     plan_before,
     plans_of,
 )
-from callsheet.tasks.ledger.runs import BoardRun, run_for
+from callsheet.tasks.ledger.runs import RunRow, run_for
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import (
     AllowanceSpent,
@@ -116,7 +116,7 @@ async def _approve(
     *,
     budget: Decimal | None,
     asked_by: str | None,
-) -> BoardRun:
+) -> RunRow:
     """Approve a plan that nobody has approved; raise as `approve` does, or _ApprovedMeanwhile."""
     await _check_state(board, person, plan)
     options = RunOptions.of(plan.terms)
@@ -159,12 +159,12 @@ async def _approve(
 class _ApprovedMeanwhile(Exception):
     """The plan has a run by now: what has moved on is what that has done."""
 
-    def __init__(self, run: BoardRun) -> None:
+    def __init__(self, run: RunRow) -> None:
         super().__init__(run.id)
         self.run = run
 
 
-def _answer(run: BoardRun) -> Approved:
+def _answer(run: RunRow) -> Approved:
     return Approved(run=run.id, campaign=run.campaign)
 
 
@@ -303,7 +303,7 @@ class PlanView:
 
     plan: KeptPlan
     state: PlanState
-    run: BoardRun | None = None
+    run: RunRow | None = None
     replaces: KeptPlan | None = None
     latest: str | None = None
 

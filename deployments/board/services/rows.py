@@ -24,8 +24,8 @@ from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.runs import (
-    BoardRun,
     LeftRows,
+    RunRow,
     find_run,
     left_under_way,
     run_again,
@@ -178,22 +178,20 @@ def _unfit(plan: Plan) -> str:
 # Runs of approved plans: what became of them, and having one go on that has ended early.
 
 
-async def see_run(board: Board, person: Person, run_id: str) -> BoardRun:
-    """Return a run; raises ProblemDetails (404) for none."""
+async def see_run(board: Board, person: Person, run_id: str) -> RunRow:
+    """Return a run of a plan that was approved here; raises ProblemDetails (404) for none."""
     run = await board.read(find_run, run_id=run_id)
-    if run is None:
+    if run is None or not run.is_asked:
         raise ProblemDetails(404, "there is no such run")
     return run
 
 
-async def see_runs(
-    board: Board, person: Person, campaign: str, *, limit: int = 20
-) -> list[BoardRun]:
-    """Return the newest runs that were started on the board for a campaign."""
+async def see_runs(board: Board, person: Person, campaign: str, *, limit: int = 20) -> list[RunRow]:
+    """Return the newest runs of a campaign, from whatever door."""
     return await board.read(runs_of, campaign=campaign, limit=limit)
 
 
-async def resume(board: Board, person: Person, run_id: str) -> BoardRun:
+async def resume(board: Board, person: Person, run_id: str) -> RunRow:
     """Resume a run that has ended or whose lease lapsed; it pays for what was approved, at most.
 
     Raises ProblemDetails: 403 below the role of an approver, 409 while its lease lives.
@@ -209,7 +207,7 @@ async def resume(board: Board, person: Person, run_id: str) -> BoardRun:
     return run
 
 
-def _at_work(run: BoardRun) -> ProblemDetails:
+def _at_work(run: RunRow) -> ProblemDetails:
     """Say who has the lease of a run, and until when."""
     until = datetime.fromtimestamp(run.leased_until or 0.0, UTC)
     return ProblemDetails(
