@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
-from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.commands.reading import campaign_of, no_row, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, table
 from callsheet.tasks.campaign.match import check_same_money
@@ -64,10 +64,7 @@ async def _resolve_row(args: Namespace) -> dict[str, Any]:
         campaign = await campaign_of(ledger, args.campaign)
         row = next(iter(await ledger.read(rows_of, campaign_id=campaign.id, row=args.row)), None)
         if row is None:
-            raise BadInput(
-                f'campaign {campaign.name} has no row "{args.row}"',
-                remedy=f"`{suggest('rows', campaign.name)}` lists them",
-            )
+            raise no_row(campaign, args.row)
         if row.state != "uncertain" or row.take is None:
             raise BadInput(
                 f"{row.row} is {row.state}, and only an uncertain row is resolved",
