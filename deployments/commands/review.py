@@ -131,7 +131,7 @@ async def _decide_on_many(
     args: Namespace, ledger: Ledger, wanted: ToReview
 ) -> tuple[str, dict[str, int]]:
     names = [row.row for row in wanted.rows]
-    change = _said(args, review_rows, campaign=wanted.campaign, names=names)
+    change = _said(args, review_rows, campaign=wanted.campaign, which=names)
     done: Reviewed = await ledger.write(change, verdict=wanted.verdict)
     said = _DONE[wanted.verdict or ""]
     words = f"{count(done.made, 'video')} {said} now"

@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.report import status_line
 from callsheet.tasks.campaign.report_files import STATUS, Line, report_lines
-from callsheet.tasks.campaign.selection import check_selection, parse_selection
+from callsheet.tasks.campaign.selection import choose_rows
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.figures import numbers_of, pages_of
 from callsheet.tasks.ledger.ledger import Ledger
@@ -50,10 +50,8 @@ def rows_to_take(
     """
     names = frozenset(names_shown(connection, campaign.id, which))
     if select is not None:
-        rows = rows_of(connection, campaign.id)
-        check_selection(select, ((row, row.asked(), row.state) for row in rows))
-        chosen = parse_selection(select)
-        names &= {row.row for row in rows if chosen(row, row.asked(), row.state)}
+        chosen = choose_rows(rows_of(connection, campaign.id), None, select)
+        names &= {row.row for row in chosen}
     with_video = RowFilter(video=True)
     if names.isdisjoint(names_shown(connection, campaign.id, with_video)):
         raise BadInput(
