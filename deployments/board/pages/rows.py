@@ -11,9 +11,8 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import FormData, QueryParams
 from starlette.responses import RedirectResponse, Response
 
-from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer
+from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer, known_campaign
 from callsheet.deployments.board.page import page, part
-from callsheet.deployments.board.pages.campaign import campaign_of
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import filter_in
 from callsheet.deployments.board.services.rows import cancel, plan_of_retakes, settle
@@ -74,7 +73,7 @@ async def _refused(
 
 
 async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
-    known = await campaign_of(board, campaign)
+    known = await known_campaign(board, campaign)
     rules = Rules.of(board.settings)
     found = await board.read(explain, campaign=known, row=row, now=board.clock(), rules=rules)
     if found is None:
@@ -166,7 +165,7 @@ async def _rows_meant(board: Board, campaign: str, fields: FormData) -> list[str
     named = [one for one in fields.getlist("row") if isinstance(one, str)]
     if len(named) == 1:
         return named
-    found = await campaign_of(board, campaign)
+    found = await known_campaign(board, campaign)
     pairs = [(k, v) for k, v in fields.multi_items() if isinstance(v, str)]
     which = RowFilter(rows=tuple(named)) if named else filter_in(QueryParams(pairs), *FORM)
     if which.is_empty:
