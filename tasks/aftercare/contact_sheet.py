@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 from callsheet.tasks.aftercare.pictures import Pictures
 from callsheet.tasks.campaign.selection import choose_rows
@@ -85,11 +86,14 @@ async def _video(
 def as_html(campaign: str, videos: Sequence[SheetVideo], at: str) -> bytes:
     """Return the sheet as a self-contained page; `at` is when it was made."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     templates = Environment(
         loader=PackageLoader("callsheet.tasks.aftercare"),
         autoescape=True,
         undefined=StrictUndefined,
+        # Quotes by their names, as readers of the source expect them.
+        finalize=lambda value: Markup(escape(value)) if type(value) is str else value,
         trim_blocks=True,
         keep_trailing_newline=True,
     )
