@@ -51,17 +51,10 @@ async def _cancel(campaign: str, select: str | None, profile: str | None) -> Sta
     async with await open_ledger(settings.ledger, create=False) as ledger:
         plan = await ledger.write(cancel, ask=ask, at=time.time())
         found = await finish(ledger, settings, plan)
-    touched = [(line, now) for line, now in found if line.state != now.state or line.priced]
-    lines = [
-        {
-            "row": line.row,
-            "was": line.state,
-            "is": now.state,
-            "released": as_number(line.priced),
-            "why": line.why,
-        }
-        for line, now in touched[:SHOWN]
-    ]
+    touched = [one for one in found if one.was != one.now or one.released]
+    columns = ("row", "was", "is", "released", "why")
+    cells = ((e.row, e.was, e.now, as_number(e.released), e.why) for e in touched[:SHOWN])
+    lines = [dict(zip(columns, line, strict=True)) for line in cells]
     await acreate_table_artifact(
         lines, key="callsheet-cancelled", description=f"Cancelled in {plan.campaign}"
     )

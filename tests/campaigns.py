@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial, wraps
@@ -16,10 +16,11 @@ from callsheet.tasks.ledger.deliveries import Delivered, deliver
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.quotes import Quoted, approve, record_quote
+from callsheet.tasks.ledger.row_history import ShownEvent, whole_row
 from callsheet.tasks.ledger.schema import campaigns, rows, takes
 from callsheet.tasks.ledger.sync import sync_sheet
 from callsheet.tasks.ledger.takes import accept, open_take, refuse, settle
-from callsheet.tasks.ledger.values import CampaignRow, Event, State, Take, events_of, rows_of
+from callsheet.tasks.ledger.values import CampaignRow, State, Take, rows_of
 from callsheet.tasks.values.briefs import Brief, frozen_body
 
 NOW = 1_000.0
@@ -88,8 +89,10 @@ class Stage:
     async def rows(self) -> list[CampaignRow]:
         return await self.ledger.read(rows_of, campaign_id=self.campaign.id)
 
-    async def events(self, row: str = "a") -> list[Event]:
-        return await self.ledger.read(events_of, row_id=(await self.row(row)).id)
+    async def events(self, row: str = "a") -> Sequence[ShownEvent]:
+        whole = await self.ledger.read(whole_row, campaign_id=self.campaign.id, row=row)
+        assert whole is not None
+        return whole.events
 
     async def account(self) -> Campaign:
         found = await self.ledger.read(find_campaign, name=self.campaign.name)

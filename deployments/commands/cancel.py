@@ -23,7 +23,7 @@ from callsheet.deployments.terminal import (
 )
 from callsheet.tasks.aftercare.cancel import (
     LIVE,
-    Ended,
+    Ending,
     cancel,
     exit_status,
     finish,
@@ -58,8 +58,8 @@ async def _main(args: Namespace) -> dict[str, Any]:
                 ask = ask.but(rows=tuple(plan.named("cancel", "none")), select=None)
             plan = await ledger.write(cancel, ask=ask, at=time.time())
         found = await finish(ledger, settings_of(args), plan)
-    _show(plan, found, console_for(args))
-    return _document(plan, found)
+    _show(plan.campaign, found, console_for(args))
+    return _document(plan.campaign, found)
 
 
 async def _ask(args: Namespace, plan: Plan, *, whole: bool) -> None:
@@ -69,34 +69,27 @@ async def _ask(args: Namespace, plan: Plan, *, whole: bool) -> None:
     await consent(args, f"Cancel {what}: {states}?", what=f"to cancel {what} is")
 
 
-def _show(plan: Plan, found: Sequence[Ended], console: Console) -> None:
+def _show(campaign: str, found: Sequence[Ending], console: Console) -> None:
     told = LIVE | {"ready", "uncertain"}
-    touched = [(line, now) for line, now in found if line.state != now.state or line.state in told]
+    touched = [one for one in found if one.was != one.now or one.was in told]
     if not touched:
         console.print("nothing to cancel")
         return
     columns = ("row", "was", "is", "released", "why")
-    made = table(f"Cancelled in {plain(plan.campaign)}", columns, numbers=("released",))
-    for line, now in touched:
-        cells = (state_text(line.state or ""), state_text(now.state), as_text(line.priced))
-        made.add_row(plain(line.row), *cells, plain(line.why))
+    made = table(f"Cancelled in {plain(campaign)}", columns, numbers=("released",))
+    for one in touched:
+        cells = (state_text(one.was), state_text(one.now), as_text(one.released))
+        made.add_row(plain(one.row), *cells, plain(one.why))
     console.print(made)
     console.print(say_ended(touched))
 
 
-def _document(plan: Plan, found: Sequence[Ended]) -> dict[str, Any]:
+def _document(campaign: str, found: Sequence[Ending]) -> dict[str, Any]:
+    lines = [(one.row, one.was, one.now, as_number(one.released), one.why) for one in found]
+    members = ("row", "from", "to", "credits", "words")
     return {
-        "campaign": plan.campaign,
-        "rows": [
-            {
-                "row": line.row,
-                "from": line.state,
-                "to": now.state,
-                "credits": as_number(line.priced),
-                "words": line.why,
-            }
-            for line, now in found
-        ],
+        "campaign": campaign,
+        "rows": [dict(zip(members, line, strict=True)) for line in lines],
         "credits": {"released": as_number(released(found))},
         "exit": exit_status(found),
     }

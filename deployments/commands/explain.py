@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import time
 from argparse import Namespace
+from functools import partial
 
 from rich.console import Console
 
 from callsheet.deployments.commands.options import settings_of
-from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.commands.reading import campaign_of, no_row, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, state_text
-from callsheet.tasks.aftercare.explain import Attempt, Explanation, explain, explanation_document
+from callsheet.tasks.aftercare.explain import Explanation, explain, explanation_document
 from callsheet.tasks.engine.policy.decision import Rules
+from callsheet.tasks.ledger.row_history import ShownEvent, ShownTake
 from callsheet.tasks.ledger.service_state import PaidCall
-from callsheet.tasks.ledger.values import CampaignRow, Event, rows_of
-from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.redact import redacted
-from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import CreditPrice, as_text, in_credits
 from callsheet.tasks.values.briefs import Json
 
@@ -34,10 +34,10 @@ def main(args: Namespace) -> int:
     console = console_for(args)
     price = settings_of(args).credit_price
     _show_row(found, console, price)
-    for one in found.attempts:
-        _show_attempt(one, console, price)
+    for one in reversed(found.whole.takes):
+        _show_take(found, one, console, price)
     console.print("\nhistory")
-    for event in found.history:
+    for event in found.whole.events:
         words = plain(event.words or "")
         console.print(f"  {say_moment(event.at)}  {_step(event)}  {words}".rstrip())
     _show_details(found, console, whole=args.verbose)
@@ -46,24 +46,20 @@ def main(args: Namespace) -> int:
     return 0
 
 
-def _step(event: Event) -> str:
+def _step(event: ShownEvent) -> str:
     if event.kind == "review":
         return {"keep": "kept", "reject": "rejected"}.get(event.new or "", "undecided")
     return f"{event.old} -> {event.new}" if event.new else event.kind
 
 
 async def _read(args: Namespace) -> Explanation:
-    settings = settings_of(args)
-    rules = Rules.of(settings)
+    rules = Rules.of(settings_of(args))
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
-        rows = await ledger.read(rows_of, campaign_id=campaign.id, row=args.row)
-        if not rows:
-            raise BadInput(
-                f'campaign {campaign.name} has no row "{args.row}"',
-                remedy=f"`{suggest('rows', campaign.name)}` lists them",
-            )
-        return await explain(ledger, campaign, rows[0], now=time.time(), rules=rules)
+        reader = partial(explain, campaign=campaign, row=args.row, now=time.time(), rules=rules)
+        if (found := await ledger.read(reader)) is None:
+            raise no_row(campaign, args.row)
+        return found
 
 
 def _show_row(found: Explanation, console: Console, price: CreditPrice | None) -> None:
@@ -77,8 +73,8 @@ def _show_row(found: Explanation, console: Console, price: CreditPrice | None) -
     if row.reason:
         console.print(f"  {plain(row.reason)}")
     console.print(f"  {row.state} since {say_moment(row.since)}")
-    if found.review is not None:
-        console.print(f"  take {found.document['video_take']} was {plain(found.review.words)}")
+    if (review := found.whole.shown.review) is not None:
+        console.print(f"  take {found.document['video_take']} was {plain(review.words)}")
     console.print(f"  next run, if its line of the sheet is unchanged: {comes.means}")
     if comes.why:
         console.print(f"  because: {plain(comes.why)}")
@@ -109,9 +105,11 @@ def _limits(row: CampaignRow) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _show_attempt(one: Attempt, console: Console, price: CreditPrice | None) -> None:
+def _show_take(
+    found: Explanation, one: ShownTake, console: Console, price: CreditPrice | None
+) -> None:
     take = one.take
-    present = "" if one.present else " (an earlier one)"
+    present = "" if found.is_present(take) else " (an earlier one)"
     console.print(f"\ntake {take.number}{present}")
     if not take.nth:
         console.print(f"  told by a manifest: charged {in_credits(take.charged, price)}")
@@ -119,8 +117,8 @@ def _show_attempt(one: Attempt, console: Console, price: CreditPrice | None) -> 
     console.print(
         f"  intended {say_moment(take.intended_at)}, {in_credits(take.quoted, price)} quoted"
     )
-    if one.changed:
-        console.print(f"  it asked for something else than the row now: {', '.join(one.changed)}")
+    if changed := found.changed_in(take):
+        console.print(f"  it asked for something else than the row now: {', '.join(changed)}")
     if take.refused_at:
         console.print(f"  refused {say_moment(take.refused_at)}: nothing was made or charged")
     if take.abandoned_at:
@@ -129,15 +127,15 @@ def _show_attempt(one: Attempt, console: Console, price: CreditPrice | None) -> 
         console.print(f"  accepted {say_moment(take.accepted_at)} as {plain(take.video_id)}")
     if take.deletion:
         console.print(f"  {plain(take.deletion)}")
-    if one.hinted_at:
-        console.print(f"  a webhook named it {say_moment(one.hinted_at)}")
+    if hinted_at := found.hinted.get(take.video_id or ""):
+        console.print(f"  a webhook named it {say_moment(hinted_at)}")
     if take.charged is not None:
         console.print(f"  charged {in_credits(take.charged, price)}")
     elif take.reserved:
         console.print(f"  reserved {in_credits(take.reserved, price)}")
-    for call in one.calls:
+    for call in found.calls_of(take):
         console.print(f"  {plain(_call(call))}")
-    for event in one.events:
+    for event in found.events_of(take):
         if event.words:
             console.print(f"  {say_moment(event.at)}  {plain(event.words)}")
     for file in one.files:
@@ -153,7 +151,7 @@ def _show_details(found: Explanation, console: Console, *, whole: bool) -> None:
     row = found.row
     console.print("\ndetails" + ("" if whole else " (-v shows them whole)"))
     console.print(f"  brief {cut(row.digest)}, attempt {row.nth} at it, by {plain(row.operation)}")
-    for one in found.attempts:
+    for one in reversed(found.whole.takes):
         take = one.take
         key = f"key {cut(take.key)}" if take.keyed else "without a key: sent once"
         console.print(f"  take {take.number} {key}")

@@ -11,14 +11,13 @@ from functools import partial
 from pathlib import Path
 
 from callsheet.deployments.commands.options import settings_of
-from callsheet.deployments.commands.reading import campaign_of, check_select, reading
+from callsheet.deployments.commands.reading import campaign_of, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.aftercare.archive import VideosZip, rows_to_take
 from callsheet.tasks.aftercare.contact_sheet import SheetVideo, as_html, videos_on_sheet
 from callsheet.tasks.aftercare.export import BINARY, Format, export, format_of, whole_file
 from callsheet.tasks.aftercare.pictures import Pictures
-from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import say
@@ -138,10 +137,9 @@ def contact_sheet(args: Namespace) -> int:
 
 
 async def _videos(args: Namespace) -> tuple[str, list[SheetVideo]]:
-    settings, chosen = settings_of(args), parse_selection(args.select)
+    settings = settings_of(args)
     async with reading(args) as ledger, Places() as places:
         campaign = await campaign_of(ledger, args.campaign)
-        await check_select(args, ledger, campaign)
         folder = settings.home / "board" / "pictures"
         pictures = Pictures(places, spool=settings.spool, folder=folder)
-        return campaign.name, await videos_on_sheet(ledger, campaign, pictures, chosen)
+        return campaign.name, await videos_on_sheet(ledger, campaign, pictures, args.select)

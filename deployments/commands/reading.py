@@ -63,6 +63,14 @@ async def campaign_of(ledger: Ledger, name: str | None) -> Campaign:
     )
 
 
+def no_row(campaign: Campaign, row: str) -> BadInput:
+    """Return the error that says that a campaign has no such row."""
+    return BadInput(
+        f'campaign {campaign.name} has no row "{row}"',
+        remedy=f"`{suggest('rows', campaign.name)}` lists them",
+    )
+
+
 def _campaign_in(word: str) -> str:
     """Return the campaign that a word means; a sheet is mostly run under its own name."""
     from callsheet.tasks.sheet.formats import SUFFIXES

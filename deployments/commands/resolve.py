@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
-from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.commands.reading import campaign_of, no_row, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, table
 from callsheet.tasks.campaign.match import check_same_money
@@ -64,10 +64,7 @@ async def _resolve_row(args: Namespace) -> dict[str, Any]:
         campaign = await campaign_of(ledger, args.campaign)
         row = next(iter(await ledger.read(rows_of, campaign_id=campaign.id, row=args.row)), None)
         if row is None:
-            raise BadInput(
-                f'campaign {campaign.name} has no row "{args.row}"',
-                remedy=f"`{suggest('rows', campaign.name)}` lists them",
-            )
+            raise no_row(campaign, args.row)
         if row.state != "uncertain" or row.take is None:
             raise BadInput(
                 f"{row.row} is {row.state}, and only an uncertain row is resolved",
@@ -84,22 +81,19 @@ async def _resolve_row(args: Namespace) -> dict[str, Any]:
 
 async def _adopt(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take) -> str:
     await _check_video(args, ledger, args.adopt)
-    now = time.time()
-    _done(
-        await ledger.write(adopt_video, row=row, take=take, video_id=args.adopt, at=now),
-        row,
-    )
+    change = partial(adopt_video, row=row, take=take, video_id=args.adopt, at=time.time())
+    if not await ledger.write(change):
+        raise _changed(row)
     return f"{row.row} is rendering as {args.adopt}: run the sheet again, its video costs no more"
 
 
 async def _give_up(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take) -> str:
-    charged = _charged(args, take)
-    _done(
-        await ledger.write(
-            give_up, row=row, take=take, charged=charged, again=args.resend, at=time.time()
-        ),
-        row,
-    )
+    # What the take is taken to have cost: what was reserved, unless a person knows.
+    amount = budget_of(args, "charged")
+    charged = take.reserved if amount is None else amount
+    change = partial(give_up, row=row, take=take, charged=charged, again=args.resend)
+    if not await ledger.write(change, at=time.time()):
+        raise _changed(row)
     spent = f"{in_credits(charged)} counted as spent on it"
     if args.resend:
         return (
@@ -107,6 +101,10 @@ async def _give_up(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take
             "that is shown and approved like any other"
         )
     return f"{row.row} is cancelled; {spent}"
+
+
+def _changed(row: CampaignRow) -> BadInput:
+    return BadInput(f"{row.row} changed meanwhile; check it again")
 
 
 async def _resolve_call(args: Namespace) -> dict[str, Any]:
@@ -135,17 +133,6 @@ async def _check_video(args: Namespace, ledger: Ledger, video_id: str) -> None:
             await service.get(video_id)
         except NotFound as error:
             raise BadInput(f"the service knows no video {video_id}") from error
-
-
-def _charged(args: Namespace, take: Take) -> Decimal:
-    """Return what the take is taken to have cost: what was reserved, unless a person knows."""
-    amount = budget_of(args, "charged")
-    return take.reserved if amount is None else amount
-
-
-def _done(changed: bool, row: CampaignRow) -> None:
-    if not changed:
-        raise BadInput(f"{row.row} changed meanwhile; check it again")
 
 
 _COLUMNS = ("call", "operation", "whose", "sent", "what is known")

@@ -92,11 +92,6 @@ def _limits(settings: Settings, at: float) -> list[Account]:
 
 
 def _account_document(account: Account) -> dict[str, object]:
-    return {
-        "kind": account.kind,
-        "name": account.name,
-        "reserved": as_number(account.reserved),
-        "charged": as_number(account.charged),
-        "budget": as_number(account.budget),
-        "left": as_number(account.left),
-    }
+    amounts = ("reserved", "charged", "budget", "left")
+    said = {name: as_number(getattr(account, name)) for name in amounts}
+    return {"kind": account.kind, "name": account.name, **said}

@@ -212,12 +212,11 @@ async def explain_row(ctx: Context[Any, Any], campaign: Campaign, row: Row) -> E
     caller = await caller_of(ctx, "viewer")
     board = caller.board
     known = await known_campaign(board, campaign)
-    found = await board.read(rows_of, campaign_id=known.id, row=row)
-    if not found:
-        raise ProblemDetails(404, f"{campaign} has no row {row[:80]}", remedy="call `rows`")
     rules = Rules.of(board.settings)
-    said = await explain(board.ledger, known, found[0], now=board.clock(), rules=rules)
-    return Explained(row=explanation_document(said))
+    found = await board.read(explain, campaign=known, row=row, now=board.clock(), rules=rules)
+    if found is None:
+        raise ProblemDetails(404, f"{campaign} has no row {row[:80]}", remedy="call `rows`")
+    return Explained(row=explanation_document(found))
 
 
 @answering

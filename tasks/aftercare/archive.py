@@ -21,13 +21,13 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.report import status_line
 from callsheet.tasks.campaign.report_files import STATUS, Line, report_lines
-from callsheet.tasks.campaign.selection import check_selection, parse_selection
+from callsheet.tasks.campaign.selection import rows_shown
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.figures import numbers_of, pages_of
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.row_pages import names_shown
 from callsheet.tasks.ledger.row_selection import RowFilter
-from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import BadInput, StoreError
 from callsheet.tasks.runtime.spreadsheets import csv_writer
 from callsheet.tasks.store.addresses import Places
@@ -48,14 +48,11 @@ def rows_to_take(
 
     Raises BadInput for a selection of no row, and where no row has a video.
     """
-    names = frozenset(names_shown(connection, campaign.id, which))
-    if select is not None:
-        rows = rows_of(connection, campaign.id)
-        check_selection(select, ((row, row.asked(), row.state) for row in rows))
-        chosen = parse_selection(select)
-        names &= {row.row for row in rows if chosen(row, row.asked(), row.state)}
-    with_video = RowFilter(video=True)
-    if names.isdisjoint(names_shown(connection, campaign.id, with_video)):
+    if select is None:
+        names = frozenset(names_shown(connection, campaign.id, which))
+    else:
+        names = frozenset(row.row for row in rows_shown(connection, campaign, which, select))
+    if names.isdisjoint(names_shown(connection, campaign.id, RowFilter(video=True))):
         raise BadInput(
             f"none of these rows of {campaign.name} has a video to take",
             remedy="choose other rows, or take all videos and not only those that are kept",

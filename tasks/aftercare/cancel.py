@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from decimal import Decimal
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -51,8 +52,20 @@ from callsheet.tasks.values.amounts import count, in_credits
 
 log = logging.getLogger("callsheet.aftercare")
 
-#: A line of a plan as it ended, and its row as it is now.
-Ended = tuple[PlanLine, CampaignRow]
+
+class Ending(NamedTuple):
+    """What came of a row: its state before and now, the credits let go of, and why it is there.
+
+    `waits` says that the service or another process has yet to settle it.
+    """
+
+    row: str
+    was: State
+    now: State
+    released: Decimal
+    why: str
+    waits: bool
+
 
 #: States that can be cancelled.
 LIVE = NOT_BEGUN | {"submitting", "rendering", "stalled", "held"}
@@ -112,20 +125,15 @@ def _line(row: CampaignRow) -> PlanLine:
     return line_of(row, "cancel" if row.state in LIVE else "none", priced=reserved)
 
 
-def needs_service(found: Iterable[Ended]) -> bool:
-    """Return whether rows still wait for the service or another process."""
-    return any(_waits(now) or now.state == "ready" for _, now in found)
-
-
 async def finish(
     ledger: Ledger, settings: Settings, plan: Plan, *, clock: UnixClock = time.time
-) -> list[Ended]:
+) -> list[Ending]:
     """Have what is marked cancelled; return what came of every line (`endings`).
 
     The service is opened only where rows wait for it.
     """
     found = await ledger.read(endings, plan=plan)
-    if needs_service(found):
+    if any(one.waits for one in found):
         campaign = await ledger.read(_campaign, name=plan.campaign)
         async with recorded("cancel", settings) as record:
             async with connect(settings, clock=clock) as at:
@@ -167,34 +175,31 @@ async def execute(at: Context, campaign: Campaign, only: Collection[str]) -> Non
         await asyncio.sleep(TICK)
 
 
-def endings(connection: Connection, plan: Plan) -> list[Ended]:
-    """Return every line as it ended, and its row as it is now.
-
-    The price of such a line is what was released, and its reason says what came of the row.
-    """
+def endings(connection: Connection, plan: Plan) -> list[Ending]:
+    """Return what came of every line of a plan, as its row is now."""
     rows = rows_named(connection, plan.campaign, [line.row for line in plan.lines])
     now = {row.row: row for row in rows}
-    return [(_ended(line, now[line.row]), now[line.row]) for line in plan.lines]
+    return [_ending(line, now[line.row]) for line in plan.lines]
 
 
-def released(found: Iterable[Ended]) -> Decimal:
+def released(found: Iterable[Ending]) -> Decimal:
     """Return the credits that were let go of."""
-    return sum((line.priced or Decimal(0) for line, _ in found), Decimal(0))
+    return sum((one.released for one in found), Decimal(0))
 
 
-def say_ended(found: Sequence[Ended]) -> str:
+def say_ended(found: Sequence[Ending]) -> str:
     """Say how many rows are in which state now, and what was let go of."""
-    states = Counter(now.state for _, now in found)
+    states = Counter(one.now for one in found)
     words = ", ".join(f"{number} {state}" for state, number in states.items())
     return f"{words or 'nothing to cancel'}; {in_credits(released(found))} released"
 
 
-def exit_status(found: Iterable[Ended]) -> int:
+def exit_status(found: Iterable[Ending]) -> int:
     """Return 5 if a later run must settle rows, 3 if some need attention, else 0."""
-    states = {(line.state, now.state) for line, now in found}
+    states = {(one.was, one.now) for one in found}
     if any(now in ("submitting", "rendering", "ready", "approved") for _, now in states):
         return 5
-    needs = {before for before, now in states if now in NEEDS_PERSON}
+    needs = {was for was, now in states if now in NEEDS_PERSON}
     return 3 if needs - {"failed", "rejected"} else 0
 
 
@@ -234,15 +239,17 @@ def _waits(row: CampaignRow) -> bool:
     return row.state in ("rendering", "ready", "stalled")
 
 
-def _ended(line: PlanLine, now: CampaignRow) -> PlanLine:
+def _ending(line: PlanLine, now: CampaignRow) -> Ending:
+    assert line.state is not None
     freed = Decimal(0)
     if now.take and now.take.number == line.take:
         settled = now.take.reserved + (now.take.charged or Decimal(0))
         freed = max(freed, (line.priced or Decimal(0)) - settled)
-    return line._replace(priced=freed, why=_words(line.state, now))
+    waits = _waits(now) or now.state == "ready"
+    return Ending(line.row, line.state, now.state, freed, _words(line.state, now), waits)
 
 
-def _words(old: State | None, new: CampaignRow) -> str:
+def _words(old: State, new: CampaignRow) -> str:
     if new.state == "cancelled" and old != "cancelled":
         return new.reason or "cancelled"
     if new.state == "delivered" and old not in ("delivered", "planned", "approved"):

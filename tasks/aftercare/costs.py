@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any, Literal, get_args
 
+from pydantic import BaseModel
 from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.export import ONCE_PER_TAG, TakeSum
 from callsheet.tasks.ledger.costs import CostsOf, cost_lines
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.values.amounts import CreditPrice, as_number
+from callsheet.tasks.values.amounts import CreditPrice
+from callsheet.tasks.values.answers import Credits
 from callsheet.tasks.values.briefs import brand_of
 
 By = Literal["brand", "tag", "cost_center", "tool", "language", "month", "person"]
@@ -24,78 +25,70 @@ _PLAN = re.compile(r", plan \S+$")
 _BY = re.compile(r"approved by (.+?) (?:on the board|at the terminal|with --yes|with the plan)\b.*")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CostLine:
-    """What the takes of one name cost; the name is None where a take has none."""
+class CostsLine(BaseModel):
+    """What the takes of one name cost; `name` is null where a take has none.
+
+    Amounts are credits; `money` is there where the price of a credit is set.
+    """
 
     name: str | None
     videos: int
     takes: int
     retakes: int
-    charged: Decimal
-    reserved: Decimal
-
-    def as_json(self, price: CreditPrice | None) -> dict[str, Any]:
-        """Return the line as JSON, in money too where the price of a credit is set."""
-        counted = {"videos": self.videos, "takes": self.takes, "retakes": self.retakes}
-        amounts = {"charged": as_number(self.charged), "reserved": as_number(self.reserved)}
-        money = {} if price is None else {"money": as_number(price.of(self.charged))}
-        return {"name": self.name, **counted, **amounts, **money}
+    charged: Credits
+    reserved: Credits
+    money: Credits | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Costs:
-    """The lines, the largest first (months in order), and the total, which counts a take once."""
+class CostsOut(BaseModel):
+    """What `callsheet costs --json` prints; `total` counts a take once."""
 
     by: By
-    lines: Sequence[CostLine]
-    total: CostLine
+    costs: list[CostsLine]
+    total: CostsLine
+    currency: str | None
 
     @property
     def note(self) -> str | None:
         """Why the lines may add up to more than the total."""
         return ONCE_PER_TAG if self.by == "tag" else None
 
-    def as_json(self, price: CreditPrice | None) -> dict[str, Any]:
-        """Return the document that `callsheet costs --json` prints."""
-        return {
-            "by": self.by,
-            "costs": [line.as_json(price) for line in self.lines],
-            "total": self.total.as_json(price),
-            "currency": price.currency if price else None,
-        }
 
+def costs(
+    connection: Connection, wanted: CostsOf, *, by: By, price: CreditPrice | None = None
+) -> CostsOut:
+    """Add up the takes that count, the largest first (months in order).
 
-def costs(connection: Connection, wanted: CostsOf, *, by: By) -> Costs:
-    """Add up the takes that count. A take belongs to the month (UTC) in which it was intended."""
-    # A row has one video, however many takes of it were delivered.
-    found: dict[str | None, tuple[TakeSum, set[int]]] = {}
-    whole, videos = TakeSum(), set[int]()
+    A take belongs to the month (UTC) in which it was intended. With the price of a credit the
+    lines are in money, too.
+    """
+    found: dict[str | None, TakeSum] = defaultdict(TakeSum)
+    whole = TakeSum()
     for line in cost_lines(connection, wanted, by=by):
-        delivered = {line["row"]} if line["delivered_at"] is not None else set[int]()
         for name in _names(line, by):
-            spent, made = found.setdefault(name, (TakeSum(), set()))
-            spent.add(line)
-            made |= delivered
+            found[name].add(line)
         whole.add(line)
-        videos |= delivered
-    lines = [_line(name, *sums) for name, sums in found.items()]
+    lines = [_line(name, spent, price) for name, spent in found.items()]
     if by == "month":
         lines.sort(key=lambda line: line.name or "")
     else:
         lines.sort(key=lambda line: (-line.charged, line.name is None, line.name or ""))
-    return Costs(by=by, lines=lines, total=_line(None, whole, videos))
+    currency = price.currency if price else None
+    return CostsOut(by=by, costs=lines, total=_line(None, whole, price), currency=currency)
 
 
-def _line(name: str | None, spent: TakeSum, videos: set[int]) -> CostLine:
-    return CostLine(
+def _line(name: str | None, spent: TakeSum, price: CreditPrice | None) -> CostsLine:
+    line = CostsLine(
         name=name,
-        videos=len(videos),
+        videos=len(spent.videos),
         takes=spent.takes,
         retakes=spent.retakes,
         charged=spent.charged,
         reserved=spent.reserved,
     )
+    if price is not None:
+        line.money = price.of(spent.charged)
+    return line
 
 
 def _names(line: Mapping[str, Any], by: By) -> list[str | None]:

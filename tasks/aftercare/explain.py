@@ -14,22 +14,11 @@ from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.campaign.waits import first_videos
 from callsheet.tasks.engine.policy.decision import Lane, Rules, lane_of
 from callsheet.tasks.ledger.campaigns import Campaign
-from callsheet.tasks.ledger.deliveries import Delivered, deliveries_of, videos_of
 from callsheet.tasks.ledger.diff import ACTIONS, Action, changed_fields, diff_row
-from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import too_dear
-from callsheet.tasks.ledger.reviews import Review
+from callsheet.tasks.ledger.row_history import ShownEvent, ShownTake, WholeRow, whole_row
 from callsheet.tasks.ledger.service_state import PaidCall, calls_about
-from callsheet.tasks.ledger.values import (
-    CampaignRow,
-    Event,
-    State,
-    Take,
-    events_of,
-    last_made,
-    takes_of,
-    video_named,
-)
+from callsheet.tasks.ledger.values import CampaignRow, State, Take, last_made, video_named
 from callsheet.tasks.ledger.webhook_events import hinted_at
 from callsheet.tasks.runtime.suggest import suggest, suggest_run
 from callsheet.tasks.values.amounts import as_number
@@ -38,91 +27,67 @@ from callsheet.tasks.values.edits import edit_of, made_by
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempt:
-    """One take of a row: its files, its review, and the log of its calls.
-
-    `changed` are the members of its request that differ from the current row; `hinted_at` is when
-    a webhook first named its video, in Unix seconds.
-    """
-
-    take: Take
-    present: bool
-    files: Sequence[Delivered]
-    events: Sequence[Event]
-    calls: Sequence[PaidCall]
-    changed: Sequence[str]
-    hinted_at: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Explanation:
     """A row with its takes, its history, and what comes next.
 
-    `document` is the row as in `rows --json`, `review` the review of its newest video.
+    `document` is the row as in `rows --json`, `whole` what the ledger has of it, `calls` are the
+    calls about its videos, `hinted` is when a webhook first named each of these (Unix seconds).
     """
 
     campaign: Campaign
-    row: CampaignRow
+    whole: WholeRow
     document: Mapping[str, Any]
-    attempts: Sequence[Attempt]
-    history: Sequence[Event]
+    calls: Sequence[PaidCall]
+    hinted: Mapping[str, float]
     next: Next
     commands: Sequence[Command]
-    review: Review | None = None
 
     @property
-    def quotes(self) -> list[Event]:
+    def row(self) -> CampaignRow:
+        """The row."""
+        return self.whole.row
+
+    @property
+    def quotes(self) -> list[ShownEvent]:
         """The quotes of the row and their times, from its history."""
-        return [event for event in self.history if event.new == "quoted"]
+        return [event for event in self.whole.events if event.new == "quoted"]
+
+    def is_present(self, take: Take) -> bool:
+        """Whether it is the row's take now."""
+        return self.row.take is not None and self.row.take.id == take.id
+
+    def events_of(self, take: Take) -> list[ShownEvent]:
+        """Return what of the history is about a take."""
+        return [event for event in self.whole.events if event.take == take.number]
+
+    def calls_of(self, take: Take) -> list[PaidCall]:
+        """Return the calls of a take, and those about its video that were typed by hand."""
+        return [call for call in self.calls if _is_about(call, take)]
+
+    def changed_in(self, take: Take) -> Sequence[str]:
+        """Return the members of the request of a take that differ from the row as it is now."""
+        return changed_fields(take.asked(), self.row.asked())
 
 
-async def explain(
-    ledger: Ledger, campaign: Campaign, row: CampaignRow, *, now: float, rules: Rules
-) -> Explanation:
-    """Return everything that the ledger has about a row."""
-    return await ledger.read(_explain, campaign=campaign, row=row, now=now, rules=rules)
-
-
-def _explain(
-    connection: Connection, campaign: Campaign, row: CampaignRow, now: float, rules: Rules
-) -> Explanation:
-    takes = [take for of, take in takes_of(connection, campaign.id) if of == row.id]
-    events = events_of(connection, row.id)
-    video = videos_of(connection, campaign.id, numbers=[row.id]).get(row.id)
+def explain(
+    connection: Connection, campaign: Campaign, row: str, *, now: float, rules: Rules
+) -> Explanation | None:
+    """Return everything that the ledger has about a row; None where there is no such row."""
+    whole = whole_row(connection, campaign.id, row)
+    if whole is None:
+        return None
+    own, takes = whole.row, [one.take for one in reversed(whole.takes)]
+    videos = [take.video_id for take in takes if take.video_id]
+    named = video_named(connection, own)
     return Explanation(
         campaign=campaign,
-        row=row,
-        document=row_documents(connection, campaign.id, numbers=[row.id])(row),
-        attempts=_attempts(connection, row, takes, events),
-        history=events,
-        next=next_run(
-            row, video_named(connection, row), now=now, rules=rules, made=last_made(takes)
-        ),
-        commands=commands_for(campaign, row),
-        review=video.review if video else None,
+        whole=whole,
+        document=row_documents(connection, campaign.id, numbers=[own.id])(own),
+        calls=calls_about(connection, take_ids=[take.id for take in takes], video_ids=videos),
+        hinted=hinted_at(connection, videos),
+        next=next_run(own, named, now=now, rules=rules, made=last_made(takes)),
+        commands=commands_for(campaign, own),
     )
-
-
-def _attempts(
-    connection: Connection, row: CampaignRow, takes: Sequence[Take], events: Sequence[Event]
-) -> list[Attempt]:
-    files = deliveries_of(connection, row.campaign_id)
-    videos = [take.video_id for take in takes if take.video_id]
-    calls = calls_about(connection, take_ids=[take.id for take in takes], video_ids=videos)
-    heard = hinted_at(connection, videos)
-    wanted = row.asked()
-    return [
-        Attempt(
-            take=take,
-            present=row.take is not None and row.take.id == take.id,
-            files=files.get(take.id, ()),
-            events=[event for event in events if event.take_id == take.id],
-            calls=[call for call in calls if _is_about(call, take)],
-            changed=changed_fields(take.asked(), wanted),
-            hinted_at=heard.get(take.video_id or ""),
-        )
-        for take in takes
-    ]
 
 
 def _is_about(call: PaidCall, take: Take) -> bool:
@@ -155,57 +120,52 @@ def explanation_document(found: Explanation) -> dict[str, Any]:
         "request": row.asked(),
         "next_run": asdict(found.next),
         "commands": [asdict(command) for command in found.commands],
-        "takes": [_attempt(one) for one in found.attempts],
-        "history": [_event(event) for event in found.history],
+        "takes": [_take_document(found, one) for one in reversed(found.whole.takes)],
+        "history": [_event_document(event) for event in found.whole.events],
     }
 
 
-def _attempt(one: Attempt) -> dict[str, Any]:
+_MOMENTS = ("intended_at", "accepted_at", "refused_at", "ready_at", "delivered_at", "abandoned_at")
+
+
+def _take_document(found: Explanation, one: ShownTake) -> dict[str, Any]:
     take = one.take
-    moments = ("intended_at", "accepted_at", "refused_at", "ready_at", "delivered_at",
-               "abandoned_at")  # fmt: skip
     return {
         "take": take.number,
         "nth": take.nth,
-        "present": one.present,
+        "present": found.is_present(take),
         "key": take.key if take.keyed else None,
         "digest": take.digest,
         "video_id": take.video_id,
-        "quoted": as_number(take.quoted),
-        "reserved": as_number(take.reserved),
-        "charged": as_number(take.charged),
-        **{name: moment(getattr(take, name)) for name in moments},
-        "hinted_at": moment(one.hinted_at),
+        **{name: as_number(getattr(take, name)) for name in ("quoted", "reserved", "charged")},
+        **{name: moment(getattr(take, name)) for name in _MOMENTS},
+        "hinted_at": moment(found.hinted.get(take.video_id or "")),
         "body_bytes": len(take.body),
         "asked": take.asked(),
-        "differs_in": list(one.changed),
+        "differs_in": list(found.changed_in(take)),
         "deliveries": [asdict(file) for file in one.files],
-        "answers": [_event(event) for event in one.events],
-        "calls": [
-            {
-                "call": call.id,
-                "operation": call.operation,
-                "target": call.target or None,
-                "by_hand": call.take_id is None,
-                "opened_at": moment(call.opened_at),
-                "closed_at": moment(call.closed_at),
-                "outcome": call.outcome,
-                "video_id": call.video_id,
-                "resolved_at": moment(call.resolved_at),
-            }
-            for call in one.calls
-        ],
+        "answers": [_event_document(event) for event in found.events_of(take)],
+        "calls": [_call_document(call) for call in found.calls_of(take)],
     }
 
 
-def _event(event: Event) -> dict[str, Any]:
+def _call_document(call: PaidCall) -> dict[str, Any]:
     return {
-        "at": moment(event.at),
-        "kind": event.kind,
-        "old": event.old,
-        "new": event.new,
-        "words": event.words,
+        "call": call.id,
+        "operation": call.operation,
+        "target": call.target or None,
+        "by_hand": call.take_id is None,
+        "opened_at": moment(call.opened_at),
+        "closed_at": moment(call.closed_at),
+        "outcome": call.outcome,
+        "video_id": call.video_id,
+        "resolved_at": moment(call.resolved_at),
     }
+
+
+def _event_document(event: ShownEvent) -> dict[str, Any]:
+    said = {name: getattr(event, name) for name in ("kind", "old", "new", "words")}
+    return {"at": moment(event.at), **said}
 
 
 def moment(at: float | None) -> str | None:
@@ -297,23 +257,16 @@ def service_of(campaign: Campaign) -> tuple[str, ...]:
     return ("--sandbox",) if campaign.sandbox else ()
 
 
+_OF_BRIEF = (
+    "row", "captions", "enabled", "priority", "max_credits", "tags", "cost_center", "notes",
+    "deliver_after", "deliver_by", "line",
+)  # fmt: skip
+
+
 def brief_of(row: CampaignRow) -> Brief:
     """Return the brief of a row as its sheet would give it again."""
-    return Brief(
-        row=row.row,
-        request=json.loads(row.request),
-        operation=made_by(row.operation),
-        captions=row.captions,
-        enabled=row.enabled,
-        priority=row.priority,
-        max_credits=row.max_credits,
-        tags=row.tags,
-        cost_center=row.cost_center,
-        notes=row.notes,
-        deliver_after=row.deliver_after,
-        deliver_by=row.deliver_by,
-        line=row.line,
-    )
+    said: dict[str, Any] = {name: getattr(row, name) for name in _OF_BRIEF}
+    return Brief(request=json.loads(row.request), operation=made_by(row.operation), **said)
 
 
 def _lane(row: CampaignRow, action: Action, state: State, now: float, rules: Rules) -> Lane | None:

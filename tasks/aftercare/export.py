@@ -10,6 +10,7 @@ import io
 import json
 import os
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -47,9 +48,10 @@ ONCE_PER_TAG = "a row with several tags counts under each of them"
 
 @dataclass
 class TakeSum:
-    """What several takes cost together."""
+    """What several takes cost together; a row has one video, however many takes were delivered."""
 
-    rows: set[str] = field(default_factory=set)
+    rows: set[Any] = field(default_factory=set)
+    videos: set[Any] = field(default_factory=set)
     takes: int = 0
     charged: Decimal = Decimal(0)
     reserved: Decimal = Decimal(0)
@@ -60,6 +62,8 @@ class TakeSum:
         """Count one take."""
         charged = line["charged"] or Decimal(0)
         self.rows.add(line["row"])
+        if line.get("delivered_at") is not None:
+            self.videos.add(line["row"])
         self.takes += 1
         self.charged += charged
         self.reserved += line["reserved"]
@@ -75,37 +79,25 @@ def chargeback(spent: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     have a line with an empty name. Every take after the first of a row is a retake; its cost is
     part of `charged`.
     """
-    centres: dict[tuple[str, str], TakeSum] = {}
-    tags: dict[tuple[str, str], TakeSum] = {}
+    found: dict[tuple[str, str, str], TakeSum] = defaultdict(TakeSum)
     total = TakeSum()
     for line in spent:
         month = f"{datetime.fromtimestamp(line['intended_at'], UTC):%Y-%m}"
-        centres.setdefault((line["cost_center"] or "", month), TakeSum()).add(line)
-        for tag in dict.fromkeys(line["tags"]):
-            tags.setdefault((tag, month), TakeSum()).add(line)
+        tags = dict.fromkeys(("tag", tag) for tag in line["tags"])
+        for by, name in (("cost_center", line["cost_center"] or ""), *tags):
+            found[by, name, month].add(line)
         total.add(line)
-    for (name, month), found in sorted(centres.items()):
-        yield _charged("cost_center", name or None, month, found)
-    for (name, month), found in sorted(tags.items()):
-        yield _charged("tag", name, month, found, note=ONCE_PER_TAG)
-    yield _charged("campaign", None, None, total, note="the sum of the cost centers")
+    for (by, name, month), several in sorted(found.items()):
+        yield _charged(by, name or None, month, several, ONCE_PER_TAG if by == "tag" else None)
+    yield _charged("campaign", None, None, total, "the sum of the cost centers")
 
 
 def _charged(
-    by: str, name: str | None, month: str | None, found: TakeSum, *, note: str | None = None
+    by: str, name: str | None, month: str | None, found: TakeSum, note: str | None
 ) -> dict[str, Any]:
-    return {
-        "by": by,
-        "name": name,
-        "month": month,
-        "rows": len(found.rows),
-        "takes": found.takes,
-        "charged": found.charged,
-        "reserved": found.reserved,
-        "retakes": found.retakes,
-        "retakes_charged": found.retakes_charged,
-        "note": note,
-    }
+    sums = {name: value for name, value in vars(found).items() if name in CHARGEBACK}
+    line = {"by": by, "name": name, "month": month, "note": note}
+    return {**line, **sums, "rows": len(found.rows)}
 
 
 # Writes campaign data of the ledger for spreadsheets and programs.

@@ -100,25 +100,21 @@ class Finding:
     def as_json(self, members: Collection[str]) -> dict[str, Any]:
         """Return it as JSON, with these members: `DIFFERENCE`, `PROBLEM` or `DRIFT`."""
         campaign, row = self.owner
-        known = {
+        special = {
             "campaign": campaign,
             "row": row,
             "take": self.take.number if self.take else None,
-            "where": self.where,
             "kind": self.kind or self.verdict,
             "problem": self.verdict,
-            "words": self.words,
             "what": self.words,
-            "video_id": self.video_id,
             "charged": as_number(self.charged),
             "uri": self.file.uri if self.file else None,
-            "remedy": self.remedy,
             "cost": as_number(self.cost),
             "can_apply": self.repair is not None,
             "applied": self.done is not None,
             "repaired": self.done,
-            "left": self.left,
         }
+        known = {name: getattr(self, name) for name in members if name not in special} | special
         return {name: known[name] for name in members}
 
 

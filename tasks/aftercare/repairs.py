@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, replace
 from functools import partial
@@ -169,9 +169,15 @@ async def repair(found: Repairs, at: Context) -> Repairs:
 
 async def _repaired_all(found: Repairs, at: Context) -> Repairs:
     async with Places() as places:
-        for repairs, fix in (OF_FILES, _fix), (("picture",), _make_pictures):
-            look = partial(_repaired, repairs=repairs, fix=partial(fix, at=at, places=places))
-            findings = await map_at_once(look, found.findings, at_once=at.settings.at_once)
+
+        async def fixed(one: Finding) -> Finding:
+            return await _fix(one, at, places) if one.repair in OF_FILES else one
+
+        async def pictured(one: Finding) -> Finding:
+            return await _make_pictures(one, at, places) if one.repair == "picture" else one
+
+        for step in (fixed, pictured):
+            findings = await map_at_once(step, found.findings, at_once=at.settings.at_once)
             found = replace(found, findings=findings)
     found = await correct_ledger(at.ledger, found, sandbox=at.settings.sandbox, clock=at.clock)
     if not found.whole:
@@ -222,12 +228,6 @@ def _change(connection: Connection, one: Finding, at: float) -> bool:
         return adopt_video(connection, row, take, video_id=video_id, at=at, words=words)
     words = f"reconciled: the service has {video_id}"
     return move(connection, row, "rendering", at=at, words=words, take=take)
-
-
-async def _repaired(
-    one: Finding, *, repairs: tuple[Repair, ...], fix: Callable[[Finding], Awaitable[Finding]]
-) -> Finding:
-    return await fix(one) if one.repair in repairs else one
 
 
 async def _fix(one: Finding, at: Context, places: Places) -> Finding:

@@ -62,7 +62,7 @@ def review_row(
 def review_rows(
     connection: Connection,
     campaign: Campaign,
-    names: Sequence[str],
+    which: RowFilter | Sequence[str],
     verdict: Verdict,
     *,
     reason: str | None = None,
@@ -70,45 +70,15 @@ def review_rows(
     by: str,
     at: float,
 ) -> Reviewed:
-    """Review the videos of rows by their ids; existing reviews stay."""
-    videos = [video for page in pages_of(names) for video in _videos_of(connection, campaign, page)]
-    return _decide(connection, campaign, videos, verdict, reason, note, by=by, at=at)
-
-
-def review_matching(
-    connection: Connection,
-    campaign: Campaign,
-    which: RowFilter,
-    verdict: Verdict,
-    *,
-    reason: str | None = None,
-    note: str | None = None,
-    by: str,
-    at: float,
-) -> Reviewed:
-    """Review the videos of all matching rows; existing reviews stay."""
-    videos = videos_shown(connection, campaign.id, which)
-    return _decide(connection, campaign, videos, verdict, reason, note, by=by, at=at)
-
-
-def _videos_of(connection: Connection, campaign: Campaign, names: Sequence[str]) -> list[int]:
-    return videos_shown(connection, campaign.id, RowFilter(rows=tuple(names)))
-
-
-def _decide(
-    connection: Connection,
-    campaign: Campaign,
-    videos: Sequence[int],
-    verdict: Verdict,
-    reason: str | None,
-    note: str | None,
-    *,
-    by: str,
-    at: float,
-) -> Reviewed:
+    """Review the videos of rows, by a filter or by their ids; existing reviews stay."""
+    if isinstance(which, RowFilter):
+        pages = [which]
+    else:
+        pages = [RowFilter(rows=page) for page in pages_of(which)]
+    videos = [video for page in pages for video in videos_shown(connection, campaign.id, page)]
     done = review_all(connection, videos, verdict, reason=reason, note=note, by=by, at=at)
     if done.made:
         words = ": ".join(filter(None, (reason, note))) or None
-        named = partial(note_act, connection, at=at, by=by, campaign=campaign.name)
-        named(act=verdict, rows=done.made, words=words)
+        about = partial(note_act, connection, at=at, by=by, campaign=campaign.name)
+        about(act=verdict, rows=done.made, words=words)
     return done

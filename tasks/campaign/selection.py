@@ -15,6 +15,8 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.row_pages import names_shown
+from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import BadInput, NotHere, did_you_mean
 from callsheet.tasks.runtime.suggest import suggest
@@ -158,6 +160,21 @@ def choose_rows(
     return [
         row for row in known if (not ids or row.row in ids) and chosen(row, row.asked(), row.state)
     ]
+
+
+def rows_shown(
+    connection: Connection, campaign: Campaign, which: RowFilter, select: str | None
+) -> list[CampaignRow]:
+    """Return the rows of a campaign that a filter lets through and `--select` chooses.
+
+    A selection is checked against all rows. Raises BadInput as `check_selection`.
+    """
+    states = None if select else which.states or None
+    rows = choose_rows(rows_of(connection, campaign.id, states=states), None, select)
+    if which.is_empty:
+        return rows
+    shown = frozenset(names_shown(connection, campaign.id, which))
+    return [row for row in rows if row.row in shown]
 
 
 def rows_asked(

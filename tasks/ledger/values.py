@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from sqlalchemy import Connection, Select, select
 from sqlalchemy import Row as Record
 
-from callsheet.tasks.ledger.schema import campaigns, events, rows, takes
+from callsheet.tasks.ledger.schema import campaigns, rows, takes
 from callsheet.tasks.runtime.redact import one_line
 from callsheet.tasks.values.amounts import from_micro
 from callsheet.tasks.values.briefs import CaptionFormat, Json, frozen_body, idempotency_key
@@ -168,18 +168,6 @@ class CampaignRow:
         """A few words for people."""
         asked = self.asked()
         return one_line(str(asked.get("title") or asked.get("topic") or self.row))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Event:
-    """One line of a row's history; `at` in Unix seconds."""
-
-    at: float
-    kind: str
-    old: str | None
-    new: str | None
-    words: str | None
-    take_id: int | None
 
 
 _TAKE_FIELDS = tuple(field.name for field in fields(Take) if field.name in takes.c)
@@ -335,13 +323,6 @@ def video_named(connection: Connection, row: CampaignRow) -> str | None:
     cells = cells_of(connection, row.campaign_id, numbers=[row.id])[row.id]
     named = (text for header, text in cells if header.strip().casefold() == "video_id")
     return next(named, None) or None
-
-
-def events_of(connection: Connection, row_id: int) -> list[Event]:
-    """Return a row's history, oldest first."""
-    own = [events.c[field.name] for field in fields(Event)]
-    query = select(*own).where(events.c.row_id == row_id).order_by(events.c.id)
-    return [Event(**found._mapping) for found in connection.execute(query)]
 
 
 def lengths_of(connection: Connection, campaign_id: int) -> list[tuple[str, Decimal | None, float]]:

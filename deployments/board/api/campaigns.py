@@ -14,7 +14,7 @@ from callsheet.deployments.board.problem_details import Moment
 from callsheet.deployments.board.services.drift import repair_drift, see_drift
 from callsheet.deployments.board.services.rows import resume_left, see_runs
 from callsheet.deployments.campaign_status import run_document
-from callsheet.tasks.aftercare.costs import By, costs, period_of
+from callsheet.tasks.aftercare.costs import By, CostsOut, costs, period_of
 from callsheet.tasks.aftercare.findings import DRIFT, Repairs
 from callsheet.tasks.engine.owner import is_at_work
 from callsheet.tasks.ledger.audit_log import acts_of
@@ -198,30 +198,6 @@ def _videos(counts: Counts) -> VideoCounts:
 costs_router = APIRouter(tags=["costs"])
 
 
-class CostsLine(BaseModel):
-    """What the takes of one name cost; `name` is null where a take has none.
-
-    Amounts are credits; `money` is there where the price of a credit is set.
-    """
-
-    name: str | None
-    videos: int
-    takes: int
-    retakes: int
-    charged: Amount
-    reserved: Amount
-    money: Amount | None = None
-
-
-class CostsOut(BaseModel):
-    """What `callsheet costs --json` prints; `total` counts a take once."""
-
-    by: By
-    costs: list[CostsLine]
-    total: CostsLine
-    currency: str | None
-
-
 @costs_router.get("/costs", response_model_exclude_unset=True)
 async def get_costs(
     board: TheBoard,
@@ -233,8 +209,7 @@ async def get_costs(
     """Add up what campaigns cost, a line for each name."""
     sandbox = board.settings.sandbox
     wanted = period_of(since, until, sandbox=sandbox, named=("since", "until"))
-    found = await board.read(costs, wanted=wanted, by=by)
-    return CostsOut.model_validate(found.as_json(board.settings.credit_price))
+    return await board.read(costs, wanted=wanted, by=by, price=board.settings.credit_price)
 
 
 # `/health` and `/activity`: how the board is, and what people did.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -18,13 +18,12 @@ from callsheet.deployments.board.row_filters import AskedRows, rows_in
 from callsheet.deployments.board.services.videos import events_as_they_come
 from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.ledger.campaigns import Campaign
-from callsheet.tasks.ledger.reviews import Review
-from callsheet.tasks.ledger.row_history import ShownEvent, ShownTake, whole_row
+from callsheet.tasks.ledger.row_history import ShownTake, whole_row
 from callsheet.tasks.ledger.row_pages import MOST, PAGE, Sort, count_shown, shown_rows
 from callsheet.tasks.ledger.row_selection import ReviewFilter
 from callsheet.tasks.ledger.values import rows_by_number
 from callsheet.tasks.runtime.redact import redacted
-from callsheet.tasks.values.amounts import as_number
+from callsheet.tasks.values.answers import Credits
 
 router = APIRouter(prefix="/campaigns/{campaign}/rows", tags=["rows"])
 Amount = int | float
@@ -37,6 +36,8 @@ EMPTY = BeforeValidator(lambda value: None if value == "" else value)
 
 class DeliveredFile(BaseModel):
     """A file in the store, verified there."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     kind: str
     uri: Place
@@ -80,6 +81,8 @@ class RowPage(BaseModel):
 class TakeReview(BaseModel):
     """What someone said of the video of a take."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     verdict: Verdict
     reason: str | None
     note: str | None
@@ -93,9 +96,9 @@ class TakeLine(BaseModel):
     take: int
     key: str | None
     video_id: str | None
-    quoted: Amount | None
-    reserved: Amount | None
-    charged: Amount | None
+    quoted: Credits | None
+    reserved: Credits | None
+    charged: Credits | None
     intended_at: Moment
     accepted_at: Moment | None
     refused_at: Moment | None
@@ -112,6 +115,8 @@ class TakeLine(BaseModel):
 
 class EventLine(BaseModel):
     """One line of a history; with kind `state` from which state to which the row went."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     id: int
     at: Moment
@@ -207,59 +212,30 @@ async def get_row(board: TheBoard, person: Viewer, known: TheCampaign, row: str)
         notes=own.notes,
         asked=redacted(own.asked()),
         takes=[_take(one) for one in found.takes],
-        events=[event_line(one) for one in found.events],
-    )
-
-
-def event_line(event: ShownEvent) -> EventLine:
-    """Return an event as the calls say it."""
-    return EventLine(
-        id=event.id,
-        at=event.at,
-        kind=event.kind,
-        row=event.row,
-        take=event.take,
-        old=event.old,
-        new=event.new,
-        words=event.words,
-    )
-
-
-def review_line(said: Review | None) -> TakeReview | None:
-    """Return a review as the calls say it."""
-    if said is None:
-        return None
-    return TakeReview(
-        verdict=said.verdict, reason=said.reason, note=said.note, by=said.by, at=said.at
+        events=[EventLine.model_validate(one) for one in found.events],
     )
 
 
 def _take(one: ShownTake) -> TakeLine:
     take = one.take
-    moments = {
-        name: getattr(take, name)
-        for name in ("accepted_at", "refused_at", "ready_at", "delivered_at", "abandoned_at")
-    }
+    of_take = {name: getattr(take, name) for name in _OF_TAKE}
     return TakeLine(
+        **of_take,
         take=take.number,
         key=take.key if take.keyed else None,
-        video_id=take.video_id,
-        **_amounts({name: getattr(take, name) for name in ("quoted", "reserved", "charged")}),
-        intended_at=take.intended_at,
-        **moments,
-        deliveries=[
-            DeliveredFile(kind=f.kind, uri=f.uri, sha256=f.sha256, bytes=f.bytes) for f in one.files
-        ],
+        deliveries=[DeliveredFile.model_validate(file) for file in one.files],
         seconds=next((file.seconds for file in one.files if file.kind == "mp4"), None),
-        review=review_line(one.review),
+        review=TakeReview.model_validate(one.review) if one.review else None,
         checks=dict(one.checks),
         pictures=shown_places(one.pictures),
         asked=redacted(take.asked()),
     )
 
 
-def _amounts(amounts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: as_number(amount) for name, amount in amounts.items()}
+_OF_TAKE = (
+    "video_id", "quoted", "reserved", "charged", "intended_at", "accepted_at", "refused_at",
+    "ready_at", "delivered_at", "abandoned_at",
+)  # fmt: skip
 
 
 # `GET /campaigns/C/events`: a campaign's events as they come (server-sent events).
@@ -325,7 +301,7 @@ async def _messages(board: Board, known: Campaign, begin: int | None) -> AsyncIt
     yield format_sse_event(comment=f"events of {known.name}")
     async for several in events_as_they_come(board, known.id, after=begin):
         for event in several:
-            text = event_line(event).model_dump_json()
+            text = EventLine.model_validate(event).model_dump_json()
             yield format_sse_event(data_str=text, id=str(event.id))
         now = board.clock()
         if now > ends:

@@ -7,7 +7,7 @@ here always: a browser takes those of another origin only where that one allows 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -15,7 +15,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 
-from callsheet.deployments.board.api.rows import Filters, TakeReview, Verdict, review_line
+from callsheet.deployments.board.api.rows import Filters, TakeReview, Verdict
 from callsheet.deployments.board.board import (
     Decides,
     Downloads,
@@ -258,7 +258,7 @@ async def review_row(
             instead_of=asked.instead_of,
         )
     except ReviewStands as stands:
-        standing = review_line(stands.standing)
+        standing = stands.standing and TakeReview.model_validate(stands.standing)
         raise ProblemDetails(
             409,
             str(stands),
@@ -266,16 +266,9 @@ async def review_row(
             remedy="name the existing verdict in `instead_of` to replace it",
             extra={"review": standing.model_dump(mode="json") if standing else None},
         ) from stands
-    line = review_line(said)
-    return ReviewAnswer(
-        row=row,
-        take=asked.take,
-        verdict=said.verdict if said else None,
-        reason=said.reason if said else None,
-        note=said.note if said else None,
-        by=said.by if said else None,
-        review=line,
-    )
+    line = TakeReview.model_validate(said) if said else None
+    stands_now = {name: getattr(line, name, None) for name in ("verdict", "reason", "note", "by")}
+    return ReviewAnswer(row=row, take=asked.take, **stands_now, review=line)
 
 
 @reviews_router.post("/reviews")
@@ -296,4 +289,4 @@ async def review_rows(
         note=asked.note,
         until=asked.until,
     )
-    return ReviewsAnswer(made=done.made, same=done.same, stood=done.stood)
+    return ReviewsAnswer(**asdict(done))

@@ -18,7 +18,14 @@ from typing import Any, get_args
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from callsheet.deployments.board.board import Approver, Board, Reviewer, TheBoard, Viewer
+from callsheet.deployments.board.board import (
+    Approver,
+    Board,
+    Reviewer,
+    TheBoard,
+    Viewer,
+    known_campaign,
+)
 from callsheet.deployments.board.limits import OneStream
 from callsheet.deployments.board.page import filled, page, part
 from callsheet.deployments.board.problem_details import ProblemDetails
@@ -67,7 +74,7 @@ async def live(request: Request, board: TheBoard, person: Viewer, campaign: str)
     found = await board.read(find_campaign, name=campaign)
     if found is None and await see_runs(board, person, campaign, limit=1):
         return page(request, "starting.html", person, campaign=campaign)
-    found = found or await campaign_of(board, campaign)
+    found = found or await known_campaign(board, campaign)
     view = RowView(rows_in(request.query_params, "rows", "cancelled"))
     asked = view.asked
     read = partial(shown_rows, campaign_id=found.id, which=asked.which, sort=asked.sort)
@@ -88,21 +95,13 @@ async def stream(
     rows: str = "",
 ) -> Response:
     """Send all parts of the page once, then those that change; `rows` are those on it."""
-    found = await campaign_of(board, campaign)
+    found = await known_campaign(board, campaign)
     # Longer numbers are no rows of the ledger's.
     numbers = [int(one) for one in rows.split(",")[:500] if one.isdecimal() and len(one) < 19]
     view = RowView(rows_in(request.query_params, "rows", "cancelled"))
     sent = _Sent(request, person, board, found, view, numbers)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(sent.messages(), media_type="text/event-stream", headers=headers)
-
-
-async def campaign_of(board: Board, name: str) -> Campaign:
-    """Return a campaign; raise ProblemDetails (404) for none."""
-    found = await board.read(find_campaign, name=name)
-    if found is None:
-        raise ProblemDetails(404, f"the ledger knows no campaign {name}")
-    return found
 
 
 async def _told(
@@ -273,7 +272,7 @@ class _Group:
 @router.get("/attention")
 async def attention(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
     """Show the rows that wait for a person, by state and reason."""
-    found = await campaign_of(board, campaign)
+    found = await known_campaign(board, campaign)
     which = RowFilter(states=tuple(sorted(NEEDS_PERSON)))
     shown = await board.read(shown_rows, campaign_id=found.id, which=which, limit=MOST)
     return page(
@@ -397,7 +396,7 @@ TYPES: dict[Format, str] = {
 @router.get("/report")
 async def report(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
     """Show the counts, the costs, and how much is kept of what."""
-    found = await campaign_of(board, campaign)
+    found = await known_campaign(board, campaign)
     by = {}
     for kind in KINDS:
         by[kind] = await board.read(keep_rates, campaign_id=found.id, by=kind)
@@ -424,7 +423,7 @@ async def report(request: Request, board: TheBoard, person: Viewer, campaign: st
 @router.get("/report/{what}.{form}")
 async def file(board: TheBoard, person: Viewer, campaign: str, what: str, form: str) -> Response:
     """Return one of the files of a report."""
-    found = await campaign_of(board, campaign)
+    found = await known_campaign(board, campaign)
     kind = next((one for one in get_args(What) if one == what), None)
     format = next((one for one in TYPES if one == form), None)
     if kind is None or format is None:

@@ -51,7 +51,8 @@ async def costs_page(
 ) -> Response:
     """Show a line for every month, brand or person, and the total."""
     wanted = period_of(since, until, sandbox=board.settings.sandbox, named=("From", "To"))
-    found = await board.read(costs, wanted=wanted, by=by)
+    price = board.settings.credit_price
+    found = await board.read(costs, wanted=wanted, by=by, price=price)
     asked = {name: value for name, value in (("since", since), ("until", until)) if value}
     return page(
         request, "costs.html", person,

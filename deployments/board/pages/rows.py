@@ -11,24 +11,22 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import FormData, QueryParams
 from starlette.responses import RedirectResponse, Response
 
-from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer
+from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer, known_campaign
 from callsheet.deployments.board.page import page, part
-from callsheet.deployments.board.pages.campaign import campaign_of
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import filter_in
 from callsheet.deployments.board.services.rows import cancel, plan_of_retakes, settle
-from callsheet.tasks.aftercare.explain import commands_for, next_run
+from callsheet.tasks.aftercare.cancel import LIVE
+from callsheet.tasks.aftercare.explain import explain
 from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.campaigns import tally_of
 from callsheet.tasks.ledger.deliveries import copies_of
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import REASONS
-from callsheet.tasks.ledger.row_history import whole_row
 from callsheet.tasks.ledger.row_pages import names_shown
 from callsheet.tasks.ledger.row_selection import RowFilter
-from callsheet.tasks.ledger.service_state import calls_about
 from callsheet.tasks.ledger.takes import RETAKEABLE
-from callsheet.tasks.ledger.values import NOT_BEGUN, UNDER_WAY, State, last_made, video_named
+from callsheet.tasks.ledger.values import State
 from callsheet.tasks.runtime.redact import redacted
 
 router = APIRouter(prefix="/c/{campaign}/rows/{row}")
@@ -75,19 +73,15 @@ async def _refused(
 
 
 async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
-    known = await campaign_of(board, campaign)
-    whole = await board.read(whole_row, campaign_id=known.id, row=row)
-    if whole is None:
+    known = await known_campaign(board, campaign)
+    rules = Rules.of(board.settings)
+    found = await board.read(explain, campaign=known, row=row, now=board.clock(), rules=rules)
+    if found is None:
         raise ProblemDetails(404, f"{campaign} has no row {row[:80]}")
-    videos = [one.take.video_id for one in whole.takes if one.take.video_id]
-    numbers = [one.take.id for one in whole.takes]
-    calls = await board.read(calls_about, take_ids=numbers, video_ids=videos)
-    copies = partial(copies_of, campaign_id=known.id, numbers=[whole.row.id])
+    whole, own = found.whole, found.row
+    copies = partial(copies_of, campaign_id=known.id, numbers=[own.id])
     video = next((one for one in whole.takes if one.take.number == whole.shown.video_take), None)
     review = video.review if video else None
-    named = await board.read(video_named, row=whole.row)
-    takes = sorted((one.take for one in whole.takes), key=lambda take: take.number)
-    next_of = partial(next_run, now=board.clock(), rules=Rules.of(board.settings))
     return {
         "tab": "row",
         "campaign": known.name,
@@ -95,7 +89,7 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         "here": _address(known.name, row),
         "known": known,
         "tally": await board.read(tally_of, campaign=known),
-        "row": whole.row,
+        "row": own,
         "shown": whole.shown,
         "takes": whole.takes,
         "copies": await board.read(copies),
@@ -104,14 +98,14 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         "review": review,
         "because": review.because if review and review.verdict == "reject" else "",
         "events": list(reversed(whole.events)),
-        "calls": calls,
-        "asked": redacted(whole.row.asked()),
+        "calls": found.calls,
+        "asked": redacted(own.asked()),
         "sent": {one.take.number: _json(one.take.asked()) for one in whole.takes},
-        "next": next_of(whole.row, named, made=last_made(takes)),
-        "commands": commands_for(known, whole.row),
+        "next": found.next,
+        "commands": found.commands,
         "reasons": REASONS,
-        "may_retake": whole.row.state in RETAKEABLE and whole.row.enabled,
-        "may_cancel": whole.row.state in NOT_BEGUN | UNDER_WAY | {"held", "stalled"},
+        "may_retake": own.state in RETAKEABLE and own.enabled,
+        "may_cancel": own.state in LIVE | {"ready"},
         "refused": None,
     }
 
@@ -171,7 +165,7 @@ async def _rows_meant(board: Board, campaign: str, fields: FormData) -> list[str
     named = [one for one in fields.getlist("row") if isinstance(one, str)]
     if len(named) == 1:
         return named
-    found = await campaign_of(board, campaign)
+    found = await known_campaign(board, campaign)
     pairs = [(k, v) for k, v in fields.multi_items() if isinstance(v, str)]
     which = RowFilter(rows=tuple(named)) if named else filter_in(QueryParams(pairs), *FORM)
     if which.is_empty:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.services.rows import campaign_named
 from callsheet.tasks.aftercare.findings import Repairs
 from callsheet.tasks.aftercare.repairs import plan_repairs, repair
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.ledger.audit_log import note_act
-from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.people import Person
 
 
@@ -19,9 +18,7 @@ async def see_drift(board: Board, person: Person, campaign: str) -> Repairs:
 
     Reads only. Raises Parked or ConfigurationError when the service cannot be asked.
     """
-    known = await board.read(find_campaign, name=campaign)
-    if known is None:
-        raise ProblemDetails(404, f"there is no campaign {campaign}")
+    known = await campaign_named(board, campaign)
     plan = partial(plan_repairs, board.ledger, board.settings, known, files=True)
     async with board.service() as service:
         return await plan(service=service, clock=board.clock)

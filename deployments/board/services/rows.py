@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.aftercare.approval import cancel_on_board
-from callsheet.tasks.aftercare.cancel import endings, finish, needs_service, released
+from callsheet.tasks.aftercare.cancel import LIVE, endings, finish, released
 from callsheet.tasks.aftercare.retake import plan_retakes
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.options import RunOptions
@@ -73,15 +73,15 @@ async def cancel(
     found = await board.read(endings, plan=plan)
     if not found and not ask.is_whole:
         raise ProblemDetails(422, "no row of the campaign is chosen; nothing was cancelled")
-    asked = sum(line.action == "cancel" for line, _ in found)
+    asked = sum(one.was in LIVE for one in found)
     words = "the rest" if ask.is_whole else "rows"
     note = partial(note_act, act="cancel", by=person.name, at=board.clock(), words=words)
     await board.write(note, campaign=campaign, rows=asked)
-    if needs_service(found):
+    if any(one.waits for one in found):
         task = asyncio.create_task(_finish(board, plan))
         _under_way.add(task)
         task.add_done_callback(_under_way.discard)
-    cancelled = sum(line.state != now.state for line, now in found)
+    cancelled = sum(one.was != one.now for one in found)
     freed = as_number(released(found)) or 0
     return CancelOut(asked=asked, cancelled=cancelled, released=freed)
 

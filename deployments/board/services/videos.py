@@ -14,7 +14,7 @@ from callsheet.deployments.board.board import Board, known_campaign, shown_to
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.tasks.aftercare.archive import VideosZip
 from callsheet.tasks.aftercare.pictures import Pictures
-from callsheet.tasks.aftercare.review import review_matching, review_row
+from callsheet.tasks.aftercare.review import review_row, review_rows
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo, find_take_video
 from callsheet.tasks.ledger.people import Person
@@ -204,7 +204,7 @@ async def decide_all(
     if until is not None:
         which = replace(which, until=min(until, which.until or until))
     return await board.write(
-        review_matching,
+        review_rows,
         campaign=known,
         which=which,
         verdict=cast(Verdict, verdict),

@@ -40,7 +40,7 @@ async def test_what_is_cancelled_is_as_rows_are_by_then(ledger: Ledger) -> None:
     plan = await ledger.write(cancel, ask=WHOLE, at=NOW)
     found = await ledger.read(endings, plan=plan)
 
-    assert [(line.row, line.state, now.state) for line, now in found] == [
+    assert [(one.row, one.was, one.now) for one in found] == [
         ("a", "approved", "cancelled"),
         ("b", "planned", "cancelled"),
         ("c", "planned", "cancelled"),
@@ -56,8 +56,8 @@ async def test_rows_that_are_named_leave_the_others_and_the_campaign(ledger: Led
     plan = await ledger.write(cancel, ask=WHOLE.but(rows=("a",)), at=NOW)
     found = await ledger.read(endings, plan=plan)
 
-    assert [(line.row, now.state) for line, now in found] == [("a", "rendering")]
-    assert "not cancelled yet" in (found[0][0].why or "")
+    assert [(one.row, one.now) for one in found] == [("a", "rendering")]
+    assert "not cancelled yet" in found[0].why
     # It is marked, and settled by the run that is at work or a later one.
     assert (exit_status(found), released(found)) == (5, Decimal(0))
     assert (await stage.row("b")).state == "planned"

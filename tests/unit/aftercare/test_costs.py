@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from callsheet.tasks.aftercare.costs import GROUPINGS, By, Costs, costs, moment_of
+from callsheet.tasks.aftercare.costs import GROUPINGS, By, CostsOut, costs, moment_of
 from callsheet.tasks.ledger.costs import CostsOf, charged_in
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import approve
@@ -36,7 +36,7 @@ async def two_campaigns(ledger: Ledger) -> None:
     await autumn.rendering("d")
 
 
-async def told(ledger: Ledger, by: By, **wanted: Any) -> Costs:
+async def told(ledger: Ledger, by: By, **wanted: Any) -> CostsOut:
     return await ledger.read(costs, wanted=CostsOf(**wanted), by=by)
 
 
@@ -59,7 +59,7 @@ async def test_all_campaigns_are_added_up_by(
 
     found = await told(ledger, by)
 
-    assert {line.name: line.charged for line in found.lines} == charged
+    assert {line.name: line.charged for line in found.costs} == charged
     assert (found.total.charged, found.total.reserved, found.total.takes) == (44, 12, 4)
     assert found.total.videos == 1
 
@@ -70,7 +70,7 @@ async def test_lines_add_up_to_what_the_campaigns_were_charged(ledger: Ledger) -
     for by in GROUPINGS:
         found = await told(ledger, by)
         if found.note is None:
-            assert sum(line.charged for line in found.lines) == found.total.charged
+            assert sum(line.charged for line in found.costs) == found.total.charged
     assert await ledger.read(charged_in, wanted=CostsOf()) == 44
 
 
@@ -78,8 +78,8 @@ async def test_only_takes_of_the_time_count(ledger: Ledger) -> None:
     await two_campaigns(ledger)
 
     assert (await told(ledger, "month", since=NOW)).total.takes == 4
-    assert (await told(ledger, "month", since=NOW + 1)).lines == []
-    assert (await told(ledger, "month", until=NOW)).lines == []
+    assert (await told(ledger, "month", since=NOW + 1)).costs == []
+    assert (await told(ledger, "month", until=NOW)).costs == []
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ async def test_a_person_is_one_line_however_many_plans_they_approve(
         await stage.write(approve, [quoted], by=by, at=NOW)
         await stage.open(await stage.row(row))
 
-    assert sorted(str(line.name) for line in (await told(ledger, "person")).lines) == sorted(
+    assert sorted(str(line.name) for line in (await told(ledger, "person")).costs) == sorted(
         [person, "Bo"]
     )
 

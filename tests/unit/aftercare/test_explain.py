@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -66,11 +67,13 @@ async def test_attempts_are_told_with_what_was_asked_said_and_paid(ledger: Ledge
     stage = await Stage.set(ledger, brief())
     await stage.delivered()
     await stage.sync(brief(topic="Coffee"))
-    row = await stage.rendering()
+    await stage.rendering()
     for n in range(2):
         hint = Hint(digest=f"{n}" * 64, nonce="n", videos=frozenset({"vid_a"}))
         await stage.write(keep_hint, hint, at=60.0 + n)
-    found = await explain(ledger, stage.campaign, row, now=NOW, rules=Rules())
+    explaining = partial(explain, campaign=stage.campaign, row="a", now=NOW, rules=Rules())
+    found = await ledger.read(explaining)
+    assert found is not None
     document = explanation_document(found)
     first, second = document["takes"]
     assert (first["differs_in"], first["present"], first["charged"]) == (["topic"], False, 12)
