@@ -87,7 +87,7 @@ def with_terms(inbox: Inbox, **terms: Any) -> Inbox:
 FILES = (Path("nights.toml"), Path("configs/nights.toml"))
 
 
-def find_inboxes(named: str, *, folder: Path, file: Path | None = None) -> tuple[Inbox, ...]:
+def find_inboxes(named: str, *, folder: Path, file: str | Path | None = None) -> tuple[Inbox, ...]:
     """Return the inboxes for a name in `nights.toml`, a folder or `s3://bucket/prefix`.
 
     A file that ends in `.toml` means all inboxes that it lists. `file` replaces the search for
@@ -137,7 +137,7 @@ def _place(text: str, folder: Path) -> str:
     return str((folder / Path(text).expanduser()).resolve())
 
 
-def listed_inboxes(folder: Path, file: Path | None = None) -> tuple[Inbox, ...]:
+def listed_inboxes(folder: Path, file: str | Path | None = None) -> tuple[Inbox, ...]:
     """Return the inboxes of `nights.toml` in its order; none if there is no such file.
 
     Raise ConfigurationError for a named file that cannot be read, or an invalid one.
