@@ -80,7 +80,7 @@ async def _hold(
     inbox: Inbox, settings: Settings, night: Night, *, clock: UnixClock, **sweeping: Any
 ) -> NightReport:
     # Imported only if there is a notice to send: Apprise is slow to import.
-    from callsheet.tasks.notices import ping, tell, with_stored
+    from callsheet.tasks.notices import digest, ping, with_stored
 
     inbox = with_stored(inbox, settings.home)
     await ping(inbox, "start")
@@ -101,7 +101,7 @@ async def _hold(
         # A ledger that is unavailable by now does not fail a successful run.
         with contextlib.suppress(CallsheetError):
             async with await open_ledger(settings.ledger, create=False) as ledger:
-                await tell(ledger, settings, inbox, report, clock=clock)
+                await digest(ledger, settings, [inbox], clock=clock, report=report)
     # A scan that leaves the night to another one is not a success: the other one may hang.
     if not report.is_swept_elsewhere:
         await ping(inbox, "failure" if report.exit_status in (1, 2) else "success")

@@ -62,15 +62,14 @@ def jobs_of(inbox: Inbox) -> list[Job]:
         cron=inbox.cron,
         about=f"The sheets of {inbox.name} become videos",
     )
-    if inbox.digest_at is None or not (inbox.notify or inbox.notify_of):
+    if inbox.digest_cron is None or not (inbox.notify or inbox.notify_of):
         return [night]
-    hour, minute = map(int, inbox.digest_at.split(":"))
     digest = Job(
         name=f"digest-{slug(inbox.name)}",
         inbox=inbox,
         entrypoint=DIGEST,
         words=("nights", "digest", inbox.name),
-        cron=f"{minute} {hour} * * *",
+        cron=inbox.digest_cron,
         about=f"Digests of the nightly runs of {inbox.name}",
     )
     return [night, digest]

@@ -65,6 +65,14 @@ class Inbox:
         """Whether the inbox is in an object store."""
         return is_object(self.place)
 
+    @property
+    def digest_cron(self) -> str | None:
+        """The schedule of its digests, unless they are sent at the end of the scan."""
+        if self.digest_at is None:
+            return None
+        hour, minute = map(int, self.digest_at.split(":"))
+        return f"{minute} {hour} * * *"
+
     def check(self) -> Inbox:
         """Return the inbox; raise ConfigurationError if it could spend without a limit."""
         if self.approval == "auto" and self.per_night is None:

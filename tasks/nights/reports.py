@@ -226,6 +226,11 @@ def earlier_report(reports: dict[str, SheetReport], report: SheetReport) -> Shee
     return None
 
 
+def add_report(reports: dict[str, SheetReport], report: SheetReport) -> None:
+    """Add the report of a later scan, or night, to those of the earlier ones."""
+    reports[report.name] = report.after(earlier_report(reports, report))
+
+
 @dataclass(frozen=True, kw_only=True)
 class NightReport:
     """The result of one scan of an inbox; times are Unix seconds."""

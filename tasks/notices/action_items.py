@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
-from typing import Literal
+from typing import ClassVar, Literal
 from urllib.parse import quote
+
+from pydantic import ConfigDict
 
 from callsheet.tasks.ledger.values import NEEDS_PERSON
 from callsheet.tasks.nights.reports import NightReport, Outcome, SheetReport, names_of
@@ -40,30 +42,20 @@ class About:
 
     night: str
     marks: frozenset[str] = frozenset()
-    videos: Mapping[str, int] | None = None
+    videos: Mapping[str, int] = field(default_factory=dict)
     sheets: frozenset[str] = field(default=frozenset(), compare=False)
-    told: Mapping[str, float] | None = field(default=None, compare=False)
+    told: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     def as_text(self) -> str:
         """Return the text that the ledger stores."""
-        said = {"night": self.night, "marks": sorted(self.marks), "videos": self.videos or {}}
-        more = {} if self.told is None else {"told": dict(self.told)}
-        return json.dumps(said | more, sort_keys=True)
+        said = {"night": self.night, "marks": sorted(self.marks), "videos": self.videos}
+        return json.dumps({**said, "told": self.told}, sort_keys=True)
 
     @classmethod
     def read(cls, text: str) -> About:
         """Read what `as_text` wrote."""
-        told = json.loads(text)
-        return cls(night=told["night"], marks=frozenset(told["marks"]), videos=told["videos"])
-
-
-def nights_told(text: str) -> Mapping[str, float] | None:
-    """Return the ends of the nights that a notice covered (`About.told`), or None.
-
-    The notice of the first sight of an inbox has none.
-    """
-    told: Mapping[str, float] | None = json.loads(text).get("told")
-    return told
+        said = json.loads(text)
+        return cls(**{**said, "marks": frozenset(said["marks"])})
 
 
 def about(report: NightReport, matters: Iterable[Matter]) -> About:
@@ -96,7 +88,7 @@ def matters_of(
         if kind is None:
             continue
         since = _since(sheet, kind, before) or report.night
-        nights = (date.fromisoformat(report.night) - date.fromisoformat(since)).days + 1
+        nights = days_of(since, report.night)
         if kind != "parked" or nights > 1:
             lines = (reasons or {}).get(sheet.campaign or "", ())
             matter = _matter(sheet, kind, board, place, lines)
@@ -137,8 +129,13 @@ def steps(nights: int) -> int:
 
 
 def _is_due_again(matter: Matter, told: str) -> bool:
-    then = (date.fromisoformat(told) - date.fromisoformat(matter.since)).days + 1
-    return matter.kind != "set-aside" and steps(matter.nights) > steps(then)
+    then = steps(days_of(matter.since, told))
+    return matter.kind != "set-aside" and steps(matter.nights) > then
+
+
+def days_of(since: str, until: str) -> int:
+    """Return how many days there are from one date to another, with both."""
+    return (date.fromisoformat(until) - date.fromisoformat(since)).days + 1
 
 
 def needing_of(sheet: SheetReport) -> int:
@@ -272,8 +269,8 @@ def _way_on(
 # The content of a notice before it is rendered.
 
 
-#: Kinds of notices: a digest, a failed nightly run.
-NoticeKind = Literal["digest", "trouble"]
+#: Kinds of notices: a digest, a night without news, a failed nightly run.
+NoticeKind = Literal["digest", "quiet", "trouble"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -387,6 +384,7 @@ class Letter:
     `pictures` are JPEGs by their names in `html`; `bare` is the HTML without pictures.
     """
 
+    __pydantic_config__: ClassVar = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
     subject: str
     html: str
     bare: str

@@ -773,9 +773,8 @@ MUTATIONS = (
     Mutation(
         "a night is told though an earlier one was told by a clock ahead",
         "tasks/notices/digests.py",
-        "    if known is None:\n        return night.ended_at <= notice.made_at\n",
-        "    if known is None or night.ended_at <= notice.made_at:\n"
-        "        return night.ended_at <= notice.made_at\n",
+        "return told.get(night.night) == night.ended_at",
+        "return told.get(night.night) == night.ended_at or night.night <= max(told)",
         "tests/unit/notices/test_telling.py::test_a_digest_is_sent_after_the_clock_was_set_back",
     ),
     Mutation(
