@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import tzinfo
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,7 @@ def _last(night: Mapping[str, Any] | None) -> str:
         return "none yet"
     ended = "under way"
     if night["ended_at"] is not None:
-        ended = f"{_ENDS[night['exit'] or 0]}, {in_credits(night['charged'])}"
+        ended = f"{_ENDS[night['exit'] or 0]}, {in_credits(Decimal(str(night['charged'])))}"
     return f"{night['night']}: {night['skipped'] or ended}"
 
 
