@@ -321,17 +321,12 @@ class NightSheet:
     async def _judged(self, report: SheetReport) -> SheetReport:
         """Set aside a sheet that has failed in too many nights, and report it once."""
         night, known = self._at.night.date, self._run.known
-        if report.exit_status not in (1, 2) or report.outcome == "parked":
-            self._run.known = replace(
-                self._run.known, failures=0, failed_on=None, set_aside_at=None
-            )
-            return report
-        before = known.failures if known.digest == self._digest else 0
-        failures = before + (before == 0 or known.failed_on != night)
-        aside = self._at.clock() if failures >= NIGHTS else None
-        self._run.known = replace(
-            self._run.known, failures=failures, failed_on=night, set_aside_at=aside
-        )
+        failures, failed_on, aside = 0, None, None
+        if report.exit_status in (1, 2) and report.outcome != "parked":
+            before = known.failures if known.digest == self._digest else 0
+            failures, failed_on = before + (before == 0 or known.failed_on != night), night
+            aside = self._at.clock() if failures >= NIGHTS else None
+        self._run.known = replace(known, failures=failures, failed_on=failed_on, set_aside_at=aside)
         if aside is None:
             return report
         words = f"it failed {failures} nights in a row; skipped until the file changes"

@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -38,7 +38,7 @@ from callsheet.tasks.ledger.nightly_runs import (
     skip_night,
 )
 from callsheet.tasks.metrics import publish
-from callsheet.tasks.nights.calendar import Night, begins, night_of, read_zone
+from callsheet.tasks.nights.calendar import begins, night_of, read_zone
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.locations import (
     STILL,
@@ -69,60 +69,43 @@ async def hold_night(
     """Scan an inbox once, in the current night, and send the notices.
 
     `due` is the time that a scheduler intended, `sweeping` has the other arguments of the scan.
-    Raise the error of the scan after its alarm was sent."""
+    Raise the error of the scan after its alarm was sent.
+    """
+    # Imported only here: Apprise is slow to import.
+    from callsheet.tasks.notices import alarm, digest, ping, with_stored
+
     log_as(settings.log, settings.log_level)
-    night = night_of(clock(), cron=inbox.cron, timezone=inbox.timezone, due=due)
-    with about(lambda: {"night": night.date, "inbox": inbox.name}):
-        return await _hold(inbox, settings, night, clock=clock, **sweeping)
-
-
-async def _hold(
-    inbox: Inbox, settings: Settings, night: Night, *, clock: UnixClock, **sweeping: Any
-) -> NightReport:
-    # Imported only if there is a notice to send: Apprise is slow to import.
-    from callsheet.tasks.notices import digest, ping, with_stored
-
+    at = night_of(clock(), cron=inbox.cron, timezone=inbox.timezone, due=due)
     inbox = with_stored(inbox, settings.home)
-    await ping(inbox, "start")
-    try:
-        report = await sweep(
-            inbox,
-            settings,
-            night=night.date,
-            zone=night.zone,
-            since=night.since,
-            clock=clock,
-            **sweeping,
-        )
-    except Exception as error:
-        await _tell_failure(inbox, settings, night.date, error, clock=clock)
-        raise
-    if report.skipped is None and (inbox.notify or inbox.notify_of):
-        # A ledger that is unavailable by now does not fail a successful run.
-        with contextlib.suppress(CallsheetError):
-            async with await open_ledger(settings.ledger, create=False) as ledger:
-                await digest(ledger, settings, [inbox], clock=clock, report=report)
-    # A scan that leaves the night to another one is not a success: the other one may hang.
-    if not report.is_swept_elsewhere:
-        await ping(inbox, "failure" if report.exit_status in (1, 2) else "success")
-    return report
-
-
-async def _tell_failure(
-    inbox: Inbox, settings: Settings, night: str, error: Exception, *, clock: UnixClock
-) -> None:
-    """Send an alarm that the whole nightly run failed, if the ledger can record it."""
-    from callsheet.tasks.notices import alarm, ping
-
-    words = str(error) or type(error).__name__
-    await ping(inbox, "failure", words)
-    if inbox.notify:
+    named: dict[str, Any] = {"night": at.date, "zone": at.zone, "since": at.since}
+    with about(lambda: {"night": at.date, "inbox": inbox.name}):
+        await ping(inbox, "start")
         try:
-            async with await open_ledger(settings.ledger) as ledger:
-                await alarm(ledger, inbox, night, words, clock=clock)
-        except CallsheetError:
-            # The caller reports the error itself.
-            return
+            report = await sweep(inbox, settings, clock=clock, **named, **sweeping)
+        except Exception as error:
+            words = str(error) or type(error).__name__
+            await ping(inbox, "failure", words)
+            failed = partial(alarm, inbox=inbox, night=at.date, words=words, clock=clock)
+            await _tell(inbox, settings, failed)
+            raise
+        if report.skipped is None:
+            told = partial(digest, settings=settings, inboxes=[inbox], report=report, clock=clock)
+            await _tell(inbox, settings, told)
+        # A scan that leaves the night to another one is not a success: the other one may hang.
+        if not report.is_swept_elsewhere:
+            await ping(inbox, "failure" if report.exit_status in (1, 2) else "success")
+        return report
+
+
+async def _tell(
+    inbox: Inbox, settings: Settings, send: Callable[[Ledger], Awaitable[object]]
+) -> None:
+    """Send notices; a ledger that is unavailable by now fails no run."""
+    if not (inbox.notify or inbox.notify_of):
+        return
+    with contextlib.suppress(CallsheetError):
+        async with await open_ledger(settings.ledger) as ledger:
+            await send(ledger)
 
 
 # One scan: lists the inbox, processes each sheet that needs it, and reports the outcomes.
@@ -181,7 +164,7 @@ async def sweep(
             settings=settings,
             inbox=inbox,
             night=found,
-            since=_begins(night, zone) if since is None else since,
+            since=_start_of(night, zone) if since is None else since,
             place=place,
             steps=steps,
             watch=watch,
@@ -197,7 +180,7 @@ async def sweep(
         return replace(begun, ended_at=clock(), sheets=sheets, waiting=waiting)
 
 
-def _begins(night: str, zone: str) -> float:
+def _start_of(night: str, zone: str) -> float:
     return begins(date.fromisoformat(night), read_zone(None if zone == "local" else zone))
 
 
@@ -294,24 +277,18 @@ class _Order:
 
     async def _whole(self, place: InboxPlace) -> tuple[list[SheetFile], list[str]]:
         """Return the complete sheets, and the names of the others."""
-        entries, known = await self._list(place)
-        now, before = self._sweeping.clock(), _beside(entries)
-        self._moving = moving(before, None, now=now)
-        if self._moving or any(
-            not is_whole(e, known.get(e.name), now=now, still=self._still) for e in entries
-        ):
-            # A single scan should answer soon: the second check follows the first.
-            await self._sweeping.sleep(self._still + 0.1)
+        at, before = self._sweeping, None
+        while True:
             entries, known = await self._list(place)
-            now = self._sweeping.clock()
-            self._moving = moving(_beside(entries), before, now=now)
-        whole, waiting = [], []
-        for entry in entries:
-            if is_whole(entry, known.get(entry.name), now=now, still=self._still):
-                whole.append(entry)
-            else:
-                waiting.append(entry.name)
-        return whole, waiting
+            now, files = at.clock(), entries[0].files if entries else {}
+            self._moving = moving(files, before, now=now)
+            look = partial(is_whole, now=now, still=self._still)
+            waiting = [one.name for one in entries if not look(one, known.get(one.name))]
+            if before is not None or not (waiting or self._moving):
+                return [one for one in entries if one.name not in waiting], waiting
+            # A single scan should answer soon: the second check follows the first.
+            await at.sleep(self._still + 0.1)
+            before = files
 
     async def _list(
         self, place: InboxPlace
@@ -328,11 +305,6 @@ class _Order:
     async def _known(self) -> Mapping[str, SweptSheet]:
         at = self._sweeping
         return await at.ledger.read(sheets_in, inbox=at.inbox.name)
-
-
-def _beside(entries: Sequence[SheetFile]) -> Mapping[str, tuple[int, int]]:
-    """Return the other files of the inbox; none if there is no sheet."""
-    return entries[0].files if entries else {}
 
 
 async def _settle(under_way: Sequence[asyncio.Task[None]], at: Sweeping) -> None:
@@ -375,7 +347,16 @@ async def claim(
         seconds=settings.lease,
         is_dead=is_dead,
     )
-    found = await _settled(ledger, ask, clock=clock, lapse=settings.lease)
+    first = found = await ledger.write(ask, at=clock())
+    loop = asyncio.get_running_loop()
+    until = loop.time() + settings.lease + PAUSE
+    # A process on another machine is alive only if it renews its lease: if its scan was killed,
+    # this scan takes over.
+    while found == first and isinstance(found, Lease) and not is_near(found.owner or ""):
+        if loop.time() >= until:
+            break
+        await asyncio.sleep(PAUSE)
+        found = await ledger.write(ask, at=clock())
     if isinstance(found, KeptNight):
         return found
     since = datetime.fromtimestamp(found.since, UTC)
@@ -387,27 +368,6 @@ def _until(moment: float | None) -> str:
     if moment is None:
         return "until further notice"
     return f"until {datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-async def _settled(
-    ledger: Ledger,
-    ask: Callable[..., KeptNight | Lease],
-    *,
-    clock: UnixClock,
-    lapse: float,
-) -> KeptNight | Lease:
-    """Try until the owner is clear; return the night, or the lease of another scan."""
-    found = await ledger.write(ask, at=clock())
-    loop = asyncio.get_running_loop()
-    first, until = found, loop.time() + lapse + PAUSE
-    # A process on another machine is alive only if it renews its lease: if its scan was killed,
-    # this scan takes over.
-    while isinstance(found, Lease) and not is_near(found.owner or "") and found == first:
-        if loop.time() >= until:
-            break
-        await asyncio.sleep(PAUSE)
-        found = await ledger.write(ask, at=clock())
-    return found
 
 
 @asynccontextmanager

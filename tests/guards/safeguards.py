@@ -794,8 +794,8 @@ MUTATIONS = (
     Mutation(
         "a plan that was mailed does not stay once its rows or prices have changed",
         "tasks/nights/approval.py",
-        "other.terms == new.terms and _lasting(other.document or {}) == _lasting(new.document)",
-        "other.terms == new.terms",
+        "other.terms == terms and _lasting(other.document or {}) == _lasting(document)",
+        "other.terms == terms",
         "tests/unit/nights/test_waiting_plan.py::test_a_plan_stays_while_it_says_the_same",
     ),
     Mutation(
