@@ -36,6 +36,7 @@ from callsheet.tasks.nights.reports import (
     problems_report,
     rows_report,
 )
+from callsheet.tasks.notices.action_items import campaign_page, plan_page
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import (
     BadInput,
@@ -123,7 +124,7 @@ class NightSheet:
             found = await self._at.ledger.read(resting, known=known, sandbox=self._at.is_trial)
             if found is None:
                 return None
-            report = replace(found, link=self._page(found.campaign))
+            report = replace(found, link=campaign_page(self._at.inbox.board, found.campaign))
         else:
             return None
         self._at.tell(report)
@@ -292,31 +293,25 @@ class NightSheet:
         )
         if outcome is not None and not self._taken_up:
             report = replace(report, charged=outcome.charged_this_run)
-        return replace(report, link=await self._link(report))
+        link = await self._link(report.campaign, waits=word == "not-approved")
+        return replace(report, link=link)
 
-    async def _link(self, report: SheetReport) -> str | None:
-        """Return its address on the board: the waiting plan, else the campaign."""
-        at = self._at
-        waits = report.outcome == "not-approved" and self._run.plan is not None
-        if at.inbox.board is None or not waits:
-            return self._page(report.campaign)
-        assert self._run.plan is not None
-        assert self._sheet is not None
-        plan_id = await keep_plan(
+    async def _link(self, campaign: str | None, *, waits: bool) -> str | None:
+        """Return its address on the board: the plan that waits, else the campaign."""
+        at, plan = self._at, self._run.plan
+        if at.inbox.board is None or not waits or plan is None or self._sheet is None:
+            return campaign_page(at.inbox.board, campaign)
+        kept = keep_plan(
             at.ledger,
             at.settings,
             self._sheet,
-            self._run.plan,
+            plan,
             content=self._content,
             options=self._run.options(self._sheet),
             night=at.night.date,
             at=at.clock(),
         )
-        return f"{at.inbox.board.rstrip('/')}/plans/{plan_id}"
-
-    def _page(self, campaign: str | None) -> str | None:
-        board = self._at.inbox.board
-        return f"{board.rstrip('/')}/c/{campaign}" if board and campaign else None
+        return plan_page(at.inbox.board, await kept)
 
     async def _judged(self, report: SheetReport) -> SheetReport:
         """Set aside a sheet that has failed in too many nights, and report it once."""
@@ -348,7 +343,6 @@ class NightSheet:
         """
         at, place = self._at, self._place
         assert place is not None, "only a sheet that is there is answered"
-        names = names_of(self.name)
         document = answer_document(
             report,
             inbox=at.inbox.name,
@@ -356,7 +350,8 @@ class NightSheet:
             digest=self._digest,
             problems=self._problems,
         )
-        for name, content in zip(names, (document, await self._table(report)), strict=True):
+        files = (document, await self._table(report))
+        for name, content in zip(names_of(self.name), files, strict=True):
             try:
                 await place.answer(name, content)
             except (BadInput, StoreError) as error:
@@ -366,9 +361,9 @@ class NightSheet:
         return report
 
     async def _table(self, report: SheetReport) -> bytes:
-        campaign = await self._run.find()
         if report.outcome == "not-approved" and self._run.plan is not None:
             return plan_report(self._run.plan)
+        campaign = await self._run.find()
         if report.exit_status in (1, 2) or campaign is None:
             return problems_report(self._problems, report.words or "")
         return await self._at.ledger.read(rows_report, campaign=campaign)

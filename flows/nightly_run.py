@@ -49,6 +49,7 @@ from callsheet.tasks.nights.locations import (
     open_place,
 )
 from callsheet.tasks.nights.reports import NightReport, SheetReport
+from callsheet.tasks.notices import alarm, digest, ping, with_stored
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.home import make_home
@@ -71,9 +72,6 @@ async def hold_night(
     `due` is the time that a scheduler intended, `sweeping` has the other arguments of the scan.
     Raise the error of the scan after its alarm was sent.
     """
-    # Imported only here: Apprise is slow to import.
-    from callsheet.tasks.notices import alarm, digest, ping, with_stored
-
     log_as(settings.log, settings.log_level)
     at = night_of(clock(), cron=inbox.cron, timezone=inbox.timezone, due=due)
     inbox = with_stored(inbox, settings.home)
@@ -202,15 +200,14 @@ class _Order:
     async def process(self) -> tuple[tuple[SheetReport, ...], tuple[str, ...]]:
         """Process every sheet; return the reports, and the sheets that are not complete yet."""
         async with open_place(self._sweeping.inbox) as place:
-            whole, waiting = await self._whole(place)
-            known = await self._known()
+            whole, waiting, known = await self._whole(place)
+            names = [entry.name for entry in whole]
             # A sheet that is still being written keeps its campaign.
-            self._sweeping.knows(known[name] for name in (*waiting, *(e.name for e in whole)))
+            self._sweeping.knows(known[name] for name in (*waiting, *names))
             under_way: list[asyncio.Task[None]] = []
             try:
-                for number, entry in enumerate(whole):
+                for entry in whole:
                     if self._is_over(under_way):
-                        waiting += [left.name for left in whole[number:]]
                         break
                     seen = known[entry.name]
                     sheet = NightSheet(self._sweeping, place, entry, seen, moving=self._moving)
@@ -219,26 +216,22 @@ class _Order:
                     else:
                         under_way.append(await self._begin(sheet))
                 begun = {task.get_name() for task in under_way}
-                for left in await self._left(whole, waiting, begun):
+                for left in await self._left({*waiting, *names}, begun):
                     if not self._is_over(under_way):
                         under_way.append(await self._begin(left))
                 await asyncio.gather(*under_way)
             finally:
                 await _settle(under_way, self._sweeping)
-        names = [entry.name for entry in whole]
-        found = [self._reports[name] for name in sorted(self._reports)]
-        gone = [name for name in names if name not in self._reports and name not in waiting]
-        return tuple(found), (*waiting, *gone)
+        found = tuple(self._reports[name] for name in sorted(self._reports))
+        return found, (*waiting, *(name for name in names if name not in self._reports))
 
-    async def _left(
-        self, whole: Sequence[SheetFile], waiting: Sequence[str], begun: Collection[str]
-    ) -> Sequence[NightSheet]:
+    async def _left(self, there: Collection[str], begun: Collection[str]) -> Sequence[NightSheet]:
         """Return campaigns in progress whose sheets are gone, set aside, or have another campaign.
 
-        Leave out the current campaigns of the sheets that this scan has `begun`.
+        `there` are the sheets of the inbox. Leave out the current campaigns of those that this scan
+        has `begun`.
         """
         at = self._sweeping
-        there = {*waiting, *(entry.name for entry in whole)}
         found = await at.ledger.read(sheets_under_way, inbox=at.inbox.name, sandbox=at.is_trial)
         # Each campaign is processed once: by the sheet that was run, or its replacement.
         return [
@@ -275,8 +268,10 @@ class _Order:
         self._reports[report.name] = report
         self._tell(report)
 
-    async def _whole(self, place: InboxPlace) -> tuple[list[SheetFile], list[str]]:
-        """Return the complete sheets, and the names of the others."""
+    async def _whole(
+        self, place: InboxPlace
+    ) -> tuple[list[SheetFile], list[str], Mapping[str, SweptSheet]]:
+        """Return the complete sheets, the names of the others, and what is known of them all."""
         at, before = self._sweeping, None
         while True:
             entries, known = await self._list(place)
@@ -285,7 +280,7 @@ class _Order:
             look = partial(is_whole, now=now, still=self._still)
             waiting = [one.name for one in entries if not look(one, known.get(one.name))]
             if before is not None or not (waiting or self._moving):
-                return [one for one in entries if one.name not in waiting], waiting
+                return [one for one in entries if one.name not in waiting], waiting, known
             # A single scan should answer soon: the second check follows the first.
             await at.sleep(self._still + 0.1)
             before = files
@@ -294,17 +289,13 @@ class _Order:
         self, place: InboxPlace
     ) -> tuple[Sequence[SheetFile], Mapping[str, SweptSheet]]:
         """Return the sheets and their ledger records; record changes."""
-        at = self._sweeping
-        entries, known = await place.entries(), await self._known()
+        at, inbox = self._sweeping, self._sweeping.inbox.name
+        entries, known = await place.entries(), await at.ledger.read(sheets_in, inbox=inbox)
         seen = {entry.name: entry.version for entry in entries}
         if any(name not in known or known[name].version != seen[name] for name in seen):
-            await at.ledger.write(see_sheets, inbox=at.inbox.name, seen=seen, at=at.clock())
-            known = await self._known()
+            await at.ledger.write(see_sheets, inbox=inbox, seen=seen, at=at.clock())
+            known = await at.ledger.read(sheets_in, inbox=inbox)
         return entries, known
-
-    async def _known(self) -> Mapping[str, SweptSheet]:
-        at = self._sweeping
-        return await at.ledger.read(sheets_in, inbox=at.inbox.name)
 
 
 async def _settle(under_way: Sequence[asyncio.Task[None]], at: Sweeping) -> None:

@@ -25,7 +25,7 @@ from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import redact, say
 from callsheet.tasks.runtime.suggest import again_with, suggest
-from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits
+from callsheet.tasks.values.amounts import as_text, count, in_credits
 
 
 def main(args: Namespace) -> int:
@@ -175,28 +175,17 @@ def _document(
     reports: Sequence[NightReport], faults: Mapping[str, CallsheetError]
 ) -> dict[str, object]:
     """Return what `--json` tells of several inboxes; of some there is only why not."""
-    documents = [report.as_json() for report in reports]
+    told = [{"inbox": report.inbox, **report.as_json()} for report in reports]
     failed = [
         {"inbox": name, "error": redact(str(error)), "exit": error.exit_status}
         for name, error in faults.items()
     ]
-    sheets = [
-        {"inbox": report.inbox, **sheet}
-        for report, document in zip(reports, documents, strict=True)
-        for sheet in document["sheets"]
-    ]
     return {
         "night": max((report.night for report in reports), default=None),
-        "sheets": sheets,
-        "charged": sum(as_number(report.charged) or 0 for report in reports),
+        "sheets": [{"inbox": one["inbox"], **sheet} for one in told for sheet in one["sheets"]],
+        "charged": sum(one["charged"] for one in told),
         "exit": _worst(_statuses(reports, faults)),
-        "inboxes": [
-            *(
-                {"inbox": report.inbox, **doc}
-                for report, doc in zip(reports, documents, strict=True)
-            ),
-            *failed,
-        ],
+        "inboxes": [*told, *failed],
     }
 
 

@@ -184,13 +184,13 @@ def _matter(
     # The ledger has reasons for these rows, which say more than their ids.
     lines = reasons or sheet.problems or sheet.needing
     whole = max(len(lines), needing_of(sheet) if kind == "needs-person" else 0)
-    button, link, command = _way_on(sheet, kind, board, place)
+    title, button, link, command = _said(sheet, kind, board, place)
     return Matter(
         mark=f"{kind}:{_mark(sheet.name)}:{_mark(*told)}",
         kind=kind,
         sheet=sheet.name,
         campaign=sheet.campaign,
-        title=_title(sheet, kind),
+        title=title,
         words=_words(sheet, kind),
         lines=tuple(_line(sheet, line, to_type=not link) for line in lines[:NAMED]),
         more=max(0, whole - NAMED) if lines else 0,
@@ -229,41 +229,33 @@ def _line(sheet: SheetReport, line: str, *, to_type: bool) -> str:
     return said.removeprefix(f"{sheet.sheet} ").removeprefix(f"{sheet.sheet}, ")
 
 
-def _title(sheet: SheetReport, kind: Outcome) -> str:
-    if kind == "needs-person":
-        rows = needing_of(sheet) or 1
-        return f"{count(rows, 'video')} {'needs' if rows == 1 else 'need'} you"
-    if kind == "not-approved":
-        videos = sheet.rows.get("total", 0)
-        what = count(videos, "video") if videos else "a plan"
-        price = f" for {in_credits(sheet.asked)}" if sheet.asked is not None else ""
-        waits = "waits" if videos <= 1 else "wait"
-        return f"{what[:1].upper()}{what[1:]}{price} {waits} for your approval"
-    if kind == "invalid":
-        problems = len(sheet.problems)
-        return f"{count(problems, 'problem')} in {sheet.sheet}" if problems else sheet.sheet
-    if kind == "set-aside":
-        return f"{sheet.sheet} is set aside until it changes"
-    return f"{sheet.campaign or sheet.sheet} makes no progress"
-
-
-def _way_on(
+def _said(
     sheet: SheetReport, kind: Outcome, board: str | None, place: str | None
-) -> tuple[str, str | None, str | None]:
-    """Return the label and link of the button, and the command to use without a board."""
+) -> tuple[str, str, str | None, str]:
+    """Return the title, the label and link of the button, and the command without a board."""
     path = f"{place.rstrip('/')}/{sheet.sheet}" if place else sheet.sheet
     campaign, page = sheet.campaign or sheet.sheet, campaign_page(board, sheet.campaign)
     if kind == "needs-person":
         rows = needing_of(sheet)
+        title = f"{count(rows or 1, 'video')} {'need' if rows > 1 else 'needs'} you"
         label = f"Decide on {count(rows, 'video')}" if rows else "See the remedy"
         attention = campaign_page(board, sheet.campaign, "attention")
-        return label, attention or sheet.link, suggest("rows", campaign)
+        return title, label, attention or sheet.link, suggest("rows", campaign)
     if kind == "not-approved":
+        videos = sheet.rows.get("total", 0)
+        what = count(videos, "video") if videos else "A plan"
         price = f" for {in_credits(sheet.asked)}" if sheet.asked is not None else ""
-        return f"Review and approve{price}", sheet.link or page, suggest_run(path, campaign)
-    if kind in ("invalid", "set-aside"):
-        return "See every problem", sheet.link, suggest("check", path)
-    return "See its status", page or sheet.link, suggest("status", campaign)
+        title = f"{what}{price} {'wait' if videos > 1 else 'waits'} for your approval"
+        label, link = f"Review and approve{price}", sheet.link or page
+        return title, label, link, suggest_run(path, campaign)
+    if kind == "parked":
+        title, link = f"{campaign} makes no progress", page or sheet.link
+        return title, "See its status", link, suggest("status", campaign)
+    title = f"{sheet.sheet} is set aside until it changes"
+    if kind == "invalid":
+        problems = count(len(sheet.problems), "problem")
+        title = f"{problems} in {sheet.sheet}" if sheet.problems else sheet.sheet
+    return title, "See every problem", sheet.link, suggest("check", path)
 
 
 # The content of a notice before it is rendered.
@@ -317,7 +309,6 @@ class CampaignFigures:
     forecast: Decimal | None = None
     #: Cost per kept video, including takes that were not kept.
     per_kept: Decimal | None = None
-    asked: Decimal | None = None
     link: str | None = None
     #: Rows whose `deliver_by` has passed without a video, with that date.
     late: tuple[str, ...] = ()

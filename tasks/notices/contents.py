@@ -129,7 +129,6 @@ def figures_of(sheet: SheetReport, board: str | None) -> CampaignFigures:
         charged=sheet.charged,
         reserved=sheet.reserved,
         budget=sheet.budget,
-        asked=sheet.asked,
         link=campaign_page(board, sheet.campaign) or sheet.link,
     )
 
