@@ -188,6 +188,21 @@ async def test_nights_that_nobody_was_told_of_come_with_the_next(desk: Desk, pos
     assert "12 credits this night" in text.get_content()
 
 
+async def test_videos_of_an_earlier_night_are_told_though_nothing_changed_since(
+    desk: Desk, post: Mailbox
+) -> None:
+    await swept(desk.ledger, night("2026-11-20", UNCHANGED))
+    desk.now = at("2026-11-20", "08:00")
+    await desk.digest()
+    await swept(desk.ledger, night("2026-11-21", MADE))
+    await swept(desk.ledger, night("2026-11-22", UNCHANGED))
+    desk.now = MORNING
+
+    await desk.digest()
+
+    assert post.subjects == [READY]
+
+
 async def test_one_who_cannot_be_reached_keeps_nobody_else_from_hearing(
     desk: Desk, post: Mailbox, web: Watcher, caplog: pytest.LogCaptureFixture
 ) -> None:
