@@ -1,4 +1,4 @@
-"""What the ledger records of a sheet in a nightly run, and pauses that people set."""
+"""What the ledger records of a sheet in a nightly run, and what it knows of one that rests."""
 
 from __future__ import annotations
 
