@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 from callsheet.flows.sheet_run import SheetRun, Sweeping
@@ -37,6 +36,7 @@ from callsheet.tasks.nights.reports import (
     problems_report,
     rows_report,
 )
+from callsheet.tasks.notices.action_items import campaign_page, plan_page
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import (
     BadInput,
@@ -44,7 +44,6 @@ from callsheet.tasks.runtime.errors import (
     ConfigurationError,
     LedgerError,
     LoginError,
-    Parked,
     Problem,
     SheetError,
     SpendRefused,
@@ -62,6 +61,17 @@ log = logging.getLogger("callsheet.night")
 NIGHTS = 3
 #: Errors that are not the fault of a sheet and end the whole scan.
 _NOT_OF_A_SHEET = (ConfigurationError, LedgerError, LoginError, StoreUnusable)
+#: What a run that ended with an exit status came to; any other one made all of its videos.
+_ENDED: Mapping[int, Outcome] = {5: "parked", 3: "needs-person"}
+#: The exit status of an outcome without an error.
+_STATUS: Mapping[Outcome, int] = {"parked": 5, "needs-person": 3, "not-approved": 4}
+
+
+def _refused(error: CallsheetError) -> Outcome:
+    """Return what a sheet came to whose run ended with an error."""
+    if isinstance(error, SpendRefused):
+        return "not-approved"
+    return "invalid" if isinstance(error, BadInput) else "parked"
 
 
 class NightSheet:
@@ -114,7 +124,7 @@ class NightSheet:
             found = await self._at.ledger.read(resting, known=known, sandbox=self._at.is_trial)
             if found is None:
                 return None
-            report = replace(found, link=self._page(found.campaign))
+            report = replace(found, link=campaign_page(self._at.inbox.board, found.campaign))
         else:
             return None
         self._at.tell(report)
@@ -164,45 +174,36 @@ class NightSheet:
     async def _brought_home(self) -> SheetReport:
         known = self._run.known
         outcome = await self._run.bring_home(frozenset())
+        if known.set_aside_at is not None:
+            return await self._report("set-aside", words=self._left_alone().words)
         words = "the sheet is gone from the inbox, but its videos were in progress"
         if known.former:
             words = f"campaign {known.campaign}, which this sheet had before, was not finished"
-        if known.set_aside_at is not None:
-            return await self._report("set-aside", words=self._left_alone().words)
         status = await self._run.status() if outcome is None else outcome.exit_status
-        if status == 5:
-            return await self._report("parked", status=5, words=words)
-        if status == 3:
-            return await self._report("needs-person", status=3, words=words)
-        return await self._report("delivered", words=words)
+        return await self._report(_ENDED.get(status, "delivered"), words=words)
 
     async def _carried(self, approved: Callable[[], None]) -> SheetReport:
         """Run the sheet and return its report."""
         try:
             self._sheet = await asyncio.to_thread(self._parse)
-            outcome = await self._run.process(self._sheet, approved)
+            return await self._report_of(await self._run.process(self._sheet, approved))
         except _NOT_OF_A_SHEET:
             raise
-        except SheetError as error:
-            self._problems = error.problems
-            words = tuple(redact(str(one)) for one in error.problems)
-            # No more approvals follow, so the next sheet does not wait for these videos.
-            approved()
-            await self._run.bring_home(frozenset())
-            return await self._report("invalid", error=error, problems=words)
-        except SpendRefused as error:
-            approved()
-            more: frozenset[State] = frozenset({"approved"} if self._run.plan is not None else ())
-            await self._run.bring_home(more)
-            asked = self._run.plan.total if self._run.plan is not None else None
-            return await self._report("not-approved", error=error, asked=asked)
-        except Parked as error:
-            return await self._report("parked", error=error)
-        except BadInput as error:
-            return await self._report("invalid", error=error, problems=(self._say(error),))
         except CallsheetError as error:
-            return await self._report("parked", error=error)
-        return await self._report_of(outcome)
+            if isinstance(error, (SheetError, SpendRefused)):
+                # No more approvals follow, so the next sheet does not wait for these videos.
+                approved()
+                # Of a sheet that is broken, what was approved is not begun.
+                is_planned = self._run.plan is not None and not isinstance(error, SheetError)
+                more: frozenset[State] = frozenset({"approved"} if is_planned else ())
+                await self._run.bring_home(more)
+            problems: tuple[str, ...] = ()
+            if isinstance(error, SheetError):
+                self._problems = error.problems
+                problems = tuple(redact(str(one)) for one in error.problems)
+            elif isinstance(error, BadInput):
+                problems = (self._say(error),)
+            return await self._report(_refused(error), error=error, problems=problems)
 
     async def _told_of_fault(self, processing: Coroutine[Any, Any, SheetReport]) -> SheetReport:
         """Return the report; an internal error is reported for this sheet only."""
@@ -246,19 +247,16 @@ class NightSheet:
 
     async def _report_of(self, outcome: RunOutcome) -> SheetReport:
         """Return the report of a run."""
-        if outcome.exit_status == 5:
-            return await self._report("parked", status=5, words=outcome.words, outcome=outcome)
         waiting = self._run.waiting
         needing = sum(outcome.tally.rows.get(state, 0) for state in NEEDS_PERSON)
-        if waiting and needing == len(waiting):
+        if outcome.exit_status != 5 and waiting and needing == len(waiting):
             first = first_videos(line.why for line in waiting)
             words = f"keep {first}, and the next nightly run makes what waits for it "
             words += f"({count(len(waiting), 'row waits', 'rows wait')})"
-            return await self._report("not-approved", status=4, words=words, outcome=outcome)
-        if outcome.exit_status == 3:
-            why = outcome.words
-            return await self._report("needs-person", status=3, words=why, outcome=outcome)
-        report = await self._report("delivered", status=0, outcome=outcome)
+            return await self._report("not-approved", words=words, outcome=outcome)
+        if (word := _ENDED.get(outcome.exit_status)) is not None:
+            return await self._report(word, words=outcome.words, outcome=outcome)
+        report = await self._report("delivered", outcome=outcome)
         before = self._run.known
         same = before.digest == self._digest and before.outcome in ("delivered", "unchanged")
         # The report of the delivery has not been written yet.
@@ -272,20 +270,19 @@ class NightSheet:
         word: Outcome,
         *,
         error: CallsheetError | None = None,
-        status: int | None = None,
         words: str | None = None,
         problems: tuple[str, ...] = (),
-        asked: Decimal | None = None,
         outcome: RunOutcome | None = None,
     ) -> SheetReport:
+        plan = self._run.plan if word == "not-approved" else None
         report = SheetReport(
             sheet=self.name,
             campaign=self._run.campaign,
             outcome=word,
             problems=problems,
-            exit_status=error.exit_status if error is not None else status or 0,
+            exit_status=_STATUS.get(word, 0) if error is None else error.exit_status,
             words=self._say(error) if error is not None else words,
-            asked=asked,
+            asked=None if plan is None else plan.total,
             former=self._run.known.former,
         )
         found = await self._run.find()
@@ -296,46 +293,35 @@ class NightSheet:
         )
         if outcome is not None and not self._taken_up:
             report = replace(report, charged=outcome.charged_this_run)
-        return replace(report, link=await self._link(report))
+        link = await self._link(report.campaign, waits=word == "not-approved")
+        return replace(report, link=link)
 
-    async def _link(self, report: SheetReport) -> str | None:
-        """Return its address on the board: the waiting plan, else the campaign."""
-        at = self._at
-        waits = report.outcome == "not-approved" and self._run.plan is not None
-        if at.inbox.board is None or not waits:
-            return self._page(report.campaign)
-        assert self._run.plan is not None
-        assert self._sheet is not None
-        plan_id = await keep_plan(
+    async def _link(self, campaign: str | None, *, waits: bool) -> str | None:
+        """Return its address on the board: the plan that waits, else the campaign."""
+        at, plan = self._at, self._run.plan
+        if at.inbox.board is None or not waits or plan is None or self._sheet is None:
+            return campaign_page(at.inbox.board, campaign)
+        kept = keep_plan(
             at.ledger,
             at.settings,
             self._sheet,
-            self._run.plan,
+            plan,
             content=self._content,
             options=self._run.options(self._sheet),
             night=at.night.date,
             at=at.clock(),
         )
-        return f"{at.inbox.board.rstrip('/')}/plans/{plan_id}"
-
-    def _page(self, campaign: str | None) -> str | None:
-        board = self._at.inbox.board
-        return f"{board.rstrip('/')}/c/{campaign}" if board and campaign else None
+        return plan_page(at.inbox.board, await kept)
 
     async def _judged(self, report: SheetReport) -> SheetReport:
         """Set aside a sheet that has failed in too many nights, and report it once."""
         night, known = self._at.night.date, self._run.known
-        if report.exit_status not in (1, 2) or report.outcome == "parked":
-            self._run.known = replace(
-                self._run.known, failures=0, failed_on=None, set_aside_at=None
-            )
-            return report
-        before = known.failures if known.digest == self._digest else 0
-        failures = before + (before == 0 or known.failed_on != night)
-        aside = self._at.clock() if failures >= NIGHTS else None
-        self._run.known = replace(
-            self._run.known, failures=failures, failed_on=night, set_aside_at=aside
-        )
+        failures, failed_on, aside = 0, None, None
+        if report.exit_status in (1, 2) and report.outcome != "parked":
+            before = known.failures if known.digest == self._digest else 0
+            failures, failed_on = before + (before == 0 or known.failed_on != night), night
+            aside = self._at.clock() if failures >= NIGHTS else None
+        self._run.known = replace(known, failures=failures, failed_on=failed_on, set_aside_at=aside)
         if aside is None:
             return report
         words = f"it failed {failures} nights in a row; skipped until the file changes"
@@ -357,7 +343,6 @@ class NightSheet:
         """
         at, place = self._at, self._place
         assert place is not None, "only a sheet that is there is answered"
-        names = names_of(self.name)
         document = answer_document(
             report,
             inbox=at.inbox.name,
@@ -365,7 +350,8 @@ class NightSheet:
             digest=self._digest,
             problems=self._problems,
         )
-        for name, content in zip(names, (document, await self._table(report)), strict=True):
+        files = (document, await self._table(report))
+        for name, content in zip(names_of(self.name), files, strict=True):
             try:
                 await place.answer(name, content)
             except (BadInput, StoreError) as error:
@@ -375,9 +361,9 @@ class NightSheet:
         return report
 
     async def _table(self, report: SheetReport) -> bytes:
-        campaign = await self._run.find()
         if report.outcome == "not-approved" and self._run.plan is not None:
             return plan_report(self._run.plan)
+        campaign = await self._run.find()
         if report.exit_status in (1, 2) or campaign is None:
             return problems_report(self._problems, report.words or "")
         return await self._at.ledger.read(rows_report, campaign=campaign)

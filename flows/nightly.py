@@ -47,7 +47,7 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import utc_now
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.values.amounts import as_number, in_credits, parse_duration
+from callsheet.tasks.values.amounts import as_number, in_credits
 
 #: States of a run that did not scan, with the reason, and of one that started too late.
 SKIPPED, SUPERSEDED = "Skipped", "Superseded"
@@ -110,13 +110,13 @@ async def sweep_inbox(
     """
     terms = partial(
         with_terms,
-        approval="plan-only" if plan_only else "auto" if approve_up_to is not None else None,
-        per_night=amount_of(approve_up_to),
+        approve_up_to=amount_of(approve_up_to),
         per_sheet=amount_of(per_sheet),
-        canary=canary or None,
+        plan_only=plan_only,
+        canary=canary,
         waves=RunOptions.of({"waves": waves}).waves,
         budget=amount_of(budget),
-        max_wait=None if max_wait is None else parse_duration(max_wait),
+        max_wait=max_wait,
     )
     return await ended(_sweep(inbox, nights, terms, profile))
 
@@ -125,7 +125,7 @@ async def _sweep(
     named: str, nights: str | None, terms: Callable[[Inbox], Inbox], profile: str | None
 ) -> State[Any]:
     settings = set_up_flow(profile)
-    inbox = terms(_find(named, nights, settings)).check()
+    inbox = terms(_find(named, nights, settings))
     due = flow_run.scheduled_start_time
     if newer := await _newer_run():
         return await _superseded(inbox, settings, due, newer)
@@ -145,9 +145,7 @@ async def _sweep(
 
 
 def _find(named: str, nights: str | None, settings: Settings) -> Inbox:
-    listed = nights or settings.nights
-    file = None if listed is None else Path(listed)
-    inboxes = find_inboxes(named, folder=Path.cwd(), file=file)
+    inboxes = find_inboxes(named, folder=Path.cwd(), file=nights or settings.nights)
     if len(inboxes) != 1:
         raise BadInput(f"{named} lists {len(inboxes)} inboxes; a run scans one, by its name")
     return inboxes[0]
@@ -294,9 +292,7 @@ async def tell_digest(
 
 async def _tell(inbox: str, nights: str | None, profile: str | None) -> State[Any]:
     settings = set_up_flow(profile)
-    listed = nights or settings.nights
-    file = None if listed is None else Path(listed)
-    inboxes = find_inboxes(inbox, folder=Path.cwd(), file=file)
+    inboxes = find_inboxes(inbox, folder=Path.cwd(), file=nights or settings.nights)
     async with await open_ledger(settings.ledger) as ledger:
         sent = await digest(ledger, settings, inboxes, clock=time.time)
     told = [one.subject for one in sent if one.failed is None]

@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -39,7 +39,7 @@ from callsheet.tasks.ledger.nightly_runs import (
     skip_night,
 )
 from callsheet.tasks.metrics import publish
-from callsheet.tasks.nights.calendar import Night, begins, night_of, read_zone
+from callsheet.tasks.nights.calendar import begins, night_of, read_zone
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.locations import (
     STILL,
@@ -50,6 +50,7 @@ from callsheet.tasks.nights.locations import (
     open_place,
 )
 from callsheet.tasks.nights.reports import NightReport, SheetReport
+from callsheet.tasks.notices import alarm, digest, ping, with_stored
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.home import make_home
@@ -70,60 +71,40 @@ async def hold_night(
     """Scan an inbox once, in the current night, and send the notices.
 
     `due` is the time that a scheduler intended, `sweeping` has the other arguments of the scan.
-    Raise the error of the scan after its alarm was sent."""
+    Raise the error of the scan after its alarm was sent.
+    """
     log_as(settings.log, settings.log_level)
-    night = night_of(clock(), cron=inbox.cron, timezone=inbox.timezone, due=due)
-    with about(lambda: {"night": night.date, "inbox": inbox.name}):
-        return await _hold(inbox, settings, night, clock=clock, **sweeping)
-
-
-async def _hold(
-    inbox: Inbox, settings: Settings, night: Night, *, clock: UnixClock, **sweeping: Any
-) -> NightReport:
-    # Imported only if there is a notice to send: Apprise is slow to import.
-    from callsheet.tasks.notices import ping, tell, with_stored
-
+    at = night_of(clock(), cron=inbox.cron, timezone=inbox.timezone, due=due)
     inbox = with_stored(inbox, settings.home)
-    await ping(inbox, "start")
-    try:
-        report = await sweep(
-            inbox,
-            settings,
-            night=night.date,
-            zone=night.zone,
-            since=night.since,
-            clock=clock,
-            **sweeping,
-        )
-    except Exception as error:
-        await _tell_failure(inbox, settings, night.date, error, clock=clock)
-        raise
-    if report.skipped is None and (inbox.notify or inbox.notify_of):
-        # A ledger that is unavailable by now does not fail a successful run.
-        with contextlib.suppress(CallsheetError):
-            async with await open_ledger(settings.ledger, create=False) as ledger:
-                await tell(ledger, settings, inbox, report, clock=clock)
-    # A scan that leaves the night to another one is not a success: the other one may hang.
-    if not report.is_swept_elsewhere:
-        await ping(inbox, "failure" if report.exit_status in (1, 2) else "success")
-    return report
-
-
-async def _tell_failure(
-    inbox: Inbox, settings: Settings, night: str, error: Exception, *, clock: UnixClock
-) -> None:
-    """Send an alarm that the whole nightly run failed, if the ledger can record it."""
-    from callsheet.tasks.notices import alarm, ping
-
-    words = str(error) or type(error).__name__
-    await ping(inbox, "failure", words)
-    if inbox.notify:
+    named: dict[str, Any] = {"night": at.date, "zone": at.zone, "since": at.since}
+    with about(lambda: {"night": at.date, "inbox": inbox.name}):
+        await ping(inbox, "start")
         try:
-            async with await open_ledger(settings.ledger) as ledger:
-                await alarm(ledger, inbox, night, words, clock=clock)
-        except CallsheetError:
-            # The caller reports the error itself.
-            return
+            report = await sweep(inbox, settings, clock=clock, **named, **sweeping)
+        except Exception as error:
+            words = str(error) or type(error).__name__
+            await ping(inbox, "failure", words)
+            failed = partial(alarm, inbox=inbox, night=at.date, words=words, clock=clock)
+            await _tell(inbox, settings, failed)
+            raise
+        if report.skipped is None:
+            told = partial(digest, settings=settings, inboxes=[inbox], report=report, clock=clock)
+            await _tell(inbox, settings, told)
+        # A scan that leaves the night to another one is not a success: the other one may hang.
+        if not report.is_swept_elsewhere:
+            await ping(inbox, "failure" if report.exit_status in (1, 2) else "success")
+        return report
+
+
+async def _tell(
+    inbox: Inbox, settings: Settings, send: Callable[[Ledger], Awaitable[object]]
+) -> None:
+    """Send notices; a ledger that is unavailable by now fails no run."""
+    if not (inbox.notify or inbox.notify_of):
+        return
+    with contextlib.suppress(CallsheetError):
+        async with await open_ledger(settings.ledger) as ledger:
+            await send(ledger)
 
 
 # One scan: lists the inbox, processes each sheet that needs it, and reports the outcomes.
@@ -182,7 +163,7 @@ async def sweep(
             settings=settings,
             inbox=inbox,
             night=found,
-            since=_begins(night, zone) if since is None else since,
+            since=_start_of(night, zone) if since is None else since,
             place=place,
             steps=steps,
             watch=watch,
@@ -202,7 +183,7 @@ async def sweep(
         return replace(begun, ended_at=clock(), sheets=sheets, waiting=waiting)
 
 
-def _begins(night: str, zone: str) -> float:
+def _start_of(night: str, zone: str) -> float:
     return begins(date.fromisoformat(night), read_zone(None if zone == "local" else zone))
 
 
@@ -224,15 +205,14 @@ class _Order:
     async def process(self) -> tuple[tuple[SheetReport, ...], tuple[str, ...]]:
         """Process every sheet; return the reports, and the sheets that are not complete yet."""
         async with open_place(self._sweeping.inbox) as place:
-            whole, waiting = await self._whole(place)
-            known = await self._known()
+            whole, waiting, known = await self._whole(place)
+            names = [entry.name for entry in whole]
             # A sheet that is still being written keeps its campaign.
-            self._sweeping.knows(known[name] for name in (*waiting, *(e.name for e in whole)))
+            self._sweeping.knows(known[name] for name in (*waiting, *names))
             under_way: list[asyncio.Task[None]] = []
             try:
-                for number, entry in enumerate(whole):
+                for entry in whole:
                     if self._is_over(under_way):
-                        waiting += [left.name for left in whole[number:]]
                         break
                     seen = known[entry.name]
                     sheet = NightSheet(self._sweeping, place, entry, seen, moving=self._moving)
@@ -241,26 +221,22 @@ class _Order:
                     else:
                         under_way.append(await self._begin(sheet))
                 begun = {task.get_name() for task in under_way}
-                for left in await self._left(whole, waiting, begun):
+                for left in await self._left({*waiting, *names}, begun):
                     if not self._is_over(under_way):
                         under_way.append(await self._begin(left))
                 await asyncio.gather(*under_way)
             finally:
                 await _settle(under_way, self._sweeping)
-        names = [entry.name for entry in whole]
-        found = [self._reports[name] for name in sorted(self._reports)]
-        gone = [name for name in names if name not in self._reports and name not in waiting]
-        return tuple(found), (*waiting, *gone)
+        found = tuple(self._reports[name] for name in sorted(self._reports))
+        return found, (*waiting, *(name for name in names if name not in self._reports))
 
-    async def _left(
-        self, whole: Sequence[SheetFile], waiting: Sequence[str], begun: Collection[str]
-    ) -> Sequence[NightSheet]:
+    async def _left(self, there: Collection[str], begun: Collection[str]) -> Sequence[NightSheet]:
         """Return campaigns in progress whose sheets are gone, set aside, or have another campaign.
 
-        Leave out the current campaigns of the sheets that this scan has `begun`.
+        `there` are the sheets of the inbox. Leave out the current campaigns of those that this scan
+        has `begun`.
         """
         at = self._sweeping
-        there = {*waiting, *(entry.name for entry in whole)}
         found = await at.ledger.read(sheets_under_way, inbox=at.inbox.name, sandbox=at.is_trial)
         # Each campaign is processed once: by the sheet that was run, or its replacement.
         return [
@@ -297,47 +273,34 @@ class _Order:
         self._reports[report.name] = report
         self._tell(report)
 
-    async def _whole(self, place: InboxPlace) -> tuple[list[SheetFile], list[str]]:
-        """Return the complete sheets, and the names of the others."""
-        entries, known = await self._list(place)
-        now, before = self._sweeping.clock(), _beside(entries)
-        self._moving = moving(before, None, now=now)
-        if self._moving or any(
-            not is_whole(e, known.get(e.name), now=now, still=self._still) for e in entries
-        ):
-            # A single scan should answer soon: the second check follows the first.
-            await self._sweeping.sleep(self._still + 0.1)
+    async def _whole(
+        self, place: InboxPlace
+    ) -> tuple[list[SheetFile], list[str], Mapping[str, SweptSheet]]:
+        """Return the complete sheets, the names of the others, and what is known of them all."""
+        at, before = self._sweeping, None
+        while True:
             entries, known = await self._list(place)
-            now = self._sweeping.clock()
-            self._moving = moving(_beside(entries), before, now=now)
-        whole, waiting = [], []
-        for entry in entries:
-            if is_whole(entry, known.get(entry.name), now=now, still=self._still):
-                whole.append(entry)
-            else:
-                waiting.append(entry.name)
-        return whole, waiting
+            now, files = at.clock(), entries[0].files if entries else {}
+            self._moving = moving(files, before, now=now)
+            look = partial(is_whole, now=now, still=self._still)
+            waiting = [one.name for one in entries if not look(one, known.get(one.name))]
+            if before is not None or not (waiting or self._moving):
+                return [one for one in entries if one.name not in waiting], waiting, known
+            # A single scan should answer soon: the second check follows the first.
+            await at.sleep(self._still + 0.1)
+            before = files
 
     async def _list(
         self, place: InboxPlace
     ) -> tuple[Sequence[SheetFile], Mapping[str, SweptSheet]]:
         """Return the sheets and their ledger records; record changes."""
-        at = self._sweeping
-        entries, known = await place.entries(), await self._known()
+        at, inbox = self._sweeping, self._sweeping.inbox.name
+        entries, known = await place.entries(), await at.ledger.read(sheets_in, inbox=inbox)
         seen = {entry.name: entry.version for entry in entries}
         if any(name not in known or known[name].version != seen[name] for name in seen):
-            await at.ledger.write(see_sheets, inbox=at.inbox.name, seen=seen, at=at.clock())
-            known = await self._known()
+            await at.ledger.write(see_sheets, inbox=inbox, seen=seen, at=at.clock())
+            known = await at.ledger.read(sheets_in, inbox=inbox)
         return entries, known
-
-    async def _known(self) -> Mapping[str, SweptSheet]:
-        at = self._sweeping
-        return await at.ledger.read(sheets_in, inbox=at.inbox.name)
-
-
-def _beside(entries: Sequence[SheetFile]) -> Mapping[str, tuple[int, int]]:
-    """Return the other files of the inbox; none if there is no sheet."""
-    return entries[0].files if entries else {}
 
 
 async def _settle(under_way: Sequence[asyncio.Task[None]], at: Sweeping) -> None:
@@ -380,7 +343,16 @@ async def claim(
         seconds=settings.lease,
         is_dead=is_dead,
     )
-    found = await _settled(ledger, ask, clock=clock, lapse=settings.lease)
+    first = found = await ledger.write(ask, at=clock())
+    loop = asyncio.get_running_loop()
+    until = loop.time() + settings.lease + PAUSE
+    # A process on another machine is alive only if it renews its lease: if its scan was killed,
+    # this scan takes over.
+    while found == first and isinstance(found, Lease) and not is_near(found.owner or ""):
+        if loop.time() >= until:
+            break
+        await asyncio.sleep(PAUSE)
+        found = await ledger.write(ask, at=clock())
     if isinstance(found, KeptNight):
         return found
     since = datetime.fromtimestamp(found.since, UTC)
@@ -392,27 +364,6 @@ def _until(moment: float | None) -> str:
     if moment is None:
         return "until further notice"
     return f"until {datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-async def _settled(
-    ledger: Ledger,
-    ask: Callable[..., KeptNight | Lease],
-    *,
-    clock: UnixClock,
-    lapse: float,
-) -> KeptNight | Lease:
-    """Try until the owner is clear; return the night, or the lease of another scan."""
-    found = await ledger.write(ask, at=clock())
-    loop = asyncio.get_running_loop()
-    first, until = found, loop.time() + lapse + PAUSE
-    # A process on another machine is alive only if it renews its lease: if its scan was killed,
-    # this scan takes over.
-    while isinstance(found, Lease) and not is_near(found.owner or "") and found == first:
-        if loop.time() >= until:
-            break
-        await asyncio.sleep(PAUSE)
-        found = await ledger.write(ask, at=clock())
-    return found
 
 
 @asynccontextmanager

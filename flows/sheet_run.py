@@ -30,7 +30,7 @@ from callsheet.tasks.nights.approval import NightApproval
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.locations import SheetFile
 from callsheet.tasks.nights.records import begin
-from callsheet.tasks.nights.reports import NightReport, SheetReport, earlier_report
+from callsheet.tasks.nights.reports import NightReport, SheetReport, add_report
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError, Parked, SpendRefused
 from callsheet.tasks.runtime.known_settings import Settings
@@ -317,8 +317,7 @@ class Sweeping:
 
     def tell(self, report: SheetReport) -> None:
         """Add the report of a sheet to the report of the night."""
-        before = earlier_report(self._told, report)
-        self._told[report.name] = report.after(before)
+        add_report(self._told, report)
 
     def night_report(self, *, ended_at: float) -> NightReport:
         """Return the report of the night so far, over all its scans."""

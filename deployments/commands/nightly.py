@@ -25,14 +25,14 @@ from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import redact, say
 from callsheet.tasks.runtime.suggest import again_with, suggest
-from callsheet.tasks.values.amounts import as_number, as_text, count, in_credits, parse_duration
+from callsheet.tasks.values.amounts import as_text, count, in_credits
 
 
 def main(args: Namespace) -> int:
     """Sweep the inbox; the exit status is the worst of its sheets'."""
     settings = settings_of(args)
-    nights = args.nights or settings.nights
-    found = find_inboxes(args.inbox, folder=Path.cwd(), file=Path(nights) if nights else None)
+    file = args.nights or settings.nights
+    found = find_inboxes(args.inbox, folder=Path.cwd(), file=file)
     inboxes = [_typed(args, inbox) for inbox in found]
     prepare_ledger(settings, sandbox=args.sandbox)
     with sandbox_for(args):
@@ -43,23 +43,23 @@ def main(args: Namespace) -> int:
 
 def _typed(args: Namespace, inbox: Inbox) -> Inbox:
     """Return an inbox with what was typed in place of what is written of it."""
-    per_night = budget_of(args, "approve_up_to")
-    asked = None if per_night is None else "auto"
-    if args.per_sheet and asked is None and (args.plan_only or inbox.approval == "plan-only"):
+    limit = budget_of(args, "approve_up_to")
+    is_off = args.plan_only or inbox.approval == "plan-only"
+    if args.per_sheet and limit is None and is_off:
         raise BadInput(
             "--per-sheet limits automatic approval, which is off; nothing was spent",
             remedy=again_with("--approve-up-to", "N"),
         )
     return with_terms(
         inbox,
-        approval="plan-only" if args.plan_only else asked,
-        per_night=per_night,
+        approve_up_to=limit,
+        plan_only=args.plan_only,
         per_sheet=budget_of(args, "per_sheet"),
         budget=budget_of(args),
-        canary=args.canary or None,
+        canary=args.canary,
         waves=RunOptions.of({"waves": args.waves}).waves,
-        max_wait=None if args.max_wait is None else parse_duration(args.max_wait),
-    ).check()
+        max_wait=args.max_wait,
+    )
 
 
 async def _sweep(args: Namespace, settings: Settings, inboxes: Sequence[Inbox]) -> int:
@@ -175,28 +175,17 @@ def _document(
     reports: Sequence[NightReport], faults: Mapping[str, CallsheetError]
 ) -> dict[str, object]:
     """Return what `--json` tells of several inboxes; of some there is only why not."""
-    documents = [report.as_json() for report in reports]
+    told = [{"inbox": report.inbox, **report.as_json()} for report in reports]
     failed = [
         {"inbox": name, "error": redact(str(error)), "exit": error.exit_status}
         for name, error in faults.items()
     ]
-    sheets = [
-        {"inbox": report.inbox, **sheet}
-        for report, document in zip(reports, documents, strict=True)
-        for sheet in document["sheets"]
-    ]
     return {
         "night": max((report.night for report in reports), default=None),
-        "sheets": sheets,
-        "charged": sum(as_number(report.charged) or 0 for report in reports),
+        "sheets": [{"inbox": one["inbox"], **sheet} for one in told for sheet in one["sheets"]],
+        "charged": sum(one["charged"] for one in told),
         "exit": _worst(_statuses(reports, faults)),
-        "inboxes": [
-            *(
-                {"inbox": report.inbox, **doc}
-                for report, doc in zip(reports, documents, strict=True)
-            ),
-            *failed,
-        ],
+        "inboxes": [*told, *failed],
     }
 
 

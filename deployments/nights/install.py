@@ -15,22 +15,22 @@ import sys
 import time
 import tomllib
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from shlex import join, quote
 from typing import Any
 
-from rich.console import Console
-
 from callsheet.deployments.commands.options import settings_of
-from callsheet.deployments.nights.overview import file_of, named_inboxes
+from callsheet.deployments.nights.overview import named_inboxes
 from callsheet.deployments.nights.schedules import (
     Job,
-    NightDeployment,
     crontab_lines,
     deploy,
     deployment_file,
+    jobs_of,
+    slug,
 )
 from callsheet.deployments.prefect_address import REMEDY, PrefectAddress, ServerAnswer
 from callsheet.deployments.servers import prefect_of
@@ -51,41 +51,38 @@ from callsheet.tasks.runtime.suggest import again_with
 
 #: The variable that names the ledger.
 LEDGER = f"{PREFIX}LEDGER"
-#: Dotted paths of the flows.
-NIGHTLY, DIGEST = "callsheet.flows.nightly.sweep_inbox", "callsheet.flows.nightly.tell_digest"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Start:
-    """A scheduled job of an inbox: its nightly run or its digest."""
-
-    name: str
-    inbox: Inbox
-    entrypoint: str
-    words: tuple[str, ...]
-    cron: str
-    about: str
 
 
 async def install(args: Namespace) -> int:
     """Schedule nightly runs with the Prefect server, or print lines for cron."""
     settings, folder = settings_of(args), Path.cwd()
-    if args.without_prefect or prefect_of(settings.home) is None:
+    server = None if args.without_prefect else prefect_of(settings.home)
+    if server is None:
         _check_ledger()
     file, inboxes = _scheduled(args, settings)
     make_home(settings.home)
-    starts = [start for inbox in inboxes for start in _starts(with_stored(inbox, settings.home))]
-    server = None if args.without_prefect else prefect_of(settings.home)
     if server is not None:
         await asyncio.to_thread(_check, server)
-    document: dict[str, Any] = {"folder": str(folder), "file": str(file)}
     # A file in a default location is not named.
     named = None if file.parent in (folder, folder / "configs") and not args.nights else file
+    said = {"nights": named, "profile": args.profile}
+    more = {name: str(value) for name, value in said.items() if value}
+    jobs = [job for inbox in inboxes for job in jobs_of(with_stored(inbox, settings.home))]
+    document: dict[str, Any] = {"folder": str(folder), "file": str(file)}
     if server is not None:
-        document |= await _deploy(args, settings, starts, server, folder=folder, file=named)
+        document |= await asyncio.to_thread(_deploy, args, settings, jobs, server, more)
     else:
-        document |= _lines(args, settings, starts, folder=folder, file=named)
-    document["nights"] = [_coming(inbox) for inbox in inboxes]
+        document |= _lines(args, settings, jobs, more)
+    document["nights"] = [
+        {
+            "inbox": job.inbox.name,
+            "cron": job.cron,
+            "timezone": job.zone,
+            "next_at": next_due(time.time(), cron=job.cron, timezone=job.inbox.timezone),
+        }
+        for job in jobs
+        if job.words[0] == "nightly"
+    ]
     if args.json:
         print_json(document)
     return 0
@@ -131,9 +128,8 @@ def _scheduled(args: Namespace, settings: Settings) -> tuple[Path, list[Inbox]]:
     """Store the schedule in the file; return the file and its inboxes."""
     if args.cron is not None or args.timezone is not None:
         check_schedule(args.cron or "@daily", args.timezone)
-    named = file_of(args, settings)
-    there = next((one for one in FILES if one.is_file()), None)
-    file = (named or there or FILES[0]).absolute()
+    there = next((one for one in FILES if one.is_file()), FILES[0])
+    file = Path(args.nights or settings.nights or there).absolute()
     said = {"cron": args.cron, "timezone": args.timezone}
     terms = {name: value for name, value in said.items() if value is not None}
     found = [_named(inbox) for inbox in named_inboxes(args, settings, args.inboxes)]
@@ -160,11 +156,6 @@ def _named(inbox: Inbox) -> Inbox:
     return replace(inbox, name=slug(inbox.place.rstrip("/").rpartition("/")[2]))
 
 
-def slug(name: str) -> str:
-    """Return a name that is valid for deployments and files."""
-    return re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "inbox"
-
-
 def _own_zone() -> str:
     name = name_of(read_zone(None))
     if name == "local":
@@ -175,136 +166,93 @@ def _own_zone() -> str:
     return name
 
 
-def _starts(inbox: Inbox) -> list[Start]:
-    assert inbox.cron is not None, "it is scheduled"
-    night = Start(
-        name=f"nightly-{slug(inbox.name)}",
-        inbox=inbox,
-        entrypoint=NIGHTLY,
-        words=("nightly", inbox.name),
-        cron=inbox.cron,
-        about=f"The sheets of {inbox.name} become videos",
-    )
-    if inbox.digest_at is None or not (inbox.notify or inbox.notify_of):
-        return [night]
-    hour, _, minute = inbox.digest_at.partition(":")
-    digest = Start(
-        name=f"digest-{slug(inbox.name)}",
-        inbox=inbox,
-        entrypoint=DIGEST,
-        words=("nights", "digest", inbox.name),
-        cron=f"{int(minute or 0)} {int(hour)} * * *",
-        about=f"Digests of the nightly runs of {inbox.name}",
-    )
-    return [night, digest]
-
-
-async def _deploy(
+def _deploy(
     args: Namespace,
     settings: Settings,
-    starts: Sequence[Start],
+    jobs: list[Job],
     server: PrefectAddress,
-    *,
-    folder: Path,
-    file: Path | None,
+    more: Mapping[str, str],
 ) -> Mapping[str, Any]:
     """Write the Prefect file and deploy it."""
-    said = {"nights": file, "profile": args.profile}
-    parameters = {name: str(value) for name, value in said.items() if value}
-    found = [
-        NightDeployment(
-            name=start.name,
-            entrypoint=start.entrypoint,
-            about=start.about,
-            cron=start.cron,
-            timezone=_zone(start.inbox),
-            parameters={"inbox": start.inbox.name, **parameters},
-        )
-        for start in starts
-    ]
+    folder, written = Path.cwd(), settings.home / "nights.prefect.yaml"
     is_kept = server.url == prefect_kept(settings.home)
     usual = pool_of(settings, environment=environment_of(args.profile, folder), shared=not is_kept)
     pool = args.pool or usual
-    written = settings.home / "nights.prefect.yaml"
-    text = deployment_file(found, file=written, folder=folder, pool=pool)
+    text = deployment_file(jobs, file=written, folder=folder, pool=pool, more=more)
     written.write_text(text, "utf-8")
-    await asyncio.to_thread(deploy, written, at=server, folder=folder, pool=pool)
-    console = console_for(args)
-    for start in starts:
-        console.print(plain(f"{start.name}: {_when(start)}"))
-    console.print(plain(f"deployed on {server.url} from {written}, to run in {folder}"))
+    deploy(written, at=server, folder=folder, pool=pool)
     worker = join(
         [sys.executable, "-P", "-m", "callsheet.deployments.prefect_worker", "--pool", pool]
     )
     if is_kept:
         # Prefect's own settings do not name the server of `callsheet up`.
         worker = f"PREFECT_API_URL={quote(server.url)} {worker}"
+    told = [*map(_when, jobs), f"deployed on {server.url} from {written}, to run in {folder}"]
     if is_kept and pool == usual:
-        console.print(plain("the Prefect worker of `callsheet up` runs them"))
+        told.append("the Prefect worker of `callsheet up` runs them")
     else:
-        console.print(plain("a Prefect worker runs them, with the settings that a run needs:"))
-        console.print(plain(f"  {worker}"), soft_wrap=True)
-    names = [start.name for start in starts]
+        told += ["a Prefect worker runs them, with the settings that a run needs:", f"  {worker}"]
+    _print(args, told)
+    names = [job.name for job in jobs]
     return {"prefect": server.url, "deployments": names, "written": str(written), "worker": worker}
 
 
 def _lines(
-    args: Namespace,
-    settings: Settings,
-    starts: Sequence[Start],
-    *,
-    folder: Path,
-    file: Path | None,
+    args: Namespace, settings: Settings, jobs: list[Job], more: Mapping[str, str]
 ) -> Mapping[str, Any]:
     """Print the lines to paste."""
-    said = {"--nights": file, "--profile": args.profile}
-    more = [word for name, value in said.items() if value for word in (name, str(value))]
-    found = settings_in_environment()
+    folder, found = Path.cwd(), settings_in_environment()
     shown = {name: value for name, value in found.items() if not _is_secret(name, value)}
     secret = sorted(found.keys() - shown.keys())
-    console, told = console_for(args), []
-    for start in starts:
-        job = Job(
-            words=(*_program(), *start.words, *more),
+    options = [*chain(*((f"--{name}", value) for name, value in more.items()))]
+    told: list[str] = []
+    lines: list[Mapping[str, Any]] = []
+    for job in jobs:
+        cron = crontab_lines(
+            (*_program(), *job.words, *options),
+            cron=job.cron,
+            zone=job.zone,
             folder=folder,
-            log=settings.home / f"callsheet-{start.name}.log",
+            log=settings.home / f"callsheet-{job.name}.log",
             settings=shown,
-            cron=start.cron,
-            timezone=_zone(start.inbox),
         )
-        cron, lacking = crontab_lines(job), _variables(start.inbox)
-        told.append({"name": start.name, "cron": cron, "variables": lacking})
-        _show_lines(console, start, cron)
+        lacking = _variables(job.inbox)
+        lines.append({"name": job.name, "cron": cron, "variables": lacking})
+        told += [
+            _when(job),
+            "  cron (`crontab -e`; a cron without CRON_TZ uses the machine's time zone):",
+            *(f"    {line}" for line in cron),
+        ]
         if lacking:
-            words = (
-                f"  they do not have {', '.join(lacking)}, which the addresses of nights.toml name:"
-            )
-            console.print(plain(words))
-            console.print(plain("  set it above the line, or write the address as file:PATH"))
-    ledger = shown_address(ledger_url(settings.ledger))
-    console.print(plain(f"They start in {folder} with the ledger {ledger}"))
-    console.print(plain("and need the same settings as a run: a login or a profile."))
+            told += [
+                f"  they do not have {', '.join(lacking)}, which the addresses of nights.toml "
+                "name:",
+                "  set it above the line, or write the address as file:PATH",
+            ]
+    told += [
+        f"They start in {folder} with the ledger {shown_address(ledger_url(settings.ledger))}",
+        "and need the same settings as a run: a login or a profile.",
+    ]
     if secret:
-        console.print(plain(f"These lines do not contain {', '.join(secret)} of this shell."))
-        console.print(plain("Log in with `callsheet login`, or give a profile: --profile NAME."))
-    return {"lines": told, "settings": sorted(shown), "secrets": secret}
+        told += [
+            f"These lines do not contain {', '.join(secret)} of this shell.",
+            "Log in with `callsheet login`, or give a profile: --profile NAME.",
+        ]
+    _print(args, told)
+    return {"lines": lines, "settings": sorted(shown), "secrets": secret}
+
+
+def _print(args: Namespace, lines: list[str]) -> None:
+    console = console_for(args)
+    for line in lines:
+        # At a narrow terminal a line stays whole, or what is copied from it never starts.
+        console.print(plain(line), soft_wrap=line.startswith("  "))
 
 
 def _variables(inbox: Inbox) -> list[str]:
     """Return the environment variables that hold an inbox's addresses."""
-    addresses = [*inbox.notify, *(one for those in inbox.notify_of.values() for one in those)]
-    if inbox.ping:
-        addresses.append(inbox.ping)
-    return sorted({one.removeprefix("env:") for one in addresses if one.startswith("env:")})
-
-
-def _show_lines(console: Console, start: Start, cron: Sequence[str]) -> None:
-    console.print(plain(f"{start.name}: {_when(start)}"))
-    head = "cron (`crontab -e`; a cron without CRON_TZ uses the machine's time zone)"
-    console.print(plain(f"  {head}:"))
-    for line in cron:
-        # At a narrow terminal a line stays whole, or what is copied from it never starts.
-        console.print(plain(f"    {line}"), soft_wrap=True)
+    addresses = {*inbox.notify, *chain(*inbox.notify_of.values()), inbox.ping or ""}
+    return sorted(one.removeprefix("env:") for one in addresses if one.startswith("env:"))
 
 
 def _program() -> tuple[str, ...]:
@@ -314,32 +262,13 @@ def _program() -> tuple[str, ...]:
     return (found,) if found else (sys.executable, "-P", "-m", "callsheet.deployments.cli")
 
 
-def _zone(inbox: Inbox) -> str:
-    return name_of(read_zone(inbox.timezone))
-
-
-def _when(start: Start) -> str:
-    zone = start.inbox.timezone
-    coming = next_due(time.time(), cron=start.cron, timezone=zone)
-    return f"{start.cron} {_zone(start.inbox)}, next {say_moment(coming, zone=read_zone(zone))}"
-
-
-def _coming(inbox: Inbox) -> Mapping[str, Any]:
-    assert inbox.cron is not None, "it is scheduled"
-    coming = next_due(time.time(), cron=inbox.cron, timezone=inbox.timezone)
-    return {
-        "inbox": inbox.name,
-        "cron": inbox.cron,
-        "timezone": _zone(inbox),
-        "next_at": coming,
-    }
+def _when(job: Job) -> str:
+    zone = job.inbox.timezone
+    coming = next_due(time.time(), cron=job.cron, timezone=zone)
+    return f"{job.name}: {job.cron} {job.zone}, next {say_moment(coming, zone=read_zone(zone))}"
 
 
 # Stores a schedule in `nights.toml` and keeps everything else in it, including comments.
-
-
-#: Between the head of a table and the next one.
-_HEAD = re.compile(r"^\s*\[")
 
 
 def write_terms(file: Path, inbox: Inbox, terms: Mapping[str, str]) -> bool:
@@ -357,7 +286,7 @@ def write_terms(file: Path, inbox: Inbox, terms: Mapping[str, str]) -> bool:
         return False
     written = tomllib.loads(changed).get("inbox", {}).get(inbox.name, {})
     if any(written.get(name) != value for name, value in terms.items()):
-        said = ", ".join(f"{name} = {json.dumps(value)}" for name, value in terms.items())
+        said = ", ".join(f"{name} = {_text(value)}" for name, value in terms.items())
         raise ConfigurationError(
             f"{file} lists {inbox.name} in a form that cannot be edited",
             remedy=f"add it to the file yourself: {said}",
@@ -370,31 +299,24 @@ def write_terms(file: Path, inbox: Inbox, terms: Mapping[str, str]) -> bool:
 
 def with_terms_of(text: str, inbox: Inbox, terms: Mapping[str, str]) -> str:
     """Return the text of `nights.toml` with these terms; a new inbox is appended."""
-    said = {
-        name: f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in terms.items()
-    }
-    lines = text.splitlines(keepends=True)
-    heads = {f"[inbox.{inbox.name}]", f"[inbox.{json.dumps(inbox.name)}]"}
-    start = next((n for n, line in enumerate(lines) if _head(line) in heads), None)
-    if start is None:
-        place = f"place = {_text(inbox.place)}\n"
-        gap = "" if not lines else "\n" if lines[-1].endswith("\n") else "\n\n"
-        return f"{text}{gap}[inbox.{_key(inbox.name)}]\n{place}{''.join(said.values())}"
-    end = next((n for n in range(start + 1, len(lines)) if _HEAD.match(lines[n])), len(lines))
-    for n in range(start + 1, end):
-        name = lines[n].partition("=")[0].strip()
-        if name in said:
-            lines[n] = said.pop(name)
-    return "".join([*lines[: start + 1], *said.values(), *lines[start + 1 :]])
-
-
-def _head(line: str) -> str:
-    """Return a table header without spaces and comments."""
-    return re.sub(r"\s", "", line.partition("#")[0])
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else _text(name)
+    key = inbox.name if re.fullmatch(r"[\w-]+", inbox.name, re.ASCII) else _text(inbox.name)
+    keys = "|".join(map(re.escape, {inbox.name, _text(inbox.name)}))
+    head = re.search(rf"^[ \t]*\[\s*inbox\s*\.\s*(?:{keys})\s*\][^\n]*\n?", text, re.MULTILINE)
+    if head is None:
+        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        text = f"{text}{gap}[inbox.{key}]\nplace = {_text(inbox.place)}\n"
+        return text + "".join(f"{name} = {_text(value)}\n" for name, value in terms.items())
+    following = re.compile(r"^\s*\[", re.MULTILINE).search(text, head.end())
+    end = following.start() if following else len(text)
+    table, new = text[head.end() : end], ""
+    for name, value in terms.items():
+        line = f"{name} = {_text(value)}\n"
+        told = re.search(rf"^[ \t]*{name}[ \t]*=[^\n]*\n?", table, re.MULTILINE)
+        if told is None:
+            new += line
+        else:
+            table = table[: told.start()] + line + table[told.end() :]
+    return text[: head.end()] + new + table + text[end:]
 
 
 def _text(value: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import tzinfo
 from decimal import Decimal
 from functools import partial
@@ -22,10 +22,18 @@ from callsheet.deployments.terminal import (
     user_name,
 )
 from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.ledger.nightly_runs import EVERY_INBOX, KeptNight, Pause, nights_of, pause_of
-from callsheet.tasks.nights.calendar import name_of, next_due, read_zone
+from callsheet.tasks.ledger.nightly_runs import (
+    EVERY_INBOX,
+    KeptNight,
+    Pause,
+    nights_of,
+    pause,
+    pause_of,
+    resume,
+    whose,
+)
+from callsheet.tasks.nights.calendar import name_of, next_due, read_moment, read_zone
 from callsheet.tasks.nights.inboxes import Inbox, find_inboxes, listed_inboxes
-from callsheet.tasks.nights.records import lift_pauses, read_moment, set_pauses, whose
 from callsheet.tasks.nights.reports import NightReport
 from callsheet.tasks.notices import Sending, digest, send_sample, with_stored
 from callsheet.tasks.runtime.errors import BadInput, LedgerError
@@ -34,35 +42,10 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import as_number, in_credits
 
 
-@dataclass(frozen=True, kw_only=True)
-class InboxNights:
-    """The next and last nightly run of an inbox; times in Unix seconds, None for never."""
-
-    inbox: Inbox
-    next_at: float | None
-    last: KeptNight | None = None
-    pause: Pause | None = None
-
-
 async def show(args: Namespace) -> int:
-    """Show every listed inbox."""
-    settings = settings_of(args)
-    found = await nights_at(settings, named_inboxes(args, settings, ()), at=time.time())
-    if args.json:
-        print_json({"inboxes": [_document(one) for one in found]})
-        return 0
-    console = console_for(args)
-    shown = table("Nights", ("inbox", "place", "terms", "next night", "last night"))
-    for one in found:
-        shown.add_row(*map(plain, _cells(one)))
-    console.print(shown)
-    return 0
-
-
-async def nights_at(
-    settings: Settings, inboxes: Sequence[Inbox], *, at: float
-) -> list[InboxNights]:
-    """Return the nightly runs of inboxes; without a ledger there are none yet."""
+    """Show every listed inbox with its last nightly run and the next one."""
+    settings, at = settings_of(args), time.time()
+    inboxes = named_inboxes(args, settings, ())
     last: dict[str, KeptNight] = {}
     pauses: dict[str, Pause] = {}
     try:
@@ -70,34 +53,62 @@ async def nights_at(
             for inbox in inboxes:
                 for night in await ledger.read(nights_of, inbox=inbox.name, limit=1):
                     last[inbox.name] = night
-                if pause := await ledger.read(pause_of, inbox=inbox.name, at=at):
-                    pauses[inbox.name] = pause
+                if found := await ledger.read(pause_of, inbox=inbox.name, at=at):
+                    pauses[inbox.name] = found
     except LedgerError:
+        # Without a ledger there are none yet.
         if last or pauses:
             raise
-    return [
-        _nights_of(inbox, last.get(inbox.name), pauses.get(inbox.name), at) for inbox in inboxes
-    ]
+    told = [_told(one, last.get(one.name), pauses.get(one.name), at) for one in inboxes]
+    if args.json:
+        print_json({"inboxes": told})
+        return 0
+    shown = table("Nights", ("inbox", "place", "terms", "next night", "last night"))
+    for inbox, one in zip(inboxes, told, strict=True):
+        next_night, last_night = _next(inbox, one), _last(one["last"])
+        shown.add_row(
+            *map(plain, (inbox.name, inbox.place, terms_of(inbox), next_night, last_night))
+        )
+    console_for(args).print(shown)
+    return 0
 
 
-def _nights_of(inbox: Inbox, last: KeptNight | None, pause: Pause | None, at: float) -> InboxNights:
-    """Return the nightly runs of one inbox; the next one is after its pause."""
+def _told(
+    inbox: Inbox, last: KeptNight | None, pause: Pause | None, at: float
+) -> Mapping[str, Any]:
+    """Return what `--json` tells of an inbox; the next night is after its pause."""
+    until = None if pause is None else pause.until
     coming = None
-    if inbox.cron is not None and not (pause is not None and pause.until is None):
-        after = at if pause is None or pause.until is None else max(at, pause.until - 1)
+    if inbox.cron is not None and (pause is None or until is not None):
+        after = at if until is None else max(at, until - 1)
         coming = next_due(after, cron=inbox.cron, timezone=inbox.timezone)
-    return InboxNights(inbox=inbox, next_at=coming, last=last, pause=pause)
+    return {
+        "inbox": inbox.name,
+        "place": inbox.place,
+        "cron": inbox.cron,
+        "timezone": name_of(read_zone(inbox.timezone)),
+        "approval": inbox.approval,
+        "per_night": as_number(inbox.per_night),
+        "per_sheet": as_number(inbox.per_sheet),
+        "next_at": coming,
+        "paused": pause is not None,
+        "paused_until": until,
+        "last": None if last is None else {
+            "night": last.date,
+            "exit": last.exit,
+            "charged": as_number(NightReport.read(last.report).charged) if last.report else 0,
+            "ended_at": last.ended_at,
+            "skipped": last.skipped,
+        },
+    }  # fmt: skip
 
 
-def _cells(one: InboxNights) -> tuple[str, ...]:
-    zone = read_zone(one.inbox.timezone)
-    coming = "no schedule" if one.inbox.cron is None else say_moment(one.next_at, zone=zone)
-    if one.pause is not None:
-        until = "until you resume it"
-        if one.pause.until is not None:
-            until = f"until {say_moment(one.pause.until, zone=zone)}"
-        coming = f"paused {until}"
-    return one.inbox.name, one.inbox.place, terms_of(one.inbox), coming, _of_last(one.last)
+def _next(inbox: Inbox, told: Mapping[str, Any]) -> str:
+    if told["paused"]:
+        return f"paused {_until(told['paused_until'], read_zone(inbox.timezone))}"
+    if inbox.cron is None:
+        return "no schedule"
+    return say_moment(told["next_at"], zone=read_zone(inbox.timezone))
 
 
 def terms_of(inbox: Inbox) -> str:
@@ -112,41 +123,13 @@ def terms_of(inbox: Inbox) -> str:
 _ENDS = {0: "well", 1: "failed", 2: "sheets to fix", 3: "needs attention", 4: "asks", 5: "parked"}
 
 
-def _of_last(night: KeptNight | None) -> str:
+def _last(night: Mapping[str, Any] | None) -> str:
     if night is None:
         return "none yet"
-    if night.skipped is not None:
-        return f"{night.date}: {night.skipped}"
-    if night.ended_at is None:
-        return f"{night.date}: under way"
-    return f"{night.date}: {_ENDS.get(night.exit or 0, 'ended')}, {in_credits(_charged(night))}"
-
-
-def _charged(night: KeptNight) -> Decimal:
-    return Decimal(0) if night.report is None else NightReport.read(night.report).charged
-
-
-def _document(one: InboxNights) -> Mapping[str, Any]:
-    inbox, last, pause = one.inbox, one.last, one.pause
-    return {
-        "inbox": inbox.name,
-        "place": inbox.place,
-        "cron": inbox.cron,
-        "timezone": name_of(read_zone(inbox.timezone)),
-        "approval": inbox.approval,
-        "per_night": as_number(inbox.per_night),
-        "per_sheet": as_number(inbox.per_sheet),
-        "next_at": one.next_at,
-        "paused": pause is not None,
-        "paused_until": None if pause is None else pause.until,
-        "last": None if last is None else {
-            "night": last.date,
-            "exit": last.exit,
-            "charged": as_number(_charged(last)),
-            "ended_at": last.ended_at,
-            "skipped": last.skipped,
-        },
-    }  # fmt: skip
+    ended = "under way"
+    if night["ended_at"] is not None:
+        ended = f"{_ENDS[night['exit'] or 0]}, {in_credits(Decimal(str(night['charged'])))}"
+    return f"{night['night']}: {night['skipped'] or ended}"
 
 
 # `callsheet nights pause` and `resume`, stored in the ledger, which every scheduler follows.
@@ -157,32 +140,32 @@ async def pause_nights(args: Namespace) -> int:
     settings, now = settings_of(args), time.time()
     said, names = _split(args.words)
     inboxes = named_inboxes(args, settings, names) if names else []
-    zone = read_zone(_one_zone(inboxes or listed_inboxes(Path.cwd(), file_of(args, settings))))
+    listed = inboxes or listed_inboxes(Path.cwd(), args.nights or settings.nights)
+    # The zone of the inboxes if they share one, else the machine's.
+    zones = {inbox.timezone for inbox in listed}
+    zone = read_zone(zones.pop() if len(zones) == 1 else None)
     until = None if said is None else read_moment(said, zone=zone, at=now)
     sleeping = [inbox.name for inbox in inboxes] or [EVERY_INBOX]
-    made = [Pause(inbox=name, until=until, by=user_name(), at=now) for name in sleeping]
     make_home(settings.home)
+    made = [Pause(inbox=name, until=until, by=user_name(), at=now) for name in sleeping]
     async with await open_ledger(settings.ledger) as ledger:
-        await ledger.write(set_pauses, pauses=made)
+        await ledger.write(pause, found=made)
     if args.json:
-        print_json({"paused": [{"inbox": one.inbox, "until": one.until} for one in made]})
-    for one in made:
-        console_for(args).print(plain(f"{whose(one.inbox)}: paused {_until(one, zone)}"))
+        print_json({"paused": [{"inbox": name, "until": until} for name in sleeping]})
+    for name in sleeping:
+        console_for(args).print(plain(f"{whose(name)}: paused {_until(until, zone)}"))
     return 0
 
 
 async def resume_nights(args: Namespace) -> int:
     """End the pauses of the named inboxes, or all pauses."""
-    settings = settings_of(args)
-    named = (
-        [inbox.name for inbox in named_inboxes(args, settings, args.inboxes)]
-        if args.inboxes
-        else None
-    )
-    lift = partial(lift_pauses, inboxes=named, by=user_name(), at=time.time())
+    settings, named = settings_of(args), None
+    if args.inboxes:
+        named = [one.name for one in named_inboxes(args, settings, args.inboxes)]
+    lift = partial(resume, inboxes=named, by=user_name(), at=time.time())
     async with await open_ledger(settings.ledger, create=False) as ledger:
         lifted, left = await ledger.write(lift)
-    if named and any(one.inbox == EVERY_INBOX for one in left):
+    if named and EVERY_INBOX in left:
         raise BadInput(
             "all inboxes are paused, and these with them",
             remedy="`callsheet nights resume` ends every pause",
@@ -206,16 +189,8 @@ def _split(words: Sequence[str]) -> tuple[str | None, list[str]]:
     return words[place + 1], [*words[:place], *words[place + 2 :]]
 
 
-def _one_zone(inboxes: Sequence[Inbox]) -> str | None:
-    """Return the time zone of the inboxes if they share one, else the machine's."""
-    zones = {inbox.timezone for inbox in inboxes}
-    return zones.pop() if len(zones) == 1 else None
-
-
-def _until(one: Pause, zone: tzinfo) -> str:
-    if one.until is None:
-        return "until you resume it"
-    return f"until {say_moment(one.until, zone=zone)}"
+def _until(moment: float | None, zone: tzinfo) -> str:
+    return "until you resume it" if moment is None else f"until {say_moment(moment, zone=zone)}"
 
 
 # `callsheet nights test` and `digest`: notices sent from the command line.
@@ -223,70 +198,51 @@ def _until(one: Pause, zone: tzinfo) -> str:
 
 async def send_samples(args: Namespace) -> int:
     """Send a sample to every address; exit with status 1 if one fails."""
-    settings = settings_of(args)
-    inboxes = _with_addresses(named_inboxes(args, settings, args.inboxes), settings)
+    inboxes = _with_addresses(args, settings_of(args))
     sent = [one for inbox in inboxes for one in await send_sample(inbox, clock=time.time)]
-    _show(args, sent)
-    return 1 if any(one.failed for one in sent) else 0
+    return _show_sent(args, sent)
 
 
 async def send_digests(args: Namespace) -> int:
     """Send the digests that are due; a failed one is retried next time."""
     settings = settings_of(args)
-    inboxes = _with_addresses(named_inboxes(args, settings, args.inboxes), settings)
+    inboxes = _with_addresses(args, settings)
     async with await open_ledger(settings.ledger) as ledger:
-        sent = await digest(ledger, settings, inboxes, clock=time.time)
-    _show(args, sent)
-    return 1 if any(one.failed for one in sent) else 0
+        return _show_sent(args, await digest(ledger, settings, inboxes, clock=time.time))
 
 
-def _with_addresses(inboxes: Sequence[Inbox], settings: Settings) -> list[Inbox]:
-    stored = [with_stored(inbox, settings.home) for inbox in inboxes]
+def _with_addresses(args: Namespace, settings: Settings) -> list[Inbox]:
+    named = named_inboxes(args, settings, args.inboxes)
+    stored = [with_stored(inbox, settings.home) for inbox in named]
     found = [inbox for inbox in stored if inbox.notify or inbox.notify_of]
     if not found:
-        named = ", ".join(inbox.name for inbox in inboxes)
         raise BadInput(
-            f"there is no one to notify: {named} has no addresses",
+            f"there is no one to notify: {', '.join(one.name for one in named)} has no addresses",
             remedy='write them in nights.toml: notify = ["env:NIGHT_MAIL"], or add them on the '
             "board's settings page",
         )
     return found
 
 
-def _show(args: Namespace, sent: Sequence[Sending]) -> None:
+def _show_sent(args: Namespace, sent: Sequence[Sending]) -> int:
     if args.json:
-        print_json({"sent": [_sent_document(one) for one in sent]})
+        print_json({"sent": [_sent(**asdict(one)) for one in sent]})
     console = console_for(args)
     for one in sent:
         how = "sent" if one.failed is None else f"not sent: {one.failed}"
         console.print(plain(f"{one.inbox}, {one.kind} to {one.address}: {how} ({one.subject})"))
     if not sent:
         console.print("nothing is due")
+    return 1 if any(one.failed for one in sent) else 0
 
 
-def _sent_document(one: Sending) -> dict[str, object]:
-    return {
-        "inbox": one.inbox,
-        "kind": one.kind,
-        "address": one.address,
-        "subject": one.subject,
-        "sent": one.failed is None,
-        "error": one.failed,
-    }
-
-
-# The inboxes of a command: the named ones, else all in `nights.toml`.
-
-
-def file_of(args: Namespace, settings: Settings) -> Path | None:
-    """Return the inbox file from options or settings; None to search for it."""
-    named = args.nights or settings.nights
-    return None if named is None else Path(named)
+def _sent(*, failed: str | None, **told: str) -> Mapping[str, object]:
+    return {**told, "sent": failed is None, "error": failed}
 
 
 def named_inboxes(args: Namespace, settings: Settings, named: Sequence[str]) -> list[Inbox]:
-    """Return the named inboxes, or all; raise BadInput if there are none."""
-    file = file_of(args, settings)
+    """Return the named inboxes, else all in `nights.toml`; raise BadInput if there are none."""
+    file = args.nights or settings.nights
     if named:
         found = [one for name in named for one in find_inboxes(name, folder=Path.cwd(), file=file)]
         return list({inbox.name: inbox for inbox in found}.values())

@@ -1,4 +1,4 @@
-"""Schedules of nightly runs: Prefect deployments and cron.
+"""Schedules of nightly runs: Prefect deployments and lines for cron.
 
 One deployment per inbox, because Prefect starts only one run when two schedules of a deployment
 are due in the same minute. Does not import Prefect.
@@ -8,96 +8,92 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shlex import join, quote
-from typing import Any
 
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.prefect_steps import find_python
 from callsheet.deployments.up.deploy import check_pool, deployments_in, make_pool, pools_of
-from callsheet.tasks.nights.calendar import five_fields
+from callsheet.tasks.nights.calendar import five_fields, name_of, read_zone
+from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.redact import redact
 
 #: Timeout of `prefect deploy` in seconds: it imports the flows it deploys.
 LIMIT = 300.0
-
-_HEAD = """\
-# Written by `callsheet nights install`, which writes it anew. To deploy it by hand, in the folder
-# that the nights belong to:
-#
-#   prefect --no-prompt deploy --all --prefect-file {file}
-#   python -P -m callsheet.deployments.prefect_worker --pool {pool}
-#
-# The Prefect worker needs the settings that a run needs (CALLSHEET_API_KEY, ...). A pause is in
-# the ledger (`callsheet nights pause`), and no matter of what is deployed here.
-name: callsheet
-pull: []
-build:
-  # The Python that deploys is the one that flow runs are started with.
-  - callsheet.deployments.prefect_steps.find_python:
-      id: python
-
-deployments:
-"""
+#: Dotted paths of the flows.
+NIGHTLY, DIGEST = "callsheet.flows.nightly.sweep_inbox", "callsheet.flows.nightly.tell_digest"
 
 
 @dataclass(frozen=True, kw_only=True)
-class NightDeployment:
-    """One deployment with its schedule; `entrypoint` is the dotted path of a flow."""
+class Job:
+    """A scheduled job of an inbox: its nightly run or its digest.
+
+    `entrypoint` is the dotted path of its flow, `words` the command without the program's name.
+    """
 
     name: str
+    inbox: Inbox
     entrypoint: str
-    about: str
+    words: tuple[str, ...]
     cron: str
-    timezone: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    about: str
+
+    @property
+    def zone(self) -> str:
+        """The name of the time zone of its schedule."""
+        return name_of(read_zone(self.inbox.timezone))
+
+
+def jobs_of(inbox: Inbox) -> list[Job]:
+    """Return the jobs of an inbox that has a schedule."""
+    assert inbox.cron is not None, "it is scheduled"
+    night = Job(
+        name=f"nightly-{slug(inbox.name)}",
+        inbox=inbox,
+        entrypoint=NIGHTLY,
+        words=("nightly", inbox.name),
+        cron=inbox.cron,
+        about=f"The sheets of {inbox.name} become videos",
+    )
+    if inbox.digest_cron is None or not (inbox.notify or inbox.notify_of):
+        return [night]
+    digest = Job(
+        name=f"digest-{slug(inbox.name)}",
+        inbox=inbox,
+        entrypoint=DIGEST,
+        words=("nights", "digest", inbox.name),
+        cron=inbox.digest_cron,
+        about=f"Digests of the nightly runs of {inbox.name}",
+    )
+    return [night, digest]
+
+
+def slug(name: str) -> str:
+    """Return a name that is valid for deployments and files."""
+    return re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "inbox"
 
 
 def deployment_file(
-    wanted: Iterable[NightDeployment], *, file: Path, folder: Path, pool: str
+    jobs: Sequence[Job], *, file: Path, folder: Path, pool: str, more: Mapping[str, str]
 ) -> str:
-    """Return a Prefect file of deployments whose runs start in a folder."""
-    head = _HEAD.format(file=file, pool=pool)
-    return head + "\n".join(_lines_of(one, folder=folder, pool=pool) for one in wanted)
+    """Return a Prefect file of jobs that start in a folder; `more` are parameters of every flow."""
+    from jinja2 import Environment, PackageLoader
 
-
-def _lines_of(one: NightDeployment, *, folder: Path, pool: str) -> str:
-    """Return a deployment as YAML; values are written as JSON, which is valid YAML."""
-    said = {name: _word(value) for name, value in vars(one).items()}
-    parameters = "".join(f"\n      {name}: {_word(v)}" for name, v in one.parameters.items())
-    return f"""\
-  - name: {said["name"]}
-    entrypoint: {said["entrypoint"]}
-    description: {said["about"]}
-    tags: [callsheet, nights]
-    parameters:{parameters}
-    schedules:
-      - slug: {said["name"]}
-        cron: {said["cron"]}
-        timezone: {said["timezone"]}
-    # Nights do not pile up: what comes while one is under way waits for its end, and then knows
-    # whether a newer one is due.
-    concurrency_limit:
-      limit: 1
-      collision_strategy: ENQUEUE
-    work_pool:
-      name: {_word(pool)}
-      job_variables:
-        working_dir: {_word(str(folder))}
-        # What lies in that folder is no part of the program.
-        command: {_word(find_python()["command"])}
-        env:
-          PYTHONSAFEPATH: "1"
-"""
-
-
-def _word(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    templates = Environment(
+        loader=PackageLoader("callsheet.deployments.nights"),
+        autoescape=False,
+        trim_blocks=True,
+    )
+    templates.filters["word"] = partial(json.dumps, ensure_ascii=False)
+    words = {"jobs": jobs, "file": file, "folder": folder, "pool": pool, "more": more}
+    return templates.get_template("prefect.yaml").render(words, python=find_python()["command"])
 
 
 def deploy(file: Path, *, at: PrefectAddress, folder: Path, pool: str) -> None:
@@ -135,34 +131,22 @@ def deploy(file: Path, *, at: PrefectAddress, folder: Path, pool: str) -> None:
         )
 
 
-# Nightly runs without Prefect: the lines for cron.
-#
-# Each line first changes to the folder that it was made in, which leads to the ledger and the
-# inboxes. It sets the variables that this shell has and cron does not.
+def crontab_lines(
+    words: Sequence[str],
+    *,
+    cron: str,
+    zone: str,
+    folder: Path,
+    log: Path,
+    settings: Mapping[str, str],
+) -> list[str]:
+    """Return the lines for `crontab -e`: the time zone of the schedule, and the job.
 
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """A command that cron starts in a folder.
-
-    `words` is the command with the full path of its program; `settings` are variables that it
-    needs and cron does not have; its output goes to `log`. `timezone` None means the time zone of
-    the machine.
+    `words` is the command with the full path of its program. It starts in the folder that leads to
+    the ledger and the inboxes, with the variables (`settings`) that this shell has and cron does
+    not; its output goes to `log`.
     """
-
-    words: tuple[str, ...]
-    folder: Path
-    log: Path
-    settings: Mapping[str, str] = field(default_factory=dict)
-    cron: str
-    timezone: str | None
-
-
-def crontab_lines(job: Job) -> list[str]:
-    """Return the lines for `crontab -e`: the time zone, if there is one, and the job."""
-    settings = "".join(f"{name}={quote(value)} " for name, value in job.settings.items())
-    start = f"{settings}{join(job.words)} >> {quote(str(job.log))} 2>&1"
-    command = f"cd {quote(str(job.folder))} && {start}"
+    given = "".join(f"{name}={quote(value)} " for name, value in settings.items())
+    start = f"cd {quote(str(folder))} && {given}{join(words)} >> {quote(str(log))} 2>&1"
     # A percent sign ends a command there.
-    line = f"{five_fields(job.cron)} {command.replace('%', chr(92) + '%')}"
-    return [line] if job.timezone is None else [f"CRON_TZ={job.timezone}", line]
+    return [f"CRON_TZ={zone}", f"{five_fields(cron)} {start.replace('%', chr(92) + '%')}"]

@@ -7,7 +7,7 @@ Amounts in credits, moments in Unix seconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Update, case, func, or_, select, true, update
 
+from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.database import insert_unless_there
 from callsheet.tasks.ledger.figures import total
 from callsheet.tasks.ledger.leases import (
@@ -189,17 +190,31 @@ def approve_in_night(
         )
 
 
-def pause(connection: Connection, found: Pause) -> None:
-    """Have an inbox sleep; one that sleeps already does so until the new moment."""
-    values = {name: getattr(found, name) for name in Pause.__dataclass_fields__}
-    if not insert_unless_there(connection, pauses, values):
-        this = update(pauses).where(pauses.c.inbox == found.inbox)
-        connection.execute(this.values(**values))
+def pause(connection: Connection, found: Sequence[Pause]) -> None:
+    """Pause inboxes, each until its moment, and note who did; an earlier pause of one ends."""
+    for one in found:
+        values = {name: getattr(one, name) for name in Pause.__dataclass_fields__}
+        if not insert_unless_there(connection, pauses, values):
+            this = update(pauses).where(pauses.c.inbox == one.inbox)
+            connection.execute(this.values(**values))
+        note_act(connection, at=one.at, by=one.by, act="pause nights", words=whose(one.inbox))
 
 
-def resume(connection: Connection, inbox: str) -> bool:
-    """Have an inbox swept again; False where it does not sleep."""
-    return connection.execute(pauses.delete().where(pauses.c.inbox == inbox)).rowcount == 1
+def resume(
+    connection: Connection, inboxes: Collection[str] | None, *, by: str, at: float
+) -> tuple[list[str], list[str]]:
+    """End the pauses of inboxes, or of all; return what was paused, and what still is."""
+    held = [one.inbox for one in pauses_at(connection, at)]
+    lifted = [name for name in held if inboxes is None or name in inboxes]
+    connection.execute(pauses.delete().where(pauses.c.inbox.in_(lifted)))
+    for name in lifted:
+        note_act(connection, at=at, by=by, act="resume nights", words=whose(name))
+    return lifted, [name for name in held if name not in lifted]
+
+
+def whose(inbox: str) -> str:
+    """Return the inbox of a pause in words."""
+    return "all inboxes" if inbox == EVERY_INBOX else inbox
 
 
 def pauses_at(connection: Connection, at: float) -> list[Pause]:

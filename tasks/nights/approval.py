@@ -11,7 +11,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import Connection
@@ -153,58 +154,49 @@ async def keep_plan(
         waves=options.waves,
     )
     document = run_document(PricedPlan(sheet, plan, Match()))
-    new = _NewPlan(kept, terms.kept(), document, plan.most, plan.campaign)
-    return await ledger.write(_keep, new=new, by=by, at=at)
+    keep = partial(_keep, sheet=kept, terms=terms.kept(), document=document, plan=plan)
+    return await ledger.write(keep, by=by, at=at)
 
 
-class _NewPlan(NamedTuple):
-    sheet: KeptSheet
-    terms: dict[str, Any]
-    document: dict[str, Any]
-    total: Decimal
-    campaign: str
-
-
-def _keep(connection: Connection, new: _NewPlan, *, by: str, at: float) -> str:
-    before = ready_plans(connection, new.campaign, made_by=BY)
+def _keep(
+    connection: Connection,
+    *,
+    sheet: KeptSheet,
+    terms: dict[str, Any],
+    document: dict[str, Any],
+    plan: Plan,
+    by: str,
+    at: float,
+) -> str:
+    before = ready_plans(connection, plan.campaign, made_by=BY)
     for other in reversed(before):
-        if other.state_at(at) == "ready" and _says_the_same(connection, other, new):
+        if other.state_at(at) == "ready" and _is_of(connection, other, sheet, terms, document):
             extend_plan(connection, other.id, expires_at=at + WAITS)
             return other.id
-    plan_id = uuid4().hex
-    keep_sheet(connection, new.sheet)
-    ask_plan(
-        connection,
-        plan_id,
-        kind="run",
-        campaign=new.campaign,
-        terms=new.terms,
-        by=by,
-        at=at,
-        sheet_id=new.sheet.id,
-    )
-    finish_plan(
-        connection,
-        plan_id,
-        campaign=new.campaign,
-        document=new.document,
-        total=new.total,
-        expires_at=at + WAITS,
-    )
+    made = {"campaign": plan.campaign, "plan_id": uuid4().hex}
+    keep_sheet(connection, sheet)
+    ask_plan(connection, kind="run", terms=terms, by=by, at=at, sheet_id=sheet.id, **made)
+    finish_plan(connection, document=document, total=plan.most, expires_at=at + WAITS, **made)
     words = "a later nightly run made a new plan"
     for other in before:
-        void_plan(connection, other.id, old="ready", words=words, replaced_by=plan_id)
+        void_plan(connection, other.id, old="ready", words=words, replaced_by=made["plan_id"])
     drop_old_runs(connection, at=at)
     drop_old_plans(connection, at=at)
-    return plan_id
+    return made["plan_id"]
 
 
-def _says_the_same(connection: Connection, other: KeptPlan, new: _NewPlan) -> bool:
+def _is_of(
+    connection: Connection,
+    other: KeptPlan,
+    sheet: KeptSheet,
+    terms: dict[str, Any],
+    document: dict[str, Any],
+) -> bool:
     """Return whether a plan has the same bytes, terms, rows and prices."""
-    sheet = find_sheet(connection, other.sheet_id or "")
-    if sheet is None or (sheet.digest, sheet.place) != (new.sheet.digest, new.sheet.place):
+    found = find_sheet(connection, other.sheet_id or "")
+    if found is None or (found.digest, found.place) != (sheet.digest, sheet.place):
         return False
-    return other.terms == new.terms and _lasting(other.document or {}) == _lasting(new.document)
+    return other.terms == terms and _lasting(other.document or {}) == _lasting(document)
 
 
 def _lasting(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
-from callsheet.tasks.runtime.errors import ConfigurationError
+from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+from callsheet.tasks.values.amounts import parse_duration
 
 #: More seconds than any clock change; searches start this much earlier or later.
 _SET_BACK = 4 * 3600.0
@@ -75,6 +76,27 @@ def night_of(
 def begins(day: date, zone: tzinfo) -> float:
     """Return the start of a date in a time zone."""
     return datetime.combine(day, time(), zone).timestamp()
+
+
+def read_moment(text: str, *, zone: tzinfo, at: float) -> float:
+    """Return the end of a pause: the start of a date in a zone, a time, or a duration (`3d`).
+
+    Raise BadInput for anything else and for times in the past.
+    """
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            return at + parse_duration(text)
+        except BadInput:
+            raise BadInput(
+                f'"{text}" is neither a date nor a duration; nothing was changed',
+                remedy="write it like 2027-01-03, 2027-01-03T18:00 or 3d",
+            ) from None
+    moment = (found if found.tzinfo else found.replace(tzinfo=zone)).timestamp()
+    if moment <= at:
+        raise BadInput(f"{text} has passed: there is nothing to pause until then")
+    return moment
 
 
 def _wall_time(due: float, cron: str, zone: tzinfo) -> datetime | None:

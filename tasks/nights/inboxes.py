@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -65,6 +66,14 @@ class Inbox:
         """Whether the inbox is in an object store."""
         return is_object(self.place)
 
+    @property
+    def digest_cron(self) -> str | None:
+        """The schedule of its digests, unless they are sent at the end of the scan."""
+        if self.digest_at is None:
+            return None
+        hour, minute = map(int, self.digest_at.split(":"))
+        return f"{minute} {hour} * * *"
+
     def check(self) -> Inbox:
         """Return the inbox; raise ConfigurationError if it could spend without a limit."""
         if self.approval == "auto" and self.per_night is None:
@@ -75,9 +84,28 @@ class Inbox:
         return self
 
 
-def with_terms(inbox: Inbox, **terms: Any) -> Inbox:
-    """Return an inbox with the given options; None keeps the value of the file."""
-    return replace(inbox, **{name: value for name, value in terms.items() if value is not None})
+def with_terms(
+    inbox: Inbox,
+    *,
+    approve_up_to: Decimal | None = None,
+    plan_only: bool = False,
+    canary: bool = False,
+    max_wait: str | None = None,
+    **more: Any,
+) -> Inbox:
+    """Return an inbox with the options of a command; None keeps the value of the file.
+
+    Raise BadInput for what cannot be, and ConfigurationError if it could spend without a limit.
+    """
+    terms = {
+        **more,
+        "approval": "plan-only" if plan_only else None if approve_up_to is None else "auto",
+        "per_night": approve_up_to,
+        "canary": canary or None,
+        "max_wait": None if max_wait is None else parse_duration(max_wait),
+    }
+    given = {name: value for name, value in terms.items() if value is not None}
+    return replace(inbox, **given).check()
 
 
 # Reads `nights.toml` and finds inboxes by name or location. Does not open an inbox.
@@ -87,7 +115,7 @@ def with_terms(inbox: Inbox, **terms: Any) -> Inbox:
 FILES = (Path("nights.toml"), Path("configs/nights.toml"))
 
 
-def find_inboxes(named: str, *, folder: Path, file: Path | None = None) -> tuple[Inbox, ...]:
+def find_inboxes(named: str, *, folder: Path, file: str | Path | None = None) -> tuple[Inbox, ...]:
     """Return the inboxes for a name in `nights.toml`, a folder or `s3://bucket/prefix`.
 
     A file that ends in `.toml` means all inboxes that it lists. `file` replaces the search for
@@ -137,7 +165,7 @@ def _place(text: str, folder: Path) -> str:
     return str((folder / Path(text).expanduser()).resolve())
 
 
-def listed_inboxes(folder: Path, file: Path | None = None) -> tuple[Inbox, ...]:
+def listed_inboxes(folder: Path, file: str | Path | None = None) -> tuple[Inbox, ...]:
     """Return the inboxes of `nights.toml` in its order; none if there is no such file.
 
     Raise ConfigurationError for a named file that cannot be read, or an invalid one.
@@ -235,11 +263,18 @@ def _addresses_of(value: object) -> Mapping[str, tuple[str, ...]]:
     return {campaign: _addresses(one) for campaign, one in value.items()}
 
 
-def _approval(value: object) -> Approval:
-    for approval in get_args(Approval):
-        if value == approval:
-            return approval  # type: ignore[no-any-return]
-    raise ValueError('is "plan-only" or "auto"')
+def _checked(check: Callable[[str], object], words: str) -> Callable[[object], str]:
+    """Return a reader of a text that passes a check; `words` say what it is not."""
+
+    def read(value: object) -> str:
+        text = _text(value)
+        try:
+            check(text)
+        except (ConfigurationError, ValueError):
+            raise ValueError(words) from None
+        return text
+
+    return read
 
 
 def _time(value: object) -> str:
@@ -249,28 +284,12 @@ def _time(value: object) -> str:
     return text.zfill(5)
 
 
-def _cron(value: object) -> str:
-    cron = _text(value)
-    try:
-        check_schedule(cron, None)
-    except ConfigurationError:
-        raise ValueError('is not a schedule; write it like "0 2 * * *"') from None
-    return cron
-
-
-def _zone(value: object) -> str:
-    zone = _text(value)
-    try:
-        read_zone(zone)
-    except ConfigurationError:
-        raise ValueError("is not a time zone; write it like Europe/Berlin, or UTC") from None
-    return zone
-
-
 _READERS: Mapping[str, Any] = {
-    "cron": _cron,
-    "timezone": _zone,
-    "approval": _approval,
+    "cron": _checked(
+        partial(check_schedule, timezone=None), 'is not a schedule; write it like "0 2 * * *"'
+    ),
+    "timezone": _checked(read_zone, "is not a time zone; write it like Europe/Berlin, or UTC"),
+    "approval": _checked(get_args(Approval).index, 'is "plan-only" or "auto"'),
     "per_night": _amount,
     "per_sheet": _amount,
     "budget": _amount,

@@ -12,7 +12,7 @@ import hashlib
 import logging
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
@@ -51,7 +51,7 @@ class SheetFile:
     bytes: int
     changed_at: float | None = None
     beside: str = ""
-    #: Other files of the inbox by name: size, and time in ns. Shared by all sheets.
+    #: All files of the inbox by name: size, and time in ns. Shared by all sheets.
     files: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -75,17 +75,11 @@ class InboxPlace(Protocol):
 async def open_place(inbox: Inbox) -> AsyncIterator[InboxPlace]:
     """Open the location of an inbox."""
     if (where := object_at(inbox.place)) is not None:
-        calls = S3Calls(where.bucket)
-        try:
+        async with aclosing(S3Calls(where.bucket)) as calls:
             yield BucketPlace(calls, where.key)
-        finally:
-            await calls.aclose()
-        return
-    store = FolderStore(Path(inbox.place))
-    try:
-        yield FolderPlace(Path(inbox.place), store)
-    finally:
-        await store.aclose()
+    else:
+        async with aclosing(FolderStore(Path(inbox.place))) as store:
+            yield FolderPlace(Path(inbox.place), store)
 
 
 def is_sheet(name: str) -> bool:
@@ -127,24 +121,23 @@ class FolderPlace:
             await self._store.replace(name, content, content_type=_KINDS[Path(name).suffix])
 
     def _entries(self) -> list[SheetFile]:
-        sheets: list[tuple[str, os.stat_result]] = []
-        others: list[tuple[str, int, int]] = []
+        sheets: dict[str, os.stat_result] = {}
         files: dict[str, tuple[int, int]] = {}
         with os.scandir(self._folder) as found:
             for file in found:
-                if file.name.startswith((".", "~")) or (now := _stat(file)) is None:
+                name = file.name
+                if name.startswith((".", "~")) or name.lower().endswith(ANSWERS):
                     continue
-                if not _is_text(file.name):
-                    log.warning("the name of %a is not UTF-8: rename it", file.name)
-                    continue
-                if is_sheet(file.name):
-                    sheets.append((file.name, now))
-                elif not file.name.lower().endswith(ANSWERS):
-                    files[file.name] = (now.st_size, now.st_mtime_ns)
-                if not file.name.lower().endswith(ANSWERS):
-                    others.append((file.name, now.st_size, now.st_mtime_ns))
-        beside = hashlib.sha256(repr(sorted(others)).encode()).hexdigest()[:16]
-        return [self._entry(name, now, beside=beside, files=files) for name, now in sorted(sheets)]
+                if name.encode(errors="ignore").decode() != name:
+                    log.warning("the name of %a is not UTF-8: rename it", name)
+                elif (now := _stat(file)) is not None:
+                    files[name] = (now.st_size, now.st_mtime_ns)
+                    if is_sheet(name):
+                        sheets[name] = now
+        beside = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:16]
+        return [
+            self._entry(name, sheets[name], beside=beside, files=files) for name in sorted(sheets)
+        ]
 
     def _entry(self, name: str, now: os.stat_result, **beside: Any) -> SheetFile:
         return SheetFile(
@@ -172,15 +165,6 @@ def _stat(file: os.DirEntry[str]) -> os.stat_result | None:
         return file.stat() if file.is_file() else None
     except FileNotFoundError:
         return None
-
-
-def _is_text(name: str) -> bool:
-    """Return whether a file name is valid text."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 class BucketPlace:
@@ -293,11 +277,12 @@ def moving(
     *,
     now: float,
 ) -> frozenset[str]:
-    """Return the names of the other files that may still be written to.
+    """Return the names of the files, other than sheets, that may still be written to.
 
     `files` is their current status (`SheetFile.files`), `earlier` the previous one, if any.
     """
-    fresh = {name: file for name, file in files.items() if file[1] / 1e9 > now - OLD}
+    recent = {name: file for name, file in files.items() if file[1] / 1e9 > now - OLD}
+    fresh = {name: file for name, file in recent.items() if not is_sheet(name)}
     return frozenset(name for name in fresh if earlier is None or earlier.get(name) != fresh[name])
 
 

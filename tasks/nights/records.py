@@ -1,10 +1,8 @@
-"""What the ledger records of a sheet in a nightly run, and pauses that people set."""
+"""What the ledger records of a sheet in a nightly run, and what it knows of one that rests."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime, tzinfo
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +10,6 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.report import exit_status
-from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
 from callsheet.tasks.ledger.inbox_sheets import (
     SweptSheet,
@@ -23,20 +20,13 @@ from callsheet.tasks.ledger.inbox_sheets import (
     states_of,
 )
 from callsheet.tasks.ledger.nightly_runs import (
-    EVERY_INBOX,
     KeptNight,
-    Pause,
     keep_report,
-    pause,
-    pauses_at,
-    resume,
 )
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.nights.reports import SheetReport
-from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import parse_duration
 
 #: States in which nothing changes by itself and nothing needs polling.
 RESTING: frozenset[State] = frozenset(
@@ -116,51 +106,3 @@ def resting(connection: Connection, known: SweptSheet, *, sandbox: bool) -> Shee
         exit_status=status,
     )
     return with_figures(connection, report, campaign=campaign, known=known)
-
-
-# Pauses. The audit log records each one in the same transaction.
-
-
-def read_moment(text: str, *, zone: tzinfo, at: float) -> float:
-    """Return the end of a pause: the start of a date in a zone, a time, or a duration (`3d`).
-
-    Raise BadInput for anything else and for times in the past.
-    """
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        try:
-            return at + parse_duration(text)
-        except BadInput:
-            raise BadInput(
-                f'"{text}" is neither a date nor a duration; nothing was changed',
-                remedy="write it like 2027-01-03, 2027-01-03T18:00 or 3d",
-            ) from None
-    moment = (found if found.tzinfo else found.replace(tzinfo=zone)).timestamp()
-    if moment <= at:
-        raise BadInput(f"{text} has passed: there is nothing to pause until then")
-    return moment
-
-
-def set_pauses(connection: Connection, pauses: Sequence[Pause]) -> None:
-    """Pause inboxes, replacing any earlier pause."""
-    for one in pauses:
-        pause(connection, one)
-        note_act(connection, at=one.at, by=one.by, act="pause nights", words=whose(one.inbox))
-
-
-def lift_pauses(
-    connection: Connection, *, inboxes: Collection[str] | None, by: str, at: float
-) -> tuple[list[str], list[Pause]]:
-    """End the pauses of inboxes, or all; return the ended and the remaining ones."""
-    held = [one.inbox for one in pauses_at(connection, at)]
-    lifted = [name for name in held if inboxes is None or name in inboxes]
-    for name in lifted:
-        resume(connection, name)
-        note_act(connection, at=at, by=by, act="resume nights", words=whose(name))
-    return lifted, pauses_at(connection, at)
-
-
-def whose(inbox: str) -> str:
-    """Return the inbox of a pause in words."""
-    return "all inboxes" if inbox == EVERY_INBOX else inbox

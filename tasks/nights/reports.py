@@ -12,9 +12,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import PlainSerializer, TypeAdapter
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.report import row_documents
@@ -26,9 +26,6 @@ from callsheet.tasks.runtime.errors import Problem
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.spreadsheets import shown_lines, write_csv
 from callsheet.tasks.values.amounts import as_number
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 FORMAT = 1
 _PROBLEM = ("line", "row", "column", "value", "problem")
@@ -54,10 +51,8 @@ def answer_document(
         **report.as_json(),
         "exit": report.exit_status,
         "credits": {
-            "charged": as_number(report.charged),
-            "reserved": as_number(report.reserved),
-            "asked": as_number(report.asked),
-            "budget": as_number(report.budget),
+            name: as_number(getattr(report, name))
+            for name in ("charged", "reserved", "asked", "budget")
         },
         "places": [problem_json(problem) for problem in problems],
         "delivered": list(report.delivered),
@@ -83,16 +78,10 @@ def problems_report(problems: Sequence[Problem], words: str) -> bytes:
 def plan_report(plan: Plan) -> bytes:
     """Return the report of a plan that was not approved: a line for each row, with its price."""
     lines = (
-        {
-            "row": line.row,
-            "title": line.title,
-            "action": line.action,
-            "credits": line.priced if line.spends else None,
-            "why": line.why,
-        }
+        (line.row, line.title, line.action, line.priced if line.spends else None, line.why)
         for line in plan.lines
     )
-    return _csv(_PLANNED, lines)
+    return _csv(_PLANNED, (dict(zip(_PLANNED, line, strict=True)) for line in lines))
 
 
 def rows_report(connection: Connection, campaign: Campaign) -> bytes:
@@ -105,12 +94,10 @@ def rows_report(connection: Connection, campaign: Campaign) -> bytes:
                 found = show(row)
                 files = {file["kind"]: file["uri"] for file in found["deliveries"]}
                 yield {
-                    "row": row.row,
+                    **{name: found.get(name) for name in _ROWS},
                     "title": row.title,
-                    "state": row.state,
                     "reason": redact(row.reason) if row.reason else None,
                     "credits": found["quoted"],
-                    "charged": found["charged"],
                     "video": files.get("mp4"),
                     "captions": files.get("srt") or files.get("vtt"),
                 }
@@ -133,11 +120,13 @@ Outcome = Literal[
 ]
 #: Exit statuses from best to worst.
 BY_GRAVITY = (0, 5, 3, 4, 2, 1)
+#: An amount of credits, in JSON a number.
+Credits = Annotated[Decimal, PlainSerializer(as_number, when_used="json")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SheetReport:
-    """The outcome of one sheet in a nightly run.
+    """The outcome of one sheet in a nightly run, as it is stored, and most of it as it is printed.
 
     `rows` counts the rows of its campaign by state, with `total`; `charged` is what this night
     cost, in credits; `problems` are sentences, each with its cell.
@@ -147,30 +136,30 @@ class SheetReport:
     campaign: str | None
     outcome: Outcome
     rows: Mapping[str, int] = field(default_factory=dict)
-    charged: Decimal = Decimal(0)
+    charged: Credits = Decimal(0)
     problems: tuple[str, ...] = ()
-    #: The exit status that `callsheet run` would have had.
-    exit_status: int = 0
     #: The reason and the remedy in one sentence.
     words: str | None = None
+    #: Its address on the board.
+    link: str | None = None
+    #: Why there is no report file next to the sheet.
+    unanswered: str | None = None
+    #: The first rows that need attention, each with its state, reason and command.
+    reasons: tuple[str, ...] = ()
     #: The cost of a plan that was not approved, in credits.
-    asked: Decimal | None = None
+    asked: Credits | None = None
+    #: Whether `campaign` is an earlier one: the file now has another campaign.
+    former: bool = False
+    #: The exit status that `callsheet run` would have had.
+    exit_status: int = 0
     #: Credits reserved for videos in progress, and the budget of the campaign.
-    reserved: Decimal = Decimal(0)
-    budget: Decimal | None = None
+    reserved: Credits = Decimal(0)
+    budget: Credits | None = None
     #: Ids of the rows delivered in this night, and of the rows that need attention.
     delivered: tuple[str, ...] = ()
     needing: tuple[str, ...] = ()
-    #: The first of those that need attention, each with its state, reason and command.
-    reasons: tuple[str, ...] = ()
-    #: Its address on the board.
-    link: str | None = None
     #: Whether the previous scan had the same outcome for the same sheet.
     again: bool = False
-    #: Whether `campaign` is an earlier one: the file now has another campaign.
-    former: bool = False
-    #: Why there is no report file next to the sheet.
-    unanswered: str | None = None
 
     @property
     def name(self) -> str:
@@ -190,21 +179,15 @@ class SheetReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `callsheet nightly --json` tells it."""
-        told: dict[str, Any] = {
-            "sheet": self.sheet,
-            "campaign": self.campaign,
-            "outcome": self.outcome,
-            "rows": dict(self.rows),
-            "charged": as_number(self.charged),
-            "problems": list(self.problems),
-        }
-        more = {"words": self.words, "link": self.link, "unanswered": self.unanswered}
-        told |= {name: value for name, value in more.items() if value is not None}
-        if self.reasons:
-            told["reasons"] = list(self.reasons)
-        if self.asked is not None:
-            told["asked"] = as_number(self.asked)
-        return told | ({"former": True} if self.former else {})
+        told = _SHEET.dump_python(self, mode="json", include=_PRINTED)
+        rest = _SHEET.dump_python(self, mode="json", include=_PRINTED, exclude_defaults=True)
+        return {name: told[name] for name in told if name in rest or name in _ALWAYS}
+
+
+_SHEET = TypeAdapter(SheetReport)
+#: What `--json` tells of every sheet, and of those only of which there is anything to tell.
+_ALWAYS = {"sheet", "campaign", "outcome", "rows", "charged", "problems"}
+_PRINTED = _ALWAYS | {"words", "link", "unanswered", "reasons", "asked", "former"}
 
 
 def earlier_report(reports: dict[str, SheetReport], report: SheetReport) -> SheetReport | None:
@@ -224,6 +207,11 @@ def earlier_report(reports: dict[str, SheetReport], report: SheetReport) -> Shee
     before = reports.get(former.name)
     reports[former.name] = former if before is None else before.after(former)
     return None
+
+
+def add_report(reports: dict[str, SheetReport], report: SheetReport) -> None:
+    """Add the report of a later scan, or night, to those of the earlier ones."""
+    reports[report.name] = report.after(earlier_report(reports, report))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,16 +256,12 @@ class NightReport:
 
     def as_text(self) -> str:
         """Return the text that the ledger stores (`nights.report`)."""
-        return _form().dump_json(self).decode()
+        return _NIGHT.dump_json(self).decode()
 
     @classmethod
     def read(cls, text: str) -> NightReport:
         """Read the text of `as_text`."""
-        return _form().validate_json(text)
+        return _NIGHT.validate_json(text)
 
 
-@cache
-def _form() -> TypeAdapter[NightReport]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(NightReport)
+_NIGHT = TypeAdapter(NightReport)

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
-from typing import Literal
+from typing import ClassVar, Literal
 from urllib.parse import quote
+
+from pydantic import ConfigDict
 
 from callsheet.tasks.ledger.values import NEEDS_PERSON
 from callsheet.tasks.nights.reports import NightReport, Outcome, SheetReport, names_of
@@ -40,30 +42,20 @@ class About:
 
     night: str
     marks: frozenset[str] = frozenset()
-    videos: Mapping[str, int] | None = None
+    videos: Mapping[str, int] = field(default_factory=dict)
     sheets: frozenset[str] = field(default=frozenset(), compare=False)
-    told: Mapping[str, float] | None = field(default=None, compare=False)
+    told: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     def as_text(self) -> str:
         """Return the text that the ledger stores."""
-        said = {"night": self.night, "marks": sorted(self.marks), "videos": self.videos or {}}
-        more = {} if self.told is None else {"told": dict(self.told)}
-        return json.dumps(said | more, sort_keys=True)
+        said = {"night": self.night, "marks": sorted(self.marks), "videos": self.videos}
+        return json.dumps({**said, "told": self.told}, sort_keys=True)
 
     @classmethod
     def read(cls, text: str) -> About:
         """Read what `as_text` wrote."""
-        told = json.loads(text)
-        return cls(night=told["night"], marks=frozenset(told["marks"]), videos=told["videos"])
-
-
-def nights_told(text: str) -> Mapping[str, float] | None:
-    """Return the ends of the nights that a notice covered (`About.told`), or None.
-
-    The notice of the first sight of an inbox has none.
-    """
-    told: Mapping[str, float] | None = json.loads(text).get("told")
-    return told
+        said = json.loads(text)
+        return cls(**{**said, "marks": frozenset(said["marks"])})
 
 
 def about(report: NightReport, matters: Iterable[Matter]) -> About:
@@ -96,7 +88,7 @@ def matters_of(
         if kind is None:
             continue
         since = _since(sheet, kind, before) or report.night
-        nights = (date.fromisoformat(report.night) - date.fromisoformat(since)).days + 1
+        nights = days_of(since, report.night)
         if kind != "parked" or nights > 1:
             lines = (reasons or {}).get(sheet.campaign or "", ())
             matter = _matter(sheet, kind, board, place, lines)
@@ -137,8 +129,13 @@ def steps(nights: int) -> int:
 
 
 def _is_due_again(matter: Matter, told: str) -> bool:
-    then = (date.fromisoformat(told) - date.fromisoformat(matter.since)).days + 1
-    return matter.kind != "set-aside" and steps(matter.nights) > steps(then)
+    then = steps(days_of(matter.since, told))
+    return matter.kind != "set-aside" and steps(matter.nights) > then
+
+
+def days_of(since: str, until: str) -> int:
+    """Return how many days there are from one date to another, with both."""
+    return (date.fromisoformat(until) - date.fromisoformat(since)).days + 1
 
 
 def needing_of(sheet: SheetReport) -> int:
@@ -187,13 +184,13 @@ def _matter(
     # The ledger has reasons for these rows, which say more than their ids.
     lines = reasons or sheet.problems or sheet.needing
     whole = max(len(lines), needing_of(sheet) if kind == "needs-person" else 0)
-    button, link, command = _way_on(sheet, kind, board, place)
+    title, button, link, command = _said(sheet, kind, board, place)
     return Matter(
         mark=f"{kind}:{_mark(sheet.name)}:{_mark(*told)}",
         kind=kind,
         sheet=sheet.name,
         campaign=sheet.campaign,
-        title=_title(sheet, kind),
+        title=title,
         words=_words(sheet, kind),
         lines=tuple(_line(sheet, line, to_type=not link) for line in lines[:NAMED]),
         more=max(0, whole - NAMED) if lines else 0,
@@ -232,48 +229,40 @@ def _line(sheet: SheetReport, line: str, *, to_type: bool) -> str:
     return said.removeprefix(f"{sheet.sheet} ").removeprefix(f"{sheet.sheet}, ")
 
 
-def _title(sheet: SheetReport, kind: Outcome) -> str:
-    if kind == "needs-person":
-        rows = needing_of(sheet) or 1
-        return f"{count(rows, 'video')} {'needs' if rows == 1 else 'need'} you"
-    if kind == "not-approved":
-        videos = sheet.rows.get("total", 0)
-        what = count(videos, "video") if videos else "a plan"
-        price = f" for {in_credits(sheet.asked)}" if sheet.asked is not None else ""
-        waits = "waits" if videos <= 1 else "wait"
-        return f"{what[:1].upper()}{what[1:]}{price} {waits} for your approval"
-    if kind == "invalid":
-        problems = len(sheet.problems)
-        return f"{count(problems, 'problem')} in {sheet.sheet}" if problems else sheet.sheet
-    if kind == "set-aside":
-        return f"{sheet.sheet} is set aside until it changes"
-    return f"{sheet.campaign or sheet.sheet} makes no progress"
-
-
-def _way_on(
+def _said(
     sheet: SheetReport, kind: Outcome, board: str | None, place: str | None
-) -> tuple[str, str | None, str | None]:
-    """Return the label and link of the button, and the command to use without a board."""
+) -> tuple[str, str, str | None, str]:
+    """Return the title, the label and link of the button, and the command without a board."""
     path = f"{place.rstrip('/')}/{sheet.sheet}" if place else sheet.sheet
     campaign, page = sheet.campaign or sheet.sheet, campaign_page(board, sheet.campaign)
     if kind == "needs-person":
         rows = needing_of(sheet)
+        title = f"{count(rows or 1, 'video')} {'need' if rows > 1 else 'needs'} you"
         label = f"Decide on {count(rows, 'video')}" if rows else "See the remedy"
         attention = campaign_page(board, sheet.campaign, "attention")
-        return label, attention or sheet.link, suggest("rows", campaign)
+        return title, label, attention or sheet.link, suggest("rows", campaign)
     if kind == "not-approved":
+        videos = sheet.rows.get("total", 0)
+        what = count(videos, "video") if videos else "A plan"
         price = f" for {in_credits(sheet.asked)}" if sheet.asked is not None else ""
-        return f"Review and approve{price}", sheet.link or page, suggest_run(path, campaign)
-    if kind in ("invalid", "set-aside"):
-        return "See every problem", sheet.link, suggest("check", path)
-    return "See its status", page or sheet.link, suggest("status", campaign)
+        title = f"{what}{price} {'wait' if videos > 1 else 'waits'} for your approval"
+        label, link = f"Review and approve{price}", sheet.link or page
+        return title, label, link, suggest_run(path, campaign)
+    if kind == "parked":
+        title, link = f"{campaign} makes no progress", page or sheet.link
+        return title, "See its status", link, suggest("status", campaign)
+    title = f"{sheet.sheet} is set aside until it changes"
+    if kind == "invalid":
+        problems = count(len(sheet.problems), "problem")
+        title = f"{problems} in {sheet.sheet}" if sheet.problems else sheet.sheet
+    return title, "See every problem", sheet.link, suggest("check", path)
 
 
 # The content of a notice before it is rendered.
 
 
-#: Kinds of notices: a digest, a failed nightly run.
-NoticeKind = Literal["digest", "trouble"]
+#: Kinds of notices: a digest, a night without news, a failed nightly run.
+NoticeKind = Literal["digest", "quiet", "trouble"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,7 +309,6 @@ class CampaignFigures:
     forecast: Decimal | None = None
     #: Cost per kept video, including takes that were not kept.
     per_kept: Decimal | None = None
-    asked: Decimal | None = None
     link: str | None = None
     #: Rows whose `deliver_by` has passed without a video, with that date.
     late: tuple[str, ...] = ()
@@ -387,6 +375,7 @@ class Letter:
     `pictures` are JPEGs by their names in `html`; `bare` is the HTML without pictures.
     """
 
+    __pydantic_config__: ClassVar = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
     subject: str
     html: str
     bare: str

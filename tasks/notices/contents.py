@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
-from decimal import Decimal
+from itertools import zip_longest
+from typing import Any
 
 from sqlalchemy import Connection
 
 from callsheet.tasks.aftercare.pictures import Pictures
-from callsheet.tasks.ledger.campaigns import Tally, find_campaign, tally_of
+from callsheet.tasks.ledger.campaigns import Campaign, Tally, find_campaign, tally_of
 from callsheet.tasks.ledger.deletions import rows_deleted_since
 from callsheet.tasks.ledger.deliveries import find_take_video
 from callsheet.tasks.ledger.figures import late_rows
@@ -59,92 +60,61 @@ VIDEOS = 6
 SOON = 48 * 3600.0
 
 
-@dataclass(frozen=True)
-class _Known:
-    """Figures of a campaign from the ledger."""
-
-    tally: Tally
-    to_pay: Decimal
-    per_kept: Decimal | None
-    reasons: tuple[str, ...]
-    late: tuple[str, ...]
-    deleted: tuple[str, ...]
-
-
 async def gather(
     ledger: Ledger, inbox: Inbox, report: NightReport, before: Sequence[NightReport], *, now: float
 ) -> Contents:
     """Return the content of a digest; its videos have no pictures yet."""
-    names = [one.campaign for one in report.sheets if one.campaign]
-    moved = {one.campaign for one in report.sheets if one.outcome != "unchanged"}
-    known = await ledger.read(_known, names=names, moved=moved, since=report.begun_at, now=now)
-    sheets = tuple(_counted(one, known.get(one.campaign or "")) for one in report.sheets)
-    now_counted = replace(report, sheets=sheets)
-    reasons = {name: found.reasons for name, found in known.items()}
-    videos = await ledger.read(_videos, sheets=sheets, board=inbox.board)
+    return await ledger.read(_gathered, inbox=inbox, report=report, before=before, now=now)
+
+
+def _gathered(
+    connection: Connection,
+    *,
+    inbox: Inbox,
+    report: NightReport,
+    before: Sequence[NightReport],
+    now: float,
+) -> Contents:
+    board, sheets, lines = inbox.board, [], []
+    reasons: dict[str, Sequence[str]] = {}
+    videos: list[list[NewVideo]] = []
+    for sheet in report.sheets:
+        found = find_campaign(connection, sheet.campaign) if sheet.campaign else None
+        if found is None:
+            lines.append(figures_of(sheet, board))
+        else:
+            tally = tally_of(connection, found)
+            if tally.total:
+                # The run may be hours old.
+                sheet = replace(sheet, rows=tally.as_json())
+            known = _known(connection, sheet, tally, found.id, since=report.begun_at, now=now)
+            lines.append(replace(figures_of(sheet, board), **known))
+            reasons[found.name] = _reasons(connection, found.id)
+            videos.append(_videos(connection, found, sheet.delivered[:VIDEOS], board))
+        sheets.append(sheet)
+    # Campaigns take turns.
+    in_turn = [one for several in zip_longest(*videos) for one in several if one is not None]
+    shown = [replace(one, part=f"video{at}") for at, one in enumerate(in_turn[:VIDEOS])]
+    counted = replace(report, sheets=tuple(sheets))
+    names = [one.campaign for one in sheets if one.campaign]
     return Contents(
         inbox=inbox.name,
         night=date.fromisoformat(report.night),
         zone=report.zone,
-        lines=tuple(_line(one, known.get(one.campaign or ""), inbox.board) for one in sheets),
-        matters=tuple(
-            matters_of(now_counted, before, board=inbox.board, place=inbox.place, reasons=reasons)
-        ),
-        videos=tuple(videos),
-        more_videos=max(0, sum(len(one.delivered) for one in sheets) - len(videos)),
+        lines=tuple(lines),
+        matters=tuple(matters_of(counted, before, board=board, place=inbox.place, reasons=reasons)),
+        videos=tuple(shown),
+        more_videos=max(0, sum(len(one.delivered) for one in sheets) - len(shown)),
         charged=report.charged,
-        expiring=tuple(await ledger.read(_expiring, names=names, board=inbox.board, now=now)),
+        expiring=tuple(_expiring(connection, names, board, now)),
         next_at=_next(inbox, now),
-        board=inbox.board,
+        board=board,
     )
 
 
-def _known(
-    connection: Connection,
-    *,
-    names: Sequence[str],
-    moved: Collection[str | None],
-    since: float,
-    now: float,
-) -> dict[str, _Known]:
-    """Return figures of campaigns; only row counts for those that have not `moved`."""
-    found = {}
-    for name in dict.fromkeys(names):
-        campaign = find_campaign(connection, name)
-        if campaign is None:
-            continue
-        # This reads every row of a campaign.
-        rates = keep_rates(connection, campaign.id) if name in moved else []
-        which = RowFilter(states=tuple(sorted(NEEDS_PERSON)))
-        waiting = shown_rows(connection, campaign.id, which, limit=NAMED).rows
-        found[name] = _Known(
-            tally=tally_of(connection, campaign),
-            to_pay=still_to_pay(connection, campaign.id),
-            per_kept=rates[0].each if rates else None,
-            reasons=tuple(_reason(row.row, row.title, row.reason) for row in waiting),
-            late=tuple(
-                f"{row} (by {say_date(by)})"
-                for row, by in late_rows(connection, campaign.id, at=now)
-            ),
-            deleted=tuple(rows_deleted_since(connection, campaign.id, since)),
-        )
-    return found
-
-
-def _reason(row: str, title: str, reason: str | None) -> str:
-    name = row if title == row else f"{row}, {shorten(title, 50)}"
-    return f"{name}: {shorten(reason, 140)}" if reason else name
-
-
-def _counted(sheet: SheetReport, known: _Known | None) -> SheetReport:
-    """Return a sheet with the current counts of its rows: the run may be hours old."""
-    if known is None or not known.tally.total:
-        return sheet
-    return replace(sheet, rows=known.tally.as_json())
-
-
-def _line(sheet: SheetReport, known: _Known | None, board: str | None) -> CampaignFigures:
-    rows, tally = sheet.rows, known.tally if known else None
+def figures_of(sheet: SheetReport, board: str | None) -> CampaignFigures:
+    """Return the figures that the report of a sheet has."""
+    rows = sheet.rows
     gone = rows.get("retired", 0) + rows.get("cancelled", 0)
     return CampaignFigures(
         sheet=sheet.name,
@@ -156,60 +126,76 @@ def _line(sheet: SheetReport, known: _Known | None, board: str | None) -> Campai
         under_way=sum(rows.get(state, 0) for state in (*UNDER_WAY, "approved")),
         fresh=len(sheet.delivered),
         tonight=sheet.charged,
-        charged=tally.charged if tally else sheet.charged,
-        reserved=tally.reserved if tally else sheet.reserved,
-        budget=tally.budget if tally and tally.budget is not None else sheet.budget,
-        forecast=tally.charged + tally.reserved + known.to_pay if tally and known else None,
-        per_kept=known.per_kept if known else None,
-        asked=sheet.asked,
+        charged=sheet.charged,
+        reserved=sheet.reserved,
+        budget=sheet.budget,
         link=campaign_page(board, sheet.campaign) or sheet.link,
-        late=known.late if known else (),
-        deleted=known.deleted if known else (),
     )
 
 
+def _known(
+    connection: Connection,
+    sheet: SheetReport,
+    tally: Tally,
+    campaign: int,
+    *,
+    since: float,
+    now: float,
+) -> dict[str, Any]:
+    """Return the figures that only the ledger has."""
+    # This reads every row of a campaign, so not of one in which nothing has changed.
+    rates = keep_rates(connection, campaign) if sheet.outcome != "unchanged" else []
+    late = late_rows(connection, campaign, at=now)
+    return {
+        "charged": tally.charged,
+        "reserved": tally.reserved,
+        "budget": sheet.budget if tally.budget is None else tally.budget,
+        "forecast": tally.charged + tally.reserved + still_to_pay(connection, campaign),
+        "per_kept": rates[0].each if rates else None,
+        "late": tuple(f"{row} (by {say_date(by)})" for row, by in late),
+        "deleted": tuple(rows_deleted_since(connection, campaign, since)),
+    }
+
+
+def _reasons(connection: Connection, campaign: int) -> list[str]:
+    """Return the first rows that need attention, each with its reason."""
+    which = RowFilter(states=tuple(sorted(NEEDS_PERSON)))
+    found = []
+    for row in shown_rows(connection, campaign, which, limit=NAMED).rows:
+        name = row.row if row.title == row.row else f"{row.row}, {shorten(row.title, 50)}"
+        found.append(f"{name}: {shorten(row.reason, 140)}" if row.reason else name)
+    return found
+
+
 def _videos(
-    connection: Connection, *, sheets: Sequence[SheetReport], board: str | None
+    connection: Connection, campaign: Campaign, wanted: Sequence[str], board: str | None
 ) -> list[NewVideo]:
-    """Return videos of the night, taking campaigns in turn."""
-    found: list[list[NewVideo]] = []
-    for sheet in sheets:
-        campaign = find_campaign(connection, sheet.campaign) if sheet.campaign else None
-        if campaign is None or not sheet.delivered:
-            continue
-        wanted = sheet.delivered[:VIDEOS]
-        numbers = numbers_of_rows(connection, campaign.id, wanted)
-        rows = rows_by_id(connection, campaign.id, list(numbers.values()))
-        found.append(
-            [
-                NewVideo(
-                    campaign=campaign.name,
-                    row=row.row,
-                    take=row.video_take,
-                    title=row.title,
-                    link=row_page(board, campaign.name, row.row),
-                )
-                for name in wanted
-                if name in numbers and (row := rows[numbers[name]]).video_take is not None
-            ]
+    numbers = numbers_of_rows(connection, campaign.id, wanted)
+    rows = rows_by_id(connection, campaign.id, list(numbers.values()))
+    return [
+        NewVideo(
+            campaign=campaign.name,
+            row=row.row,
+            take=row.video_take,
+            title=row.title,
+            link=row_page(board, campaign.name, row.row),
         )
-    most = max(map(len, found), default=0)
-    in_turn = [some[at] for at in range(most) for some in found if at < len(some)]
-    return [replace(video, part=f"video{at}") for at, video in enumerate(in_turn[:VIDEOS])]
+        for name in wanted
+        if name in numbers and (row := rows[numbers[name]]).video_take is not None
+    ]
 
 
 def _expiring(
-    connection: Connection, *, names: Sequence[str], board: str | None, now: float
+    connection: Connection, names: Sequence[str], board: str | None, now: float
 ) -> list[Expiring]:
-    plans = plans_expiring(connection, names, after=now, until=now + SOON)
-    links = links_expiring(connection, names, after=now, until=now + SOON)
+    soon: dict[str, float] = {"after": now, "until": now + SOON}
     found = [
         Expiring(words=f"the plan of {name}, not approved yet", at=at, link=plan_page(board, plan))
-        for name, plan, at in plans
+        for name, plan, at in plans_expiring(connection, names, **soon)
     ]
     found += [
         Expiring(words=f"the link to {name} for {whom}", at=at, link=campaign_page(board, name))
-        for name, whom, at in links
+        for name, whom, at in links_expiring(connection, names, **soon)
     ]
     return sorted(found, key=lambda one: one.at)
 
@@ -239,26 +225,20 @@ async def with_pictures(
     ledger: Ledger, settings: Settings, videos: Sequence[NewVideo]
 ) -> tuple[NewVideo, ...]:
     """Return the videos, with pictures where they can be read."""
+    posters: list[bytes | None] = []
+    folder = settings.home / "board" / "pictures"
     try:
-        return await asyncio.wait_for(_with_pictures(ledger, settings, videos), PATIENCE)
+        async with asyncio.timeout(PATIENCE), Places() as places:
+            pictures = Pictures(places, spool=settings.spool, folder=folder)
+            for one in videos:
+                found = await ledger.read(
+                    find_take_video, campaign=one.campaign, row=one.row, take=one.take
+                )
+                posters.append(await pictures.find(found, "poster") if found else None)
+            stills = await asyncio.to_thread(in_one_size, posters)
     except Exception as error:  # an unavailable store does not stop the digest
         log.warning("a digest goes without pictures: %s", error or type(error).__name__)
         return tuple(videos)
-
-
-async def _with_pictures(
-    ledger: Ledger, settings: Settings, videos: Sequence[NewVideo]
-) -> tuple[NewVideo, ...]:
-    async with Places() as places:
-        folder = settings.home / "board" / "pictures"
-        pictures = Pictures(places, spool=settings.spool, folder=folder)
-        posters = []
-        for video in videos:
-            found = await ledger.read(
-                find_take_video, campaign=video.campaign, row=video.row, take=video.take
-            )
-            posters.append(await pictures.find(found, "poster") if found else None)
-    stills = await asyncio.to_thread(in_one_size, posters)
     return tuple(replace(video, jpeg=still) for video, still in zip(videos, stills, strict=True))
 
 

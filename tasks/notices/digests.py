@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, time, timedelta
 from functools import partial
 from pathlib import PurePath
 
@@ -20,36 +19,19 @@ from callsheet.tasks.ledger.notices import (
     last_video_at,
     reports_of,
 )
-from callsheet.tasks.nights.calendar import read_zone
+from callsheet.tasks.nights.calendar import next_due
 from callsheet.tasks.nights.inboxes import LONGEST, Inbox
-from callsheet.tasks.nights.reports import NightReport, SheetReport, earlier_report
-from callsheet.tasks.notices.action_items import About, Letter, about, is_worth, nights_told, steps
+from callsheet.tasks.nights.reports import NightReport, SheetReport, add_report
+from callsheet.tasks.notices.action_items import About, Letter, about, days_of, is_worth, steps
 from callsheet.tasks.notices.addresses import with_stored
 from callsheet.tasks.notices.contents import gather, with_pictures
 from callsheet.tasks.notices.emails import alarm_letter, digest_letter
-from callsheet.tasks.notices.publish import Sending, note_quiet, send_waiting, unfailing, write_down
+from callsheet.tasks.notices.publish import Sending, send_waiting, unfailing, write_down
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import Sleep, UnixClock
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.values.amounts import count
-
-
-async def tell(
-    ledger: Ledger,
-    settings: Settings,
-    inbox: Inbox,
-    report: NightReport,
-    *,
-    clock: UnixClock,
-    sleep: Sleep = asyncio.sleep,
-) -> list[Sending]:
-    """Send the digest of a nightly run that has ended: now, or at the `digest_at` of the inbox.
-
-    Raise nothing: a failed notice does not fail the run.
-    """
-    telling = _digest(ledger, settings, inbox, clock=clock, sleep=sleep, report=report)
-    return await unfailing(inbox, telling)
 
 
 async def digest(
@@ -59,12 +41,17 @@ async def digest(
     *,
     clock: UnixClock,
     sleep: Sleep = asyncio.sleep,
+    report: NightReport | None = None,
 ) -> list[Sending]:
-    """Send the due digests of every inbox. Safe to call twice; raise nothing."""
+    """Send the due digests of every inbox. Safe to call twice; raise nothing.
+
+    `report` is the nightly run that has just ended, where the ledger may not have it. Its digest is
+    due at once, or at the `digest_at` of the inbox.
+    """
     sent: list[Sending] = []
     for listed in inboxes:
         inbox = with_stored(listed, settings.home)
-        due = _digest(ledger, settings, inbox, clock=clock, sleep=sleep)
+        due = _digest(ledger, settings, inbox, report, clock=clock, sleep=sleep)
         sent += await unfailing(inbox, due)
     return sent
 
@@ -73,10 +60,10 @@ async def _digest(
     ledger: Ledger,
     settings: Settings,
     inbox: Inbox,
+    report: NightReport | None,
     *,
     clock: UnixClock,
     sleep: Sleep,
-    report: NightReport | None = None,
 ) -> list[Sending]:
     if not (inbox.notify or inbox.notify_of):
         return []
@@ -115,26 +102,22 @@ def _only(nights: Sequence[NightReport], campaign: str | None) -> list[NightRepo
     """Return nights, filtered to the sheets of one campaign if one is given."""
     if campaign is None:
         return list(nights)
-    return [
-        replace(
-            night,
-            sheets=tuple(
-                one
-                for one in night.sheets
-                # A sheet that could not be read has no campaign yet, so its name is used.
-                if (one.campaign or PurePath(one.sheet).stem) == campaign
-            ),
-        )
-        for night in nights
-    ]
+
+    def is_its(sheet: SheetReport) -> bool:
+        # A sheet that could not be read has no campaign yet, so its name is used.
+        return (sheet.campaign or PurePath(sheet.sheet).stem) == campaign
+
+    return [replace(one, sheets=tuple(filter(is_its, one.sheets))) for one in nights]
 
 
 async def _write_digest(
     ledger: Ledger, settings: Settings, inbox: Inbox, nights: Sequence[NightReport], *, now: float
 ) -> None:
-    told = await ledger.read(last_notice, inbox=inbox.name, kind="digest")
-    quiet = await ledger.read(last_notice, inbox=inbox.name, kind="quiet")
-    new = _since(nights, told, quiet)
+    told, quiet, alarm = [
+        await ledger.read(last_notice, inbox=inbox.name, kind=kind)
+        for kind in ("digest", "quiet", "trouble")
+    ]
+    new = _untold(nights, told, quiet)
     # A night that starts in the future was recorded before the clock was set back.
     if not new or new[0].begun_at <= now < _due(inbox, new[0]):
         return
@@ -144,20 +127,21 @@ async def _write_digest(
     tells, last = about(night, contents.matters), About.read(told.about) if told else None
     # Ordered by their ends, not by when they were sent: a clock may be set back.
     noted = replace(tells, told={one.night: one.ended_at for one in nights}).as_text()
+    kept = partial(write_down, ledger, inbox, about=noted, now=now)
     if not (
-        await _alarmed_before(ledger, inbox, night, told)
+        # An alarm was the last word before this night.
+        (alarm and (told.made_at if told else 0.0) < alarm.made_at < night.ended_at)
         or is_worth(tells, last, contents.matters, quiet=inbox.quiet)
         or any(line.deleted for line in contents.lines)
     ):
-        window = f"{night.night} {night.ended_at}"
-        await note_quiet(ledger, inbox, "quiet", window=window, about=noted, now=now)
+        await kept("quiet", None, window=f"{night.night} {night.ended_at}")
         return
     # A second digest of a night has other content than the first.
     again = last is not None and last.night == night.night
-    window = f"{night.night} {tells.as_text()}" if again else night.night
     videos = await with_pictures(ledger, settings, contents.videos)
     letter = digest_letter(replace(contents, videos=videos, credit_price=settings.credit_price))
-    await write_down(ledger, inbox, letter, kind="digest", window=window, about=noted, now=now)
+    window = f"{night.night} {tells.as_text()}" if again else night.night
+    await kept("digest", letter, window=window)
 
 
 async def _nights(ledger: Ledger, inbox: Inbox, report: NightReport | None) -> list[NightReport]:
@@ -165,45 +149,32 @@ async def _nights(ledger: Ledger, inbox: Inbox, report: NightReport | None) -> l
     kept = await ledger.read(reports_of, inbox=inbox.name)
     found = {night.night: night for night in map(NightReport.read, kept)}
     # The stored report covers all scans of the night, including this one.
-    if report is not None and not _covers(found.get(report.night), report):
+    stored = found.get(report.night) if report else None
+    if report is not None and (stored is None or stored.ended_at < report.begun_at):
         found[report.night] = report
     swept = [night for night in found.values() if night.skipped is None]
     return sorted(swept, key=lambda night: night.night, reverse=True)
 
 
-def _covers(kept: NightReport | None, report: NightReport) -> bool:
-    return kept is not None and kept.ended_at >= report.begun_at
-
-
-def _since(
-    nights: Sequence[NightReport], told: Notice | None, quiet: Notice | None
-) -> list[NightReport]:
-    """Return the nights without a digest; only the newest if there never was one."""
-    notices = [notice for notice in (told, quiet) if notice is not None]
-    if not notices:
+def _untold(nights: Sequence[NightReport], *notices: Notice | None) -> list[NightReport]:
+    """Return the nights whose end no notice knows; only the newest if there never was one."""
+    known = [About.read(notice.about).told for notice in notices if notice is not None]
+    if not known:
         return list(nights[:1])
-    return [night for night in nights if not any(_knows(notice, night) for notice in notices)]
+    return [night for night in nights if not any(_knows(told, night) for told in known)]
 
 
-def _knows(notice: Notice, night: NightReport) -> bool:
+def _knows(told: Mapping[str, float], night: NightReport) -> bool:
     """Return whether a notice covers the final report of a night."""
-    known = nights_told(notice.about)
-    if known is None:
-        return night.ended_at <= notice.made_at
-    return known.get(night.night) == night.ended_at
+    return told.get(night.night) == night.ended_at
 
 
 def _due(inbox: Inbox, night: NightReport) -> float:
     """Return when the digest of a night is due: at once, or at the first `digest_at` after it."""
-    if inbox.digest_at is None:
+    if inbox.digest_cron is None:
         return night.begun_at
-    zone = read_zone(None if night.zone == "local" else night.zone)
-    begun = datetime.fromtimestamp(night.begun_at, UTC).astimezone(zone)
-    at = time.fromisoformat(inbox.digest_at.zfill(5))
-    due = datetime.combine(begun.date(), at, zone)
-    if due < begun:
-        due = datetime.combine(begun.date() + timedelta(days=1), at, zone)
-    return due.timestamp()
+    zone = None if night.zone == "local" else night.zone
+    return next_due(night.begun_at - 1, cron=inbox.digest_cron, timezone=zone) or night.begun_at
 
 
 def merged(nights: Sequence[NightReport]) -> NightReport:
@@ -211,24 +182,9 @@ def merged(nights: Sequence[NightReport]) -> NightReport:
     sheets: dict[str, SheetReport] = {}
     for night in reversed(nights):
         for sheet in night.sheets:
-            then = earlier_report(sheets, sheet)
-            if then is not None:
-                videos = dict.fromkeys((*then.delivered, *sheet.delivered))
-                charged = then.charged + sheet.charged
-                sheet = replace(sheet, delivered=tuple(videos), charged=charged)
-            sheets[sheet.name] = sheet
+            add_report(sheets, sheet)
     begun = min(night.begun_at for night in nights)
-    found = tuple(sheets[name] for name in sorted(sheets))
-    return replace(nights[0], begun_at=begun, sheets=found)
-
-
-async def _alarmed_before(
-    ledger: Ledger, inbox: Inbox, night: NightReport, told: Notice | None
-) -> bool:
-    """Return whether an alarm was the last notice before a night."""
-    alarm = await ledger.read(last_notice, inbox=inbox.name, kind="trouble")
-    after = told.made_at if told is not None else 0.0
-    return alarm is not None and after < alarm.made_at < night.ended_at
+    return replace(nights[0], begun_at=begun, sheets=tuple(sheets[name] for name in sorted(sheets)))
 
 
 # Alarms: a nightly run failed.
@@ -260,40 +216,33 @@ async def _alarm(
         return []
     now = clock()
     before = await ledger.read(last_notice, inbox=inbox.name, kind="trouble")
-    known = await _failing(ledger, inbox, night, before)
-    since, told = known.get("since", night), known.get("told")
-    nights = _days(since, night) + 1
-    note = partial(json.dumps, sort_keys=True)
-    if told is not None and steps(nights) <= steps(_days(since, told) + 1):
-        about = note({"night": night, "since": since, "told": told})
-        await note_quiet(ledger, inbox, "trouble", window=night, about=about, now=now)
-    else:
-        lasting = f" for {count(nights, 'night')}" if nights > 1 else ""
+    known = {} if before is None else json.loads(before.about)
+    if before is not None and await _went_well(
+        ledger, inbox, before.made_at, night, known["night"]
+    ):
+        known = {}
+    since, told, letter = known.get("since", night), known.get("told"), None
+    nights = days_of(since, night)
+    if told is None or steps(nights) > steps(days_of(since, told)):
+        told, lasting = night, f" for {count(nights, 'night')}" if nights > 1 else ""
         subject = f"{inbox.name}: the nightly run failed{lasting}{await _no_video(ledger, now)}"
         lines = (
             shorten(redact(words), 600),
             "What was paid for is in the ledger; the next nightly run continues it.",
         )
-        about = note({"night": night, "since": since, "told": night})
         letter = alarm_letter(subject, lines, inbox=inbox.name, link=inbox.board)
-        await write_down(ledger, inbox, letter, kind="trouble", window=night, about=about, now=now)
+    noted = json.dumps({"night": night, "since": since, "told": told})
+    await write_down(ledger, inbox, "trouble", letter, window=night, about=noted, now=now)
     return await send_waiting(ledger, inbox, clock=clock, sleep=sleep)
 
 
-async def _failing(
-    ledger: Ledger, inbox: Inbox, night: str, before: Notice | None
-) -> dict[str, str]:
-    """Return the first of the consecutive failed nights and the last alarm, if any."""
-    if before is None:
-        return {}
-    known: dict[str, str] = json.loads(before.about)
+async def _went_well(ledger: Ledger, inbox: Inbox, after: float, *failed: str) -> bool:
+    """Return whether a night ended well since a moment, other than those that failed.
+
+    A failed night has ended too, with a partial report.
+    """
     ended = map(NightReport.read, await ledger.read(reports_of, inbox=inbox.name))
-    # A failed night has ended too, with a partial report.
-    well = any(
-        one.ended_at > before.made_at and one.sheets and one.night not in (night, known["night"])
-        for one in ended
-    )
-    return {} if well else known
+    return any(one.ended_at > after and one.sheets and one.night not in failed for one in ended)
 
 
 async def _no_video(ledger: Ledger, now: float) -> str:
@@ -301,8 +250,3 @@ async def _no_video(ledger: Ledger, now: float) -> str:
     last = await ledger.read(last_video_at)
     days = int((now - last) // _DAY) if last is not None else 0
     return f", no video for {count(days, 'day')}" if days else ""
-
-
-def _days(since: str, until: str) -> int:
-    first, last = (datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) for day in (since, until))
-    return (last - first).days

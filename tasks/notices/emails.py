@@ -5,6 +5,8 @@ Text from sheets, services and people is always escaped.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -84,19 +86,15 @@ def _words(contents: Contents, subject: str, *, sample: bool) -> dict[str, Any]:
 
 def _notes(line: CampaignFigures) -> list[str]:
     """Return the notes next to the figures of a campaign."""
-    notes = []
-    if line.needing:
-        notes.append(
-            f"{count(line.needing, 'video')} {'needs' if line.needing == 1 else 'need'} you"
-        )
-    if line.under_way:
-        notes.append(f"{line.under_way:,} under way")
-    notes += _named(line)
-    if line.outcome in _SAID:
-        notes.append(_SAID[line.outcome])
-    if line.per_kept is not None:
-        notes.append(f"{as_text(line.per_kept)} a kept video")
-    return notes
+    needing = f"{count(line.needing, 'video')} {'needs' if line.needing == 1 else 'need'} you"
+    notes = {
+        needing: line.needing,
+        f"{line.under_way:,} under way": line.under_way,
+        **dict.fromkeys(_named(line), True),
+        _SAID.get(line.outcome, ""): line.outcome in _SAID,
+        f"{as_text(line.per_kept)} a kept video": line.per_kept is not None,
+    }
+    return [words for words, is_so in notes.items() if is_so]
 
 
 #: Late rows, and rows of deleted videos, that are named at most.
@@ -196,22 +194,13 @@ def _coded(text: str) -> Markup:
     """Return text as HTML, with the parts between backticks as code."""
     from markupsafe import Markup, escape
 
-    parts = [
-        Markup('<code style="font-family:ui-monospace,Menlo,Consolas,monospace">{}</code>')
-        if at % 2
-        else Markup("{}")
-        for at, _ in enumerate(text.split("`"))
-    ]
-    filled = [form.format(escape(word)) for form, word in zip(parts, text.split("`"), strict=True)]
-    return Markup("").join(filled)
+    code = r'<code style="font-family:ui-monospace,Menlo,Consolas,monospace">\1</code>'
+    return Markup(re.sub("`([^`]*)`", code, str(escape(text))))
 
 
 def _percent(part: Any, whole: Any) -> int:
     """Return a share in whole percents, rounded down."""
-    if not whole:
-        return 0
-    share = int(100 * part / whole)
-    return max(0, min(100, share))
+    return max(0, min(100, int(100 * part / whole))) if whole else 0
 
 
 # The result of a nightly run in one line: the subject of its email. Pure.
@@ -260,55 +249,37 @@ def _is_told(line: CampaignFigures, matters: Sequence[Matter]) -> bool:
 
 
 def _of_one(line: CampaignFigures, matters: Sequence[Matter]) -> list[str]:
-    of = [matter for matter in matters if matter.sheet == line.sheet]
-    titles = {matter.kind: matter.title for matter in of}
-    said = []
-    if line.total and "not-approved" not in titles:
-        said.append(f"{line.ready:,} of {count(line.total, 'video')} ready")
-    if line.needing:
-        said.append(_need(line.needing))
-    if line.under_way:
-        said.append(f"{line.under_way:,} under way")
-    if line.late:
-        said.append(f"{len(line.late):,} late")
-    if "not-approved" in titles:
-        waiting = titles["not-approved"]
-        said.append(waiting[:1].lower() + waiting[1:])
-    if "invalid" in titles:
-        said.append(f"{titles['invalid'].partition(' in ')[0]}, nothing was made")
-    if "set-aside" in titles:
-        said.append("set aside until the sheet changes")
-    if line.charged or line.budget is not None:
-        said.append(_credits(line))
-    return said or ["nothing to do"]
+    titles = {matter.kind: matter.title for matter in matters if matter.sheet == line.sheet}
+    waiting, broken = titles.get("not-approved", ""), titles.get("invalid", "")
+    charged = in_credits(line.charged if line.budget is None else line.budget)
+    of_budget = "" if line.budget is None else f"{as_text(line.charged)} of "
+    said = {
+        f"{line.ready:,} of {count(line.total, 'video')} ready": line.total and not waiting,
+        _need(line.needing): line.needing,
+        f"{line.under_way:,} under way": line.under_way,
+        f"{len(line.late):,} late": line.late,
+        waiting[:1].lower() + waiting[1:]: waiting,
+        f"{broken.partition(' in ')[0]}, nothing was made": broken,
+        "set aside until the sheet changes": "set-aside" in titles,
+        f"{of_budget}{charged}": line.charged or line.budget is not None,
+    }
+    return [words for words, is_so in said.items() if is_so] or ["nothing to do"]
 
 
 def _of_several(lines: Sequence[CampaignFigures], contents: Contents) -> list[str]:
     ready, total = videos_of(lines)
-    videos = sum(line.needing for line in lines)
-    approvals = _of_kind(contents.matters, "not-approved")
-    sheets = _of_kind(contents.matters, "invalid")
-    said = [f"{ready:,} of {count(total, 'video')} ready"] if total else []
-    if videos:
-        said.append(_need(videos))
-    if late := sum(len(line.late) for line in lines):
-        said.append(f"{late:,} late")
-    if approvals:
-        said.append(f"{count(approvals, 'approval')} to give")
-    if sheets:
-        said.append(f"{count(sheets, 'sheet')} to fix")
-    return [*said, f"{in_credits(contents.charged, contents.credit_price)} in this run"]
-
-
-def _of_kind(matters: Iterable[Matter], kind: str) -> int:
-    return sum(matter.kind == kind for matter in matters)
+    needing, late = sum(line.needing for line in lines), sum(len(line.late) for line in lines)
+    kinds = Counter(matter.kind for matter in contents.matters)
+    said = {
+        f"{ready:,} of {count(total, 'video')} ready": total,
+        _need(needing): needing,
+        f"{late:,} late": late,
+        f"{count(kinds['not-approved'], 'approval')} to give": kinds["not-approved"],
+        f"{count(kinds['invalid'], 'sheet')} to fix": kinds["invalid"],
+        f"{in_credits(contents.charged, contents.credit_price)} in this run": True,
+    }
+    return [words for words, is_so in said.items() if is_so]
 
 
 def _need(videos: int) -> str:
     return f"{videos:,} {'needs' if videos == 1 else 'need'} you"
-
-
-def _credits(line: CampaignFigures) -> str:
-    if line.budget is None:
-        return in_credits(line.charged)
-    return f"{as_text(line.charged)} of {in_credits(line.budget)}"

@@ -6,17 +6,17 @@ A failed notice is recorded and logged; it is never an error.
 from __future__ import annotations
 
 import asyncio
-import base64
 import hashlib
-import json
 import logging
 import secrets
 from collections.abc import Coroutine
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import chain
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.notices import (
@@ -28,31 +28,31 @@ from callsheet.tasks.ledger.notices import (
     take_notice,
     waiting_notices,
 )
-from callsheet.tasks.nights.calendar import read_zone
+from callsheet.tasks.nights.calendar import name_of, read_zone
 from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.reports import NightReport, SheetReport
 from callsheet.tasks.notices.action_items import (
-    CampaignFigures,
     Contents,
     Letter,
-    Matter,
     NewVideo,
     NoticeKind,
-    campaign_page,
+    matters_of,
     row_page,
 )
+from callsheet.tasks.notices.contents import figures_of
 from callsheet.tasks.notices.emails import digest_letter
 from callsheet.tasks.notices.send import Address, read_address, send
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.process import Sleep, UnixClock
 from callsheet.tasks.runtime.redact import redact
-from callsheet.tasks.runtime.suggest import suggest
 
 log = logging.getLogger("callsheet.notices")
 #: Seconds to wait before each retry; the next nightly run or digest retries after that.
 WAITS = (2.0, 15.0)
 #: A notice that is older than this, in seconds, is dropped.
 STALE = 36 * 3600.0
+_FORM = TypeAdapter(Letter)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,51 +91,34 @@ def addresses_of(inbox: Inbox) -> list[Address]:
 async def write_down(
     ledger: Ledger,
     inbox: Inbox,
-    letter: Letter,
-    *,
     kind: NoticeKind,
+    letter: Letter | None,
+    *,
     window: str,
     about: str,
     now: float,
 ) -> None:
     """Store a notice for every address of an inbox in one transaction, once per window.
 
-    `window` is the period in which it is sent once, such as a night.
+    `window` is the period in which it is sent once, such as a night. Without a letter, record that
+    nothing is sent: a quiet night, or a repeated alarm.
     """
-    text = _as_text(letter)
     several = [
         Notice(
-            key=f"{kind}:{_mark(inbox.name, window, address.mark)}",
+            key=f"{kind}:{_mark(inbox.name, window, address)}",
             inbox=inbox.name,
             kind=kind,
-            address=address.mark,
-            subject=letter.subject,
+            address=address,
+            subject=letter.subject if letter else "",
             about=about,
-            letter=text,
+            letter=_FORM.dump_json(letter).decode() if letter else None,
             made_at=now,
+            sent_at=None if letter else now,
         )
-        for address in addresses_of(inbox)
+        for address in ([one.mark for one in addresses_of(inbox)] if letter else [""])
     ]
     await ledger.write(keep_notices, several=several)
     crashpoint("notices: written down", inbox.name)
-
-
-async def note_quiet(
-    ledger: Ledger, inbox: Inbox, kind: str, *, window: str, about: str, now: float
-) -> None:
-    """Record a notice that is not sent: a quiet night, or a repeated alarm."""
-    notice = Notice(
-        key=f"{kind}:{_mark(inbox.name, window)}",
-        inbox=inbox.name,
-        kind=kind,
-        address="",
-        subject="",
-        about=about,
-        letter=None,
-        made_at=now,
-        sent_at=now,
-    )
-    await ledger.write(keep_notices, several=[notice])
 
 
 async def send_waiting(
@@ -157,7 +140,7 @@ async def send_waiting(
 async def _send(
     ledger: Ledger, address: Address, notice: Notice, clock: UnixClock, sleep: Sleep
 ) -> Sending:
-    letter, failed = _letter_in(notice.letter or ""), "another process is sending it"
+    letter, failed = _FORM.validate_json(notice.letter or ""), "another process is sending it"
     done = Sending(
         inbox=notice.inbox, kind=notice.kind, address=address.shown, subject=notice.subject
     )
@@ -181,22 +164,7 @@ def _mark(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]
 
 
-def _as_text(letter: Letter) -> str:
-    pictures = {name: base64.b64encode(data).decode() for name, data in letter.pictures.items()}
-    return json.dumps({**asdict(letter), "pictures": pictures}, ensure_ascii=False)
-
-
-def _letter_in(text: str) -> Letter:
-    told = json.loads(text)
-    pictures = {name: base64.b64decode(data) for name, data in told["pictures"].items()}
-    return Letter(**{**told, "pictures": pictures})
-
-
 # A sample digest, to test addresses and layout.
-
-
-#: Titles of the sample's videos.
-_VIDEOS = ("First light", "Rain on the roof", "The long table")
 
 
 async def send_sample(inbox: Inbox, *, clock: UnixClock) -> list[Sending]:
@@ -227,55 +195,37 @@ async def send_sample(inbox: Inbox, *, clock: UnixClock) -> list[Sending]:
 def sample_letter(inbox: Inbox, *, now: float) -> Letter:
     """Return a sample digest."""
     board, zone = inbox.board, read_zone(inbox.timezone)
-    line = CampaignFigures(
+    sheet = SheetReport(
         sheet="spring.csv",
         campaign="spring",
         outcome="needs-person",
-        ready=41,
-        total=42,
-        needing=1,
-        fresh=3,
-        tonight=Decimal(9),
-        charged=Decimal(126),
+        rows={"total": 42, "delivered": 41, "failed": 1},
+        charged=Decimal(9),
         budget=Decimal(200),
-        link=campaign_page(board, "spring"),
     )
+    reasons = ["spring-17: the render failed; another take is priced first"]
+    day = datetime.fromtimestamp(now, UTC).astimezone(zone).date()
+    night = NightReport(
+        inbox=inbox.name, night=str(day), zone="", begun_at=now, ended_at=now, sheets=(sheet,)
+    )
+    line = replace(figures_of(sheet, board), fresh=3, charged=Decimal(126))
     contents = Contents(
         inbox=inbox.name,
-        night=datetime.fromtimestamp(now, UTC).astimezone(zone).date(),
-        zone=getattr(zone, "key", "local"),
+        night=day,
+        zone=name_of(zone),
         lines=(line,),
-        matters=(_matter(board),),
-        videos=_videos(board),
+        matters=tuple(matters_of(night, board=board, reasons={"spring": reasons})),
+        videos=tuple(
+            NewVideo(
+                campaign="spring",
+                row=title,
+                take=1,
+                title=title,
+                link=row_page(board, "spring", title),
+            )
+            for title in ("First light", "Rain on the roof", "The long table")
+        ),
         charged=line.tonight,
         board=board,
     )
     return digest_letter(contents, sample=True)
-
-
-def _matter(board: str | None) -> Matter:
-    page = campaign_page(board, "spring", "attention")
-    return Matter(
-        mark="sample",
-        kind="needs-person",
-        sheet="spring.csv",
-        campaign="spring",
-        title="1 video needs you",
-        lines=("spring-17: the render failed; another take is priced first",),
-        button="Decide on 1 video" if page else None,
-        link=page,
-        command=None if page else suggest("rows", "spring"),
-    )
-
-
-def _videos(board: str | None) -> tuple[NewVideo, ...]:
-    return tuple(
-        NewVideo(
-            campaign="spring",
-            row=title,
-            take=1,
-            title=title,
-            link=row_page(board, "spring", title),
-        )
-        for title in _VIDEOS
-    )

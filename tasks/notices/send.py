@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import logging
 import os
 import re
 import smtplib
 import ssl
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -58,20 +59,30 @@ async def send(address: Address, letter: Letter, *, key: str, at: float) -> str 
 
 
 def _send(address: Address, letter: Letter, key: str, at: float) -> str | None:
-    import apprise
-
-    # Without Apprise's own pictures, which every chat would download.
-    asset = apprise.AppriseAsset(
-        app_id="Callsheet", app_desc="Callsheet", app_url="", image_url_mask="", image_url_logo=""
-    )
-    with _listening, _heard(apprise.logger) as heard:
+    with _apprise() as (apprise, said):
+        # Without Apprise's own pictures, which every chat would download.
+        asset = apprise.AppriseAsset(
+            app_id="Callsheet", app_desc="Callsheet", app_url="", image_url_mask="",
+            image_url_logo="",
+        )  # fmt: skip
         server = apprise.Apprise.instantiate(address.url, asset=asset)
-        if server is None:
-            return heard[0] if heard else "Apprise knows no service with such an address"
-        if not is_mail(server):
-            return _by_apprise(apprise, server, letter, heard)
+        if server is None or not is_mail(server):
+            done = server is not None and _by_apprise(apprise, server, letter)
+            told = "; ".join(map(redact, said.getvalue().splitlines()))
+            return None if done else told or "it was refused"
     post(server, letter, key=key, at=at)
     return None
+
+
+@contextmanager
+def _apprise() -> Iterator[tuple[Any, io.StringIO]]:
+    """Yield Apprise and what it logs, which may have addresses in it: no one else reads that."""
+    import apprise
+
+    apprise.logger.propagate = False
+    capture: Any = apprise.LogCapture
+    with _listening, capture(level=logging.WARNING, fmt="%(message)s") as said:
+        yield apprise, said
 
 
 #: Where an address that is added on the board may lead to, by what Apprise calls it.
@@ -85,15 +96,12 @@ SERVICES = {
 
 def service_of(url: str) -> str | None:
     """Return whether an address leads to Slack, Teams or mail; None for any other."""
-    import apprise
-
-    # What Apprise logs of an address that it cannot read has the address in it.
-    with _listening, _heard(apprise.logger):
+    with _apprise() as (apprise, _):
         server = apprise.Apprise.instantiate(url, suppress_exceptions=True)
     return None if server is None else SERVICES.get(type(server).__name__)
 
 
-def _by_apprise(apprise: Any, server: Any, letter: Letter, heard: Sequence[str]) -> str | None:
+def _by_apprise(apprise: Any, server: Any, letter: Letter) -> bool:
     form = server.notify_format
     # Services for mails take a page, which would be too long for the chats that take HTML.
     is_page = form == apprise.NotifyFormat.HTML and server.title_maxlen > 0
@@ -105,8 +113,7 @@ def _by_apprise(apprise: Any, server: Any, letter: Letter, heard: Sequence[str])
         given = form if is_marked else apprise.NotifyFormat.TEXT
     everybody = apprise.Apprise(asset=server.asset)
     everybody.add(server)
-    done = everybody.notify(body=body, title=letter.subject, body_format=given)
-    return None if done else "; ".join(heard) or "it was refused"
+    return bool(everybody.notify(body=body, title=letter.subject, body_format=given))
 
 
 def chat_text(text: str, *, room: int, marked: bool) -> str:
@@ -119,25 +126,6 @@ def chat_text(text: str, *, room: int, marked: bool) -> str:
 def _plain(text: str, *, marked: bool) -> str:
     named = text.replace("@", "@\u200b")
     return re.sub(r"([\\*_\[\]<>#~|])", r"\\\1", named) if marked else named
-
-
-@contextmanager
-def _heard(logger: logging.Logger) -> Iterator[list[str]]:
-    """Collect Apprise's warnings instead of printing them."""
-    lines: list[str] = []
-
-    class Complaints(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            lines.append(redact(record.getMessage()))
-
-    listening, said = Complaints(logging.WARNING), logger.propagate
-    logger.addHandler(listening)
-    logger.propagate = False
-    try:
-        yield lines
-    finally:
-        logger.propagate = said
-        logger.removeHandler(listening)
 
 
 # Sends an email by SMTP: an HTML page with inline pictures, and the same content as text.
@@ -252,30 +240,27 @@ class Address:
         return hashlib.sha256(f"callsheet notices {self.url}".encode()).hexdigest()[:32]
 
 
-def read_address(written: str, *, folder: Path, environ: Mapping[str, str] = os.environ) -> Address:
+def read_address(
+    written: str,
+    *,
+    folder: Path,
+    environ: Mapping[str, str] = os.environ,
+    is_ping: bool = False,
+) -> Address:
     """Return an address from its form in `nights.toml`; paths are relative to `folder`.
 
-    Raise ConfigurationError, without the text itself, if it is not an address.
+    An address to ping has the same forms. Raise ConfigurationError, without the text itself, if it
+    is not an address.
     """
     url, kept = _kept(written, folder, environ)
-    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", url):
+    if not re.match(r"https?://" if is_ping else r"[A-Za-z][A-Za-z0-9+.-]*://", url):
         where = kept or f"one that begins with {written[:4]!r}"
+        if is_ping:
+            raise ConfigurationError(f"the address to ping in {where} is not https://")
         raise ConfigurationError(f"{where} is not a notification address", remedy=_HOW)
     _keep_secret(url)
-    told = _shown(url)
+    told = str(urlsplit(url).hostname) if is_ping else _shown(url)
     return Address(url, f"{told} ({kept})" if kept else told)
-
-
-def read_ping(written: str, *, folder: Path, environ: Mapping[str, str] = os.environ) -> Address:
-    """Return the ping address, written in the same forms as notification addresses."""
-    url, kept = _kept(written, folder, environ)
-    if not url.startswith(("https://", "http://")):
-        where = kept or f"one that begins with {written[:4]!r}"
-        raise ConfigurationError(f"the address to ping in {where} is not https://")
-    _keep_secret(url)
-    return Address(
-        url, f"{urlsplit(url).hostname} ({kept})" if kept else str(urlsplit(url).hostname)
-    )
 
 
 def _kept(written: str, folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
@@ -287,16 +272,12 @@ def _kept(written: str, folder: Path, environ: Mapping[str, str]) -> tuple[str, 
         return environ[name].strip(), f"variable {name}"
     if source == "file" and not name.startswith("//"):
         path = folder / Path(name).expanduser()
-        return _in_file(path).strip(), f"file {name}"
+        try:
+            return path.read_text(encoding="utf-8").strip(), f"file {name}"
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            raise ConfigurationError(f"the address in {path} cannot be read: {reason}") from None
     return written.strip(), ""
-
-
-def _in_file(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise ConfigurationError(f"the address in {path} cannot be read: {reason}") from None
 
 
 def _keep_secret(url: str) -> None:
@@ -348,7 +329,7 @@ async def ping(inbox: Inbox, moment: Moment, words: str = "") -> bool:
     if inbox.ping is None:
         return False
     try:
-        address = read_ping(inbox.ping, folder=inbox.folder)
+        address = read_address(inbox.ping, folder=inbox.folder, is_ping=True)
         return await _call(_address(address.url, moment), words)
     except CallsheetError as error:
         log.warning("no ping for %s: %s", inbox.name, error)

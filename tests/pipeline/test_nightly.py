@@ -551,12 +551,12 @@ async def test_a_pause_is_kept_and_told(nights: Nights) -> None:
     nights.put("a", videos("A", 1))
     async with await open_ledger(nights.settings.ledger) as ledger:
         found = Pause(inbox="spring", until=None, by="Alice", at=1.0)
-        await ledger.write(pause, found=found)
+        await ledger.write(pause, found=[found])
     report = await nights.sweep()
     assert (report.sheets, report.exit_status) == ((), 0)
     assert report.skipped == "spring is paused until further notice by Alice"
     async with await open_ledger(nights.settings.ledger) as ledger:
-        assert await ledger.write(resume, inbox="spring")
+        await ledger.write(resume, inboxes=None, by="Alice", at=2.0)
     assert said(await nights.sweep()) == {"a": "delivered"}
 
 

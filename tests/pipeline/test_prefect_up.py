@@ -14,7 +14,7 @@ import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
-from callsheet.deployments.nights.schedules import NightDeployment, deployment_file
+from callsheet.deployments.nights.schedules import Job, deployment_file
 from callsheet.deployments.nights.schedules import deploy as deploy_nights
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.up.deploy import deployments_in, make_pool
@@ -22,6 +22,7 @@ from callsheet.deployments.up.programs import PREFECT_FILE
 from callsheet.deployments.up.worker import FLOW_RUN, settle_flow_runs
 from callsheet.flows.workers import WorkerRuns
 from callsheet.tasks.campaign.workers import WorkersAtWork
+from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.runtime.errors import ConfigurationError
 from tests.containers.test_chart import JOBS
 from tests.containers.test_jobs import SAID, template
@@ -136,10 +137,9 @@ def test_nights_stay_with_the_environment_whose_worker_is_up(
 ) -> None:
     name, file = f"nightly-{uuid.uuid4()}", tmp_path / "nights.yaml"
     entry = "callsheet.flows.nightly.sweep_inbox"
-    night = NightDeployment(
-        name=name, entrypoint=entry, about="", cron="0 2 * * *", timezone="UTC", parameters={}
-    )
-    file.write_text(deployment_file([night], file=file, folder=tmp_path, pool="mine"))
+    inbox = Inbox(name="spring", place="/in", timezone="UTC")
+    night = Job(name=name, inbox=inbox, entrypoint=entry, words=(), cron="0 2 * * *", about="")
+    file.write_text(deployment_file([night], file=file, folder=tmp_path, pool="mine", more={}))
     with httpx.Client(base_url=f"{server.url}/", timeout=30) as client:
         make(client, "work_pools/", name=name, type="process")
         flow = make(client, "flows/", name=name)

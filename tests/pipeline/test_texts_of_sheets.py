@@ -17,7 +17,7 @@ from pathlib import Path
 from callsheet.flows.nightly_run import sweep
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.nights.inboxes import Inbox
-from callsheet.tasks.notices import tell
+from callsheet.tasks.notices import digest
 from callsheet.tasks.runtime.settings import load_settings
 from tests.hearing_of_nights import mailbox
 from tests.here import Here
@@ -103,7 +103,7 @@ async def test_mails_and_reports_of_a_night_stay_on_their_lines(
         )  # fmt: skip
         night = await sweep(inbox, settings, night="2026-11-20", zone="UTC", sleep=asyncio.sleep)
         async with await open_ledger(settings.ledger) as ledger:
-            await tell(ledger, settings, inbox, night, clock=time.time)
+            await digest(ledger, settings, [inbox], report=night, clock=time.time)
         (mail,) = box.letters
 
     assert [one.outcome for one in night.sheets] == ["not-approved", "invalid", "needs-person"]

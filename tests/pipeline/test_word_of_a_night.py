@@ -17,7 +17,7 @@ from PIL import Image
 from callsheet.flows.nightly_run import sweep
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.nights.inboxes import Inbox
-from callsheet.tasks.notices import tell
+from callsheet.tasks.notices import digest
 from callsheet.tasks.runtime.settings import load_settings
 from tests.hearing_of_nights import Mailbox, mailbox
 from tests.programs import Sandbox, simple_sheet
@@ -36,7 +36,7 @@ async def hold(inbox: Inbox, service: Sandbox, folder: Path, night: str) -> Deci
     settings = load_settings(environ=service.environ, folder=folder)
     report = await sweep(inbox, settings, night=night, zone="UTC", sleep=asyncio.sleep)
     async with await open_ledger(settings.ledger) as ledger:
-        await tell(ledger, settings, inbox, report, clock=time.time)
+        await digest(ledger, settings, [inbox], report=report, clock=time.time)
     return report.charged
 
 

@@ -303,15 +303,16 @@ async def test_a_pause_ends_by_itself_or_by_a_word(ledger: Ledger) -> None:
     asleep = partial(pause_of, inbox="spring")
     for inbox, until in (("spring", NOW + 9), ("*", None)):
         found = Pause(inbox=inbox, until=until, by="Alice", at=NOW)
-        await ledger.write(pause, found=found)
+        await ledger.write(pause, found=[found])
     own = await ledger.read(asleep, at=NOW + 8)
     assert own is not None
     assert own.inbox == "spring"
     later = await ledger.read(asleep, at=NOW + 9)
     assert later is not None
     assert later.inbox == "*"
-    assert await ledger.write(resume, inbox="*")
-    assert not await ledger.write(resume, inbox="*")
+    lift = partial(resume, inboxes=["*"], by="Alice", at=NOW + 8)
+    assert await ledger.write(lift) == (["*"], ["spring"])
+    assert await ledger.write(lift) == ([], ["spring"])
     assert await ledger.read(asleep, at=NOW + 9) is None
 
 

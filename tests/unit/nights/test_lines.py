@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from callsheet.deployments.nights.schedules import Job, crontab_lines
+from callsheet.deployments.nights.schedules import crontab_lines
 
 
-def job(timezone: str | None = "Europe/Berlin", **given: object) -> Job:
+def lines(**given: Any) -> list[str]:
     said = {
         "words": ("/srv/venv/bin/callsheet", "nightly", "spring"),
         "folder": Path("/srv/videos"),
         "log": Path("/srv/videos/.callsheet/callsheet-nightly-spring.log"),
+        "settings": {},
         **given,
     }
-    return Job(cron="0 2 * * *", timezone=timezone, **said)  # type: ignore[arg-type]
+    return crontab_lines(cron="0 2 * * *", zone="Europe/Berlin", **said)
 
 
 def test_every_line_goes_to_the_folder_first() -> None:
-    zone, line = crontab_lines(job())
+    zone, line = lines()
     assert zone == "CRON_TZ=Europe/Berlin"
     assert line == (
         "0 2 * * * cd /srv/videos && /srv/venv/bin/callsheet nightly spring"
@@ -28,12 +30,12 @@ def test_every_line_goes_to_the_folder_first() -> None:
 
 def test_a_line_brings_the_settings_of_the_shell() -> None:
     given = {"CALLSHEET_STORE": "s3://videos/50% off", "CALLSHEET_HORIZON": "12h"}
-    (line,) = crontab_lines(job(timezone=None, settings=given))
+    _, line = lines(settings=given)
     assert "&& CALLSHEET_STORE='s3://videos/50\\% off' CALLSHEET_HORIZON=12h /srv/venv" in line
 
 
 def test_names_with_spaces_and_percent_signs_stay_what_they_are() -> None:
     words = ("/srv/my venv/callsheet", "nightly", "10% off")
-    (line,) = crontab_lines(job(timezone=None, words=words, folder=Path("/srv/my videos")))
+    _, line = lines(words=words, folder=Path("/srv/my videos"))
     assert line.startswith("0 2 * * * cd '/srv/my videos' && '/srv/my venv/callsheet' nightly")
     assert "'10\\% off'" in line

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.notices.send import read_address, read_ping
+from callsheet.tasks.notices.send import read_address
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.redact import redact
 
@@ -63,8 +63,8 @@ def test_what_is_no_address_is_said_without_it(written: str, words: str, tmp_pat
 def test_a_ping_is_called_by_https_or_http(tmp_path: Path) -> None:
     environ = {"PING": "https://hc.example/8d1f0c2a-77aa-4d5e"}
 
-    found = read_ping("env:PING", folder=tmp_path, environ=environ)
+    found = read_address("env:PING", folder=tmp_path, environ=environ, is_ping=True)
 
     assert found.shown == "hc.example (variable PING)"
     with pytest.raises(ConfigurationError):
-        read_ping("ftp://hc.example/8d1f", folder=tmp_path, environ=environ)
+        read_address("ftp://hc.example/8d1f", folder=tmp_path, environ=environ, is_ping=True)

@@ -14,7 +14,7 @@ from callsheet.tasks.ledger.deletions import OldVideo, record_deletion
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.schema_runs import notices
 from callsheet.tasks.nights.inboxes import Inbox
-from callsheet.tasks.notices import Sending, digest, tell
+from callsheet.tasks.notices import Sending, digest
 from callsheet.tasks.runtime.crash_points import arm
 from callsheet.tasks.runtime.known_settings import Settings
 from tests.campaigns import Stage, brief
@@ -151,7 +151,7 @@ async def test_the_digest_comes_at_its_time(desk: Desk, post: Mailbox) -> None:
     await swept(desk.ledger, report)
     desk.now = at("2026-11-22", "02:40")
 
-    await tell(desk.ledger, desk.settings, desk.inbox, report, clock=lambda: desk.now)
+    await digest(desk.ledger, desk.settings, [desk.inbox], report=report, clock=lambda: desk.now)
     at_night = list(post.subjects)
     desk.now = at("2026-11-22", "08:00")
     await desk.digest()
@@ -164,7 +164,9 @@ async def test_without_a_time_it_comes_at_the_end_of_the_sweep(desk: Desk, post:
     report = night("2026-11-22", MADE)
     await swept(desk.ledger, report)
 
-    await tell(desk.ledger, desk.settings, desk.inbox, report, clock=lambda: report.ended_at)
+    await digest(
+        desk.ledger, desk.settings, [desk.inbox], report=report, clock=lambda: report.ended_at
+    )
     await desk.digest()
 
     assert post.subjects == [READY]
@@ -184,6 +186,21 @@ async def test_nights_that_nobody_was_told_of_come_with_the_next(desk: Desk, pos
     assert len(post.letters) == 2
     assert "2 NEW VIDEOS" in text.get_content()
     assert "12 credits this night" in text.get_content()
+
+
+async def test_videos_of_an_earlier_night_are_told_though_nothing_changed_since(
+    desk: Desk, post: Mailbox
+) -> None:
+    await swept(desk.ledger, night("2026-11-20", UNCHANGED))
+    desk.now = at("2026-11-20", "08:00")
+    await desk.digest()
+    await swept(desk.ledger, night("2026-11-21", MADE))
+    await swept(desk.ledger, night("2026-11-22", UNCHANGED))
+    desk.now = MORNING
+
+    await desk.digest()
+
+    assert post.subjects == [READY]
 
 
 async def test_one_who_cannot_be_reached_keeps_nobody_else_from_hearing(
@@ -462,7 +479,7 @@ async def test_word_never_fails_a_night(
     report = night("2026-11-22", MADE)
     strange = replace(desk.inbox, timezone="Mars/Olympus", digest_at="25:99")
 
-    sent = await tell(desk.ledger, desk.settings, strange, report, clock=lambda: MORNING)
+    sent = await digest(desk.ledger, desk.settings, [strange], report=report, clock=lambda: MORNING)
 
     assert sent == []
     assert "notices of spring" in caplog.text
