@@ -14,11 +14,11 @@ from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.campaign.waits import first_videos
 from callsheet.tasks.engine.policy.decision import Lane, Rules, lane_of
 from callsheet.tasks.ledger.campaigns import Campaign
-from callsheet.tasks.ledger.deliveries import Delivered, deliveries_of, videos_of
+from callsheet.tasks.ledger.deliveries import Delivered, deliveries_of
 from callsheet.tasks.ledger.diff import ACTIONS, Action, changed_fields, diff_row
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import too_dear
-from callsheet.tasks.ledger.reviews import Review
+from callsheet.tasks.ledger.reviews import Review, review_of
 from callsheet.tasks.ledger.service_state import PaidCall, calls_about
 from callsheet.tasks.ledger.values import (
     CampaignRow,
@@ -88,18 +88,19 @@ def _explain(
 ) -> Explanation:
     takes = [take for of, take in takes_of(connection, campaign.id) if of == row.id]
     events = events_of(connection, row.id)
-    video = videos_of(connection, campaign.id, numbers=[row.id]).get(row.id)
+    document = row_documents(connection, campaign.id, numbers=[row.id])(row)
+    video = next((take.id for take in takes if take.number == document["video_take"]), None)
     return Explanation(
         campaign=campaign,
         row=row,
-        document=row_documents(connection, campaign.id, numbers=[row.id])(row),
+        document=document,
         attempts=_attempts(connection, row, takes, events),
         history=events,
         next=next_run(
             row, video_named(connection, row), now=now, rules=rules, made=last_made(takes)
         ),
         commands=commands_for(campaign, row),
-        review=video.review if video else None,
+        review=None if video is None else review_of(connection, video),
     )
 
 

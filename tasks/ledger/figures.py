@@ -27,7 +27,6 @@ from sqlalchemy import (
     select,
     union,
 )
-from sqlalchemy import Row as Record
 
 from callsheet.tasks.ledger.schema import NOT_FIRST, VARIED, rows, takes
 from callsheet.tasks.ledger.statements import Prepared
@@ -46,11 +45,6 @@ class Figures:
     charged: Decimal | None = None
     paid_before: Decimal = Decimal(0)
     variance: Decimal = Decimal(0)
-
-    @classmethod
-    def read(cls, found: Record[Any]) -> Figures:
-        """Read the figures in a database row."""
-        return cls(**{name: from_micro(getattr(found, name)) for name in NAMES})
 
     def as_json(self) -> dict[str, int | float | None]:
         """Return the figures as JSON."""
@@ -102,7 +96,10 @@ def figures_of(
         query = query.where(rows.c.state.in_(states))
     if numbers is not None:
         query = query.where(rows.c.id.in_(numbers))
-    return {line.id: Figures.read(line) for line in connection.execute(query)}
+    return {
+        number: Figures(**dict(zip(NAMES, map(from_micro, amounts), strict=True)))
+        for number, _, _, *amounts in connection.execute(query)
+    }
 
 
 @dataclass(frozen=True, slots=True)

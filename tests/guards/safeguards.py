@@ -1914,7 +1914,7 @@ MUTATIONS = (
     Mutation(
         "a manifest says that an edit is about to be sent",
         "tasks/campaign/manifest.py",
-        "line=ManifestRow(row=line.row, operation=line.operation).model_dump_json(),",
+        'line=_dump(_line_of({"row": line["row"], "operation": line["operation"]})),',
         "line=None,",
         "tests/pipeline/test_edits.py::test_an_edit_under_way_when_the_ledger_is_lost_is_not_paid_again",
     ),
