@@ -3,21 +3,19 @@
 Written by every run (`report_files`) and read after a lost ledger, possibly one of an earlier
 release or one that someone edited: a member that is odd counts as missing and costs nothing of the
 others, members that are not known are left alone, and what is no manifest at all is None. It may
-have 100,000 rows: one of them is in memory at a time.
+have 100,000 rows.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -41,103 +39,34 @@ from callsheet.tasks.values.names import object_name
 FORMAT = 1
 NAME = "manifest.json"
 
-#: What a manifest says of a row: the members of `_LINE`, None where one is missing or odd, and
-#: those that a later release adds.
-Line = Mapping[str, Any]
-#: Returns what stands in a member, None where that is not what it should be.
-Reader = Callable[[Any], Any]
-
-
-def _one_of(*kinds: type) -> Reader:
-    # Not `isinstance`: a boolean is no number.
-    return lambda value: value if type(value) in kinds else None
-
-
-_text, _whole, _amount, _flag = _one_of(str), _one_of(int), _one_of(int, float), _one_of(bool)
-
-
-def _several(readers: Mapping[str, Reader], *, optional: Sequence[str] = ()) -> Reader:
-    """Return what reads a list of objects with these members: all of it, or nothing."""
-
-    def read(value: Any) -> list[dict[str, Any]] | None:
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-            return None
-        found = [{name: reader(one.get(name)) for name, reader in readers.items()} for one in value]
-        for one, told in zip(found, value, strict=True):
-            if any(one[n] is None and (n not in optional or told.get(n) is not None) for n in one):
-                return None
-        return found
-
-    return read
-
-
-def _checks(value: Any) -> dict[str, str] | None:
-    fits = isinstance(value, dict) and all(isinstance(words, str) for words in value.values())
-    return value if fits else None
-
-
+_TEXT, _WHOLE, _AMOUNT, _FLAG = (str,), (int,), (int, float), (bool,)
+_MAYBE = (str, type(None))
 #: A delivered file: what it is, where it lies, and the digest and bytes it had there.
-_FILES = _several({"kind": _text, "uri": _text, "sha256": _text, "bytes": _whole})
-#: A take of another ledger: its brief, which attempt (0: not known), when it was sent. `line` is
-#: what that ledger's manifest said of its row, as JSON.
-_EARLIER = _several(
-    {"digest": _text, "nth": _whole, "sent_at": _amount, "video_id": _text, "line": _text},
-    optional=("video_id", "line"),
-)
-#: A row as `rows --json` has it, and what its key is made of. `sent_at` is when its request was, or
-#: may have been, sent (Unix seconds); with `to_be_sent` it was about to be. Where that is another
-#: attempt than the row's last one, `next_digest` and `next_nth` say which.
-_LINE: Mapping[str, Reader] = {
-    "row": _text,
-    "state": _text,
-    "reason": _text,
-    "take": _whole,
-    "key": _text,
-    "video_id": _text,
-    "quoted": _amount,
-    "reserved": _amount,
-    "charged": _amount,
-    "paid_before": _amount,
-    "variance": _amount,
-    "video_take": _whole,
-    "deliveries": _FILES,
-    "review": _text,
-    "review_reason": _text,
-    "review_note": _text,
-    "reviewed_by": _text,
-    "checks": _checks,
-    "operation": _text,
-    "digest": _text,
-    "nth": _whole,
-    # The id that its key is made of, where the row was renamed.
-    "first_id": _text,
-    # When its video was deleted at the service, and by whom.
-    "deleted_at": _amount,
-    "deleted_by": _text,
-    "take_quoted": _amount,
-    "sent_at": _amount,
-    "to_be_sent": _flag,
-    "next_digest": _text,
-    "next_nth": _whole,
-    # Takes of another ledger that this one did not have.
-    "earlier": _EARLIER,
-}
+_FILE = {"kind": _TEXT, "uri": _TEXT, "sha256": _TEXT, "bytes": _WHOLE}
+#: A take of another ledger that this one did not have: its brief, which attempt (0: not known),
+#: when it was sent, and what that ledger's manifest said of its row, as JSON.
+_EARLIER = {
+    "digest": _TEXT, "nth": _WHOLE, "sent_at": _AMOUNT, "video_id": _MAYBE, "line": _MAYBE,
+}  # fmt: skip
+_WORDS = "what was found, by check"
+#: What a manifest says of a row, and the types of it (of a list: those of what is in it). Besides
+#: what `rows --json` says, there is what its key is made of: `first_id` is the id that it had
+#: first, where it was renamed; `sent_at` is when its request was, or may have been, sent (Unix
+#: seconds); with `to_be_sent` it was about to be. Where that is another attempt than the row's last
+#: one, `next_digest` and `next_nth` say which.
+_LINE: Mapping[str, Any] = {
+    "row": _TEXT, "state": _TEXT, "reason": _TEXT, "take": _WHOLE, "key": _TEXT,
+    "video_id": _TEXT, "quoted": _AMOUNT, "reserved": _AMOUNT, "charged": _AMOUNT,
+    "paid_before": _AMOUNT, "variance": _AMOUNT, "video_take": _WHOLE, "deliveries": _FILE,
+    "review": _TEXT, "review_reason": _TEXT, "review_note": _TEXT, "reviewed_by": _TEXT,
+    "checks": _WORDS, "operation": _TEXT, "digest": _TEXT, "nth": _WHOLE, "first_id": _TEXT,
+    "deleted_at": _AMOUNT, "deleted_by": _TEXT, "take_quoted": _AMOUNT, "sent_at": _AMOUNT,
+    "to_be_sent": _FLAG, "next_digest": _TEXT, "next_nth": _WHOLE, "earlier": _EARLIER,
+}  # fmt: skip
 
-
-def read_line(found: Any) -> Line | None:
-    """Return a row's line; None where it is none."""
-    if not isinstance(found, dict) or _text(found.get("row")) is None:
-        return None
-    return _line_of(found)
-
-
-def _line_of(found: Mapping[str, Any]) -> Line:
-    line = {name: read(found.get(name)) for name, read in _LINE.items()}
-    return line | {name: value for name, value in found.items() if name not in _LINE}
-
-
-#: A line as the ledger keeps it.
-_dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+#: A line as it is read: all members of `_LINE`, None where one is missing or odd, and those that a
+#: later release adds.
+Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,57 +80,69 @@ class Manifest:
     #: The last line of the campaign's history, by number and moment (Unix seconds): a ledger that
     #: has it is the one that wrote the manifest, and no older copy of that.
     last_event: tuple[int, float] | None
-    #: Rows that were renamed, with the ids that they had first.
-    first: Sequence[tuple[str, str]]
-    _text: str
-    _rows: int
+    #: The lines that can be read, each as JSON, which takes a fifth of the memory.
+    texts: Sequence[str]
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines that can be read, one by one."""
-        lines = map(read_line, _Cursor(self._text, self._rows).elements())
-        return (line for line in lines if line is not None)
+        return map(json.loads, self.texts)
 
 
 def read_manifest(content: bytes) -> Manifest | None:
     """Return the manifest in a file, or None where there is none in it."""
     try:
-        text = content.decode()
-        members, rows, first = _parse(text)
+        found = json.loads(content, object_hook=_read_row)
     except (ValueError, RecursionError):
         return None
-    if rows is None or _text(members.get("campaign")) is None:
+    if not isinstance(found, dict) or not isinstance(found.get("rows"), list):
         return None
+    if not _fits(found.get("campaign"), _TEXT):
+        return None
+    last: Any = found.get("last_event")
     return Manifest(
-        campaign=members["campaign"],
-        sandbox=members.get("sandbox") is True,
-        made_at=_moment(members.get("made_at")),
-        last_event=_event(members.get("last_event")),
-        first=first,
-        _text=text,
-        _rows=rows,
+        campaign=found["campaign"],
+        sandbox=found.get("sandbox") is True,
+        made_at=_moment(found.get("made_at")),
+        last_event=(last["id"], float(last["at"])) if _fits([last], _EVENT) else None,
+        texts=[one.text for one in found["rows"] if isinstance(one, _Row)],
     )
 
 
-def _parse(text: str) -> tuple[dict[str, Any], int | None, list[tuple[str, str]]]:
-    """Return the members of a manifest but for its rows, where those begin, and the renamed ones.
+class _Row(NamedTuple):
+    """A line of a manifest, as JSON."""
 
-    Raises ValueError where the text is no JSON object from its beginning to its end.
-    """
-    members: dict[str, Any] = {}
-    rows, first = None, []
-    cursor = _Cursor(text)
-    for _ in cursor.parts("{", "}"):
-        name = cursor.value()
-        cursor.require(":")
-        if name == "rows" and text.startswith("[", cursor.at):
-            rows = cursor.at
-            lines = map(read_line, cursor.elements())
-            first = [(line["row"], line["first_id"]) for line in lines if line and line["first_id"]]
-        else:
-            members[name] = cursor.value()
-    if cursor.at != len(text):
-        raise ValueError
-    return members, rows, first
+    text: str
+
+
+def _read_row(found: dict[str, Any]) -> dict[str, Any] | _Row:
+    """Return what says of which row it is as that row's line: everything else as it is."""
+    return _Row(_text_of(found)) if _fits(found.get("row"), _TEXT) else found
+
+
+def _text_of(found: Mapping[str, Any]) -> str:
+    """Return a line as the ledger keeps it, with all its members."""
+    line = {
+        name: found.get(name) if _fits(found.get(name), kind) else None
+        for name, kind in _LINE.items()
+    }
+    line |= {name: value for name, value in found.items() if name not in _LINE}
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of some types, or a list of objects whose members are."""
+    if kind is _WORDS:
+        return isinstance(value, dict) and all(isinstance(words, str) for words in value.values())
+    if isinstance(kind, tuple):
+        # Not `isinstance`: a boolean is no number.
+        return type(value) in kind
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and all(_fits(one.get(name), of) for name, of in kind.items())
+        for one in value
+    )
+
+
+_EVENT = {"id": _WHOLE, "at": _AMOUNT}
 
 
 def _moment(value: Any) -> float | None:
@@ -210,60 +151,6 @@ def _moment(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _event(value: Any) -> tuple[int, float] | None:
-    found = value if isinstance(value, dict) else {}
-    number, at = _whole(found.get("id")), _amount(found.get("at"))
-    return None if number is None or at is None else (number, float(at))
-
-
-_DECODE = json.JSONDecoder().raw_decode
-_SPACE = re.compile(r"[ \t\r\n]*")
-
-
-class _Cursor:
-    """Reads JSON part by part, at a place in a text. Raises ValueError for what is no JSON."""
-
-    def __init__(self, text: str, at: int = 0) -> None:
-        self._text = text
-        self.at = at
-        self._skip_space()
-
-    def value(self) -> Any:
-        """Return the value that comes next."""
-        found, self.at = _DECODE(self._text, self.at)
-        self._skip_space()
-        return found
-
-    def elements(self) -> Iterator[Any]:
-        """Yield the elements of the array that comes next."""
-        return (self.value() for _ in self.parts("[", "]"))
-
-    def parts(self, begin: str, end: str) -> Iterator[None]:
-        """Stop at each part of the array or object that comes next: whoever loops reads it."""
-        self.require(begin)
-        if not self._passes(end):
-            yield
-            while self._passes(","):
-                yield
-            self.require(end)
-
-    def require(self, sign: str) -> None:
-        """Pass a sign."""
-        if not self._passes(sign):
-            raise ValueError(f"no {sign} at {self.at}")
-
-    def _passes(self, sign: str) -> bool:
-        if not self._text.startswith(sign, self.at):
-            return False
-        self.at += 1
-        self._skip_space()
-        return True
-
-    def _skip_space(self) -> None:
-        if found := _SPACE.match(self._text, self.at):
-            self.at = found.end()
 
 
 async def keep_manifest(at: Context, campaign: Campaign) -> Manifest | str | None:
@@ -297,8 +184,8 @@ async def keep_manifest(at: Context, campaign: Campaign) -> Manifest | str | Non
         return None
     now = at.clock()
     lines = _earlier_takes(found, now if found.made_at is None else found.made_at)
-    keep = partial(keep_earlier, campaign_id=campaign.id, first=found.first, at=now)
-    await at.ledger.write(keep, found=lines)
+    first = [(line["row"], line["first_id"]) for line in found.lines() if line["first_id"]]
+    await at.ledger.write(keep_earlier, campaign_id=campaign.id, found=lines, first=first, at=now)
     return found
 
 
@@ -317,10 +204,17 @@ def _is_own(connection: Connection, campaign: Campaign, found: Manifest) -> bool
 
 def _earlier_takes(found: Manifest, made_at: float) -> Iterator[EarlierTake]:
     """Yield the takes that a manifest tells of, sent or about to be."""
-    for line in found.lines():
+    for text in found.texts:
+        line = json.loads(text)
         for one in line["earlier"] or ():
-            sent_at, told = float(one["sent_at"]), _checked(one["line"])
-            yield EarlierTake(**{**one, "row": line["row"], "sent_at": sent_at, "line": told})
+            yield EarlierTake(
+                row=line["row"],
+                digest=one["digest"],
+                nth=one["nth"],
+                sent_at=float(one["sent_at"]),
+                video_id=one.get("video_id"),
+                line=_checked(one.get("line")),
+            )
         if line["digest"] is None:
             continue
         about_to_be = made_at if line["to_be_sent"] else None
@@ -331,7 +225,7 @@ def _earlier_takes(found: Manifest, made_at: float) -> Iterator[EarlierTake]:
                 nth=line["next_nth"] or 0,
                 sent_at=about_to_be,
                 # Whether it is an edit, which no key finds again.
-                line=_dump(_line_of({"row": line["row"], "operation": line["operation"]})),
+                line=_text_of({"row": line["row"], "operation": line["operation"]}),
             )
             about_to_be = None
         sent = about_to_be if line["sent_at"] is None else float(line["sent_at"])
@@ -342,20 +236,20 @@ def _earlier_takes(found: Manifest, made_at: float) -> Iterator[EarlierTake]:
                 nth=line["nth"] or 0,
                 sent_at=sent,
                 video_id=line["video_id"],
-                line=_dump(line),
+                line=text,
             )
         elif line["charged"]:
             # What it cost counts, though nothing more is known of what was made, or when.
-            yield EarlierTake(row=line["row"], digest="", sent_at=made_at, line=_dump(line))
+            yield EarlierTake(row=line["row"], digest="", sent_at=made_at, line=text)
 
 
 def _checked(text: str | None) -> str | None:
     """Return a line that a manifest repeats of an earlier one, if it can be read."""
     try:
-        line = read_line(json.loads(text or ""))
+        found = json.loads(text or "", object_hook=_read_row)
     except (ValueError, RecursionError):
         return None
-    return None if line is None else _dump(line)
+    return found.text if isinstance(found, _Row) else None
 
 
 async def past_takes(
@@ -383,9 +277,9 @@ async def _past_take(
     `charged` is what the takes of the row cost that this ledger has.
     """
 
-    if one.line is None:
+    line = one.told
+    if not line:
         return None
-    line = json.loads(one.line)
     nth, number, video_id = line["nth"], line["take"], line["video_id"]
     if video_id is None or nth is None or number is None:
         return None

@@ -80,7 +80,6 @@ def test_a_manifest_is_read_however_it_is_laid_out(indent: int | None):
     assert found is not None
     assert (found.campaign, found.sandbox) == ("spring", False)
     assert (found.made_at, found.last_event) == (1795320000.0, (7, 1800000000.5))
-    assert found.first == [("a", "b")]
     assert [*found.lines()] == [ROW]
 
 
