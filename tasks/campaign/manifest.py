@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.report_files import MANIFEST
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.ledger.audit_log import restored_since
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, has_event
@@ -35,9 +36,6 @@ from callsheet.tasks.values.amounts import parse_credits
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import edit_of
 from callsheet.tasks.values.names import object_name
-
-FORMAT = 1
-NAME = "manifest.json"
 
 _TEXT, _WHOLE, _AMOUNT, _FLAG = (str,), (int,), (int, float), (bool,)
 _MAYBE = (str, type(None))
@@ -159,7 +157,7 @@ async def keep_manifest(at: Context, campaign: Campaign) -> Manifest | str | Non
     Returns that manifest, or what could not be read, if so. Raises SpendRefused for videos that a
     sandbox made.
     """
-    name = f"{campaign.name}/{NAME}"
+    name = f"{campaign.name}/{MANIFEST}"
     known = await at.ledger.read(find_campaign, name=campaign.name)
     reported = Reported.read(known.reported if known else None)
     try:

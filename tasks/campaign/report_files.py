@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     # Anyone who reads rows need not pay for the service's client.
     from callsheet.tasks.engine.context import Context
 
-#: The form of both files: another one is rewritten.
-REPORT = 2
-STATUS = "status.csv"
+#: The form of the manifest; that of both files: another one is rewritten.
+FORMAT, REPORT = 1, 2
+MANIFEST, STATUS = "manifest.json", "status.csv"
 #: Makes the link to a file, by its address in the store.
 Link = Callable[[str], str | None]
 
@@ -54,7 +54,7 @@ async def report_stands(at: Context, campaign: Campaign) -> bool:
     if await at.ledger.read(_made_of, at=at, name=campaign.name) != reported.made_of:
         return False
     try:
-        found = [await at.store.head(f"{campaign.name}/{name}") for name in _names()]
+        found = [await at.store.head(f"{campaign.name}/{name}") for name in (MANIFEST, STATUS)]
     except (StoreError, StoreUnusable):
         return False
     return tuple(file and file.sha256 for file in found) == reported.files
@@ -70,7 +70,7 @@ async def write_report(at: Context, campaign: Campaign) -> None:
     if await report_stands(at, known):
         return
     with TemporaryDirectory(prefix="callsheet-report-") as folder:
-        files = [Path(folder) / name for name in _names()]
+        files = [Path(folder) / name for name in (MANIFEST, STATUS)]
         made_of = await at.ledger.read(_write_files, at=at, campaign=campaign, files=files)
         manifest, status = [await _replace(at, campaign, file) for file in files]
     await _note(at, known, Reported(made_of=made_of, files=(manifest, status)))
@@ -88,15 +88,9 @@ async def write_manifest(at: Context, campaign: Campaign) -> None:
     # from a backup of now does not know what was sent a moment later.
     await _note(at, known, None)
     with TemporaryDirectory(prefix="callsheet-report-") as folder:
-        file = Path(folder) / _names()[0]
+        file = Path(folder) / MANIFEST
         await at.ledger.read(_write_files, at=at, campaign=campaign, files=[file])
         await _replace(at, campaign, file)
-
-
-def _names() -> tuple[str, str]:
-    from callsheet.tasks.campaign import manifest
-
-    return manifest.NAME, STATUS
 
 
 async def _note(at: Context, known: Campaign, reported: Reported | None) -> None:
@@ -196,12 +190,10 @@ _JSON = json.JSONEncoder(ensure_ascii=False)
 
 def _frame(connection: Connection, at: Context, campaign: Campaign) -> tuple[str, str]:
     """Return what stands in a manifest before and after its rows."""
-    from callsheet.tasks.campaign import manifest
-
     tally = tally_of(connection, campaign)
     made_at = datetime.fromtimestamp(at.clock(), UTC)
     document = {
-        "format": manifest.FORMAT,
+        "format": FORMAT,
         "campaign": campaign.name,
         "sandbox": campaign.sandbox,
         "sheet": {"address": campaign.sheet, "sha256": campaign.sheet_digest},
