@@ -114,7 +114,8 @@ class _Row(NamedTuple):
 
 def _read_row(found: dict[str, Any]) -> dict[str, Any] | _Row:
     """Return what says of which row it is as that row's line: everything else as it is."""
-    return _Row(_text_of(found)) if _fits(found.get("row"), _TEXT) else found
+    is_line = _fits(found.get("row"), _TEXT) and "rows" not in found
+    return _Row(_text_of(found)) if is_line else found
 
 
 def _text_of(found: Mapping[str, Any]) -> str:

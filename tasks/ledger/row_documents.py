@@ -67,11 +67,11 @@ def row_lines(
     has_copies = connection.execute(copied).first() is not None
     query = _query(campaign_id, states, numbers)
     names = tuple(query.selected_columns.keys())
-    with connection.execution_options(yield_per=PAGE).execute(query) as result:
+    with connection.execute(query, execution_options={"yield_per": PAGE}) as result:
         for page in pages_of(result):
             lines = [dict(zip(names, found, strict=True)) for found in page]
-            numbers = [found["id"] for found in lines] if has_copies else []
-            copies = copies_of(connection, campaign_id, numbers=numbers) if has_copies else {}
+            these = [found["id"] for found in lines]
+            copies = copies_of(connection, campaign_id, numbers=these) if has_copies else {}
             for found in lines:
                 document = _document(found)
                 if mine := copies.get(found["take_id"]):

@@ -118,7 +118,8 @@ def test_a_row_that_is_none_leaves_the_others(odd: Any):
 
 
 def test_what_a_later_release_adds_is_kept():
-    (line,) = lines_of(as_file(rows=[{**ROW, "review": "keep", "worker": 2}], worker=2))
+    more = {"worker": 2, "row": "c"}
+    (line,) = lines_of(as_file(rows=[{**ROW, "review": "keep", "worker": 2}], **more))
 
     assert (line["review"], line["worker"]) == ("keep", 2)
 
