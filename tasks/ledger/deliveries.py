@@ -111,7 +111,6 @@ _KEEP = Prepared(
 )
 
 _FILE = ("kind", "uri", "sha256", "bytes", "seconds")
-_FILE_COLUMNS = [deliveries.c[name] for name in _FILE]
 _VIDEO = deliveries.c.kind == "mp4"
 #: Which take of a row its video is of: the present one, else the newest that has one.
 VIDEO_TAKE = func.coalesce(
