@@ -185,7 +185,7 @@ _SAID_ONCE = ("what", "by", "length", "ratio", "lang", "brand", "tags")
 COLUMNS = ("row", "state", "credits", "seconds", "video, or why there is none")
 #: Rows that are shown at the end of a run; the others are counted.
 ROWS_SHOWN = 30
-#: What says of a row how it stands: `tasks.campaign.report.row_document` as JSON.
+#: What says of a row how it stands: `tasks.ledger.row_documents`, as JSON.
 Document = Callable[[CampaignRow], Mapping[str, Any]]
 
 

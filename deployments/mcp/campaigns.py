@@ -43,12 +43,11 @@ from callsheet.deployments.mcp.plans import (
 from callsheet.deployments.mcp.sheets import upload
 from callsheet.tasks.aftercare.explain import explain, explanation_document
 from callsheet.tasks.campaign.report import status_sheet
-from callsheet.tasks.campaign.report_files import report_lines
 from callsheet.tasks.engine.policy.decision import Rules
 from callsheet.tasks.ledger.reviews import ReviewStands
+from callsheet.tasks.ledger.row_documents import row_lines
 from callsheet.tasks.ledger.row_pages import shown_rows
 from callsheet.tasks.ledger.row_selection import RowFilter
-from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.runtime.redact import redact, redacted
 from callsheet.tasks.sheet.json_schema import described_columns
 
@@ -337,12 +336,7 @@ async def report_document(ctx: Context[Any, Any], campaign: str) -> str:
     """Return the status sheet of a campaign, as CSV."""
     caller = await caller_of(ctx, "viewer")
     known = await known_campaign(caller.board, campaign)
-    found = await caller.board.read(rows_of, campaign_id=known.id)
-    numbers = [row.id for row in found]
-    read = partial(report_lines, campaign_id=known.id, numbers=numbers)
-    lines = await caller.board.read(lambda connection: list(read(connection)))
-    cells = {row.id: said for row, _, said in lines}
-    sheet = status_sheet([row for row, *_ in lines], [line for _, line, _ in lines], cells)
+    sheet = await caller.board.read(lambda found: status_sheet(row_lines(found, known.id)))
     return redact(sheet.decode())
 
 

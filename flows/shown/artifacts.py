@@ -202,7 +202,7 @@ class VideoLinks:
         return None if board is None else f"{board}/c/{_part(self.campaign)}"
 
     def videos(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return the cell of the video of each row (`row_document`): a link, or its location.
+        """Return the cell of the video of each row (`row_documents`): a link, or its location.
 
         Never a signed address: everyone who sees Prefect's page could watch the video.
         """

@@ -20,14 +20,14 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.report import status_line
-from callsheet.tasks.campaign.report_files import STATUS, Line, report_lines
+from callsheet.tasks.campaign.report_files import STATUS
 from callsheet.tasks.campaign.selection import rows_shown
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.figures import numbers_of, pages_of
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.row_documents import RowLine, row_lines
 from callsheet.tasks.ledger.row_pages import names_shown
 from callsheet.tasks.ledger.row_selection import RowFilter
-from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.errors import BadInput, StoreError
 from callsheet.tasks.runtime.spreadsheets import csv_writer
 from callsheet.tasks.store.addresses import Places
@@ -109,40 +109,40 @@ class VideosZip:
             ZipFile(sink, "w") as archive,
             SpooledTemporaryFile(IN_MEMORY, mode="w+", encoding="utf-8") as lines,
         ):
-            async for row, document, cells in self._lines():
+            async for line in self._lines():
                 added: dict[str, str] = {}
-                for file in document["deliveries"]:
-                    async for chunk in self._add(archive, sink, row, file, added):
+                for file in line.document["deliveries"]:
+                    async for chunk in self._add(archive, sink, line.found["row"], file, added):
                         yield chunk
-                line = self._status(row, document, cells, added)
-                columns.update(dict.fromkeys(line))
-                lines.write(json.dumps(line, default=str) + "\n")
+                status = self._status(line, added)
+                columns.update(dict.fromkeys(status))
+                lines.write(json.dumps(status, default=str) + "\n")
             lines.seek(0)
             for chunk in self._add_status(archive, sink, list(columns), lines):
                 yield chunk
             archive.close()
             yield sink.take()
 
-    async def _lines(self) -> AsyncIterator[Line]:
+    async def _lines(self) -> AsyncIterator[RowLine]:
         numbers = await self.ledger.read(numbers_of, campaign_id=self.campaign.id)
         for page in pages_of(numbers):
             for line in await self.ledger.read(self._page, numbers=page):
                 yield line
 
-    def _page(self, connection: Connection, numbers: Sequence[int]) -> list[Line]:
-        lines = report_lines(connection, self.campaign.id, numbers)
-        return [line for line in lines if line[0].row in self.rows]
+    def _page(self, connection: Connection, numbers: Sequence[int]) -> list[RowLine]:
+        lines = row_lines(connection, self.campaign.id, numbers=numbers)
+        return [line for line in lines if line.found["row"] in self.rows]
 
     async def _add(
         self,
         archive: ZipFile,
         sink: _Sink,
-        row: CampaignRow,
+        row: str,
         file: Mapping[str, Any],
         added: dict[str, str],
     ) -> AsyncIterator[bytes]:
         """Add one file, or note by its kind in `added` why it is not there."""
-        name = self._name_inside(row.row, file["uri"])
+        name = self._name_inside(row, file["uri"])
         async with self.places.of(file["uri"]).opened(file["uri"], self.spool) as path:
             if fault := await _fault(path, file):
                 self.missing.append(name)
@@ -189,21 +189,16 @@ class VideosZip:
         info.compress_type, info.external_attr = compression, 0o644 << 16
         return info
 
-    def _status(
-        self,
-        row: CampaignRow,
-        document: Mapping[str, Any],
-        cells: Sequence[tuple[str, str]],
-        added: Mapping[str, str],
-    ) -> dict[str, Any]:
+    def _status(self, line: RowLine, added: Mapping[str, str]) -> dict[str, Any]:
         """Return a row's line of the status sheet, with the names of its files in the ZIP."""
         if self.inside:
-            line = status_line(row, document, cells)
+            status = status_line(line)
         else:
-            take, review = document["video_take"], document["review"]
-            line = {"row": row.row, "title": row.title, "take": take, "review": review}
+            take, review = line.document["video_take"], line.document["review"]
+            row = line.document["row"]
+            status = {"row": row, "title": line.title, "take": take, "review": review}
         files = {f"cs_file_{kind}": added.get(kind) for kind in ("mp4", "srt", "vtt")}
-        return line | files
+        return status | files
 
     def _add_status(
         self, archive: ZipFile, sink: _Sink, columns: Sequence[str], lines: IO[str]

@@ -10,12 +10,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.manifest import (
-    Manifest,
-    ManifestRow,
-    files_of_line,
-    review_of_line,
-)
+from callsheet.tasks.campaign.manifest import Line, Manifest, files_of_line, review_of_line
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.deletions import mark_deleted
@@ -37,17 +32,16 @@ async def deliver_late(at: Context, campaign: Campaign, found: Manifest) -> int:
     Only of videos that were deleted at the service: all others are fetched there, at no cost.
     Returns how many rows that were.
     """
-    lines = {line.row: line for line in found.by_row.values() if line.deleted_at is not None}
     done = 0
-    for page in pages_of(lines):
-        rows = await at.ledger.read(rows_of, campaign_id=campaign.id, named=page)
-        for row in rows:
+    for page in pages_of(line for line in found.lines() if line["deleted_at"] is not None):
+        lines = {line["row"]: line for line in page}
+        for row in await at.ledger.read(rows_of, campaign_id=campaign.id, named=list(lines)):
             line, take = lines[row.row], row.take
             if take is None or row.state not in _OPEN or not _made(take, line):
                 continue
             if take.delivered_at is not None or not take.stands:
                 continue
-            if (take.number, take.digest, take.nth) != (line.take, line.digest, line.nth):
+            if (take.number, take.digest, take.nth) != (line["take"], line["digest"], line["nth"]):
                 continue
             if files := await files_of_line(at, row, line, take.number):
                 done += await at.ledger.write(
@@ -56,17 +50,17 @@ async def deliver_late(at: Context, campaign: Campaign, found: Manifest) -> int:
     return done
 
 
-def _made(take: Take, line: ManifestRow) -> bool:
+def _made(take: Take, line: Line) -> bool:
     """Whether a take made the video of a line: by its id, or by its key before that is known."""
-    if take.video_id is None:
-        return take.keyed and line.video_id is not None and take.key == line.key
-    return take.video_id == line.video_id
+    by_key = take.video_id is None and take.keyed
+    known, told = (take.key, line["key"]) if by_key else (take.video_id, line["video_id"])
+    return line["video_id"] is not None and known == told
 
 
 def _deliver(
     connection: Connection,
     row: CampaignRow,
-    line: ManifestRow,
+    line: Line,
     files: Sequence[Delivered],
     at: float,
 ) -> bool:
@@ -75,7 +69,7 @@ def _deliver(
     assert take is not None
     words = f"take {take.number} was delivered before: the store's manifest has its files"
     if row.state == "submitting":
-        if not accept(connection, row, take, video_id=str(line.video_id), at=at):
+        if not accept(connection, row, take, video_id=str(line["video_id"]), at=at):
             return False
         row = replace(row, state="rendering")
     if row.state in ("stalled", "held") and take.ready_at is None:
@@ -84,14 +78,14 @@ def _deliver(
         row = replace(row, state="rendering")
     if row.state == "rendering":
         # With several takes the manifest tells what they cost together.
-        charged = parse_credits(line.charged) if take.number == 1 else None
+        charged = parse_credits(line["charged"]) if take.number == 1 else None
         if not settle(connection, row, take, new="ready", charged=charged, at=at):
             return False
         row = replace(row, state="ready")
-    findings = VideoFindings(checks=line.checks) if line.checks else None
+    findings = VideoFindings(checks=line["checks"]) if line["checks"] else None
     if not deliver(connection, row, take, files=files, at=at, findings=findings):
         return False
     if review := review_of_line(line, at):
         restore_review(connection, row, take.id, review, at=at)
-    mark_deleted(connection, take, at=float(line.deleted_at or at), by=line.deleted_by)
+    mark_deleted(connection, take, at=float(line["deleted_at"] or at), by=line["deleted_by"])
     return True

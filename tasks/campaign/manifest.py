@@ -1,32 +1,25 @@
-"""`manifest.json` in the store.
+"""`manifest.json` in the store: how it is read, and what it says of takes that a ledger lacks.
 
-Its form, and what it says of takes that this ledger does not have.
-
-Written by every run and read after a lost ledger, possibly one of an earlier release or one that
-someone edited: a member that is odd counts as missing and costs nothing of the others, members
-that are not known are left alone, and what is no manifest at all is None.
+Written by every run (`report_files`) and read after a lost ledger, possibly one of an earlier
+release or one that someone edited: a member that is odd counts as missing and costs nothing of the
+others, members that are not known are left alone, and what is no manifest at all is None. It may
+have 100,000 rows.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any, TypeVar
+from typing import Any, NamedTuple
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    PlainSerializer,
-    StrictStr,
-    ValidationError,
-    WrapValidator,
-)
-from pydantic.types import StrictFloat, StrictInt
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.report_files import MANIFEST
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.ledger.audit_log import restored_since
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, has_event
@@ -44,161 +37,119 @@ from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import edit_of
 from callsheet.tasks.values.names import object_name
 
-FORMAT = 1
-NAME = "manifest.json"
+_TEXT, _WHOLE, _AMOUNT, _FLAG = (str,), (int,), (int, float), (bool,)
+_MAYBE = (str, type(None))
+#: A delivered file: what it is, where it lies, and the digest and bytes it had there.
+_FILE = {"kind": _TEXT, "uri": _TEXT, "sha256": _TEXT, "bytes": _WHOLE}
+#: A take of another ledger that this one did not have: its brief, which attempt (0: not known),
+#: when it was sent, and what that ledger's manifest said of its row, as JSON.
+_EARLIER = {
+    "digest": _TEXT, "nth": _WHOLE, "sent_at": _AMOUNT, "video_id": _MAYBE, "line": _MAYBE,
+}  # fmt: skip
+_WORDS = "what was found, by check"
+#: What a manifest says of a row, and the types of it (of a list: those of what is in it). Besides
+#: what `rows --json` says, there is what its key is made of: `first_id` is the id that it had
+#: first, where it was renamed; `sent_at` is when its request was, or may have been, sent (Unix
+#: seconds); with `to_be_sent` it was about to be. Where that is another attempt than the row's last
+#: one, `next_digest` and `next_nth` say which.
+_LINE: Mapping[str, Any] = {
+    "row": _TEXT, "state": _TEXT, "reason": _TEXT, "take": _WHOLE, "key": _TEXT,
+    "video_id": _TEXT, "quoted": _AMOUNT, "reserved": _AMOUNT, "charged": _AMOUNT,
+    "paid_before": _AMOUNT, "variance": _AMOUNT, "video_take": _WHOLE, "deliveries": _FILE,
+    "review": _TEXT, "review_reason": _TEXT, "review_note": _TEXT, "reviewed_by": _TEXT,
+    "checks": _WORDS, "operation": _TEXT, "digest": _TEXT, "nth": _WHOLE, "first_id": _TEXT,
+    "deleted_at": _AMOUNT, "deleted_by": _TEXT, "take_quoted": _AMOUNT, "sent_at": _AMOUNT,
+    "to_be_sent": _FLAG, "next_digest": _TEXT, "next_nth": _WHOLE, "earlier": _EARLIER,
+}  # fmt: skip
 
-T = TypeVar("T")
-#: Credits: whole ones as integers.
-Amount = StrictInt | StrictFloat
-
-
-def _or_missing(value: Any, read: Any) -> Any:
-    try:
-        return read(value)
-    except ValidationError:
-        return None
-
-
-#: A member that is None where what stands there is not what it should be.
-Lenient = Annotated[T | None, WrapValidator(_or_missing)]
-
-
-def _as_text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat(timespec="seconds")
-
-
-class ManifestFile(BaseModel):
-    """A delivered file: what it is, where it lies, and the digest and bytes it had there."""
-
-    kind: StrictStr
-    uri: StrictStr
-    sha256: StrictStr
-    bytes: StrictInt
+#: A line as it is read: all members of `_LINE`, None where one is missing or odd, and those that a
+#: later release adds.
+Line = Mapping[str, Any]
 
 
-class ManifestEarlier(BaseModel):
-    """A take of another ledger: its brief, which attempt (0: not known), when it was sent.
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """All rows of a campaign, as one run left them at `made_at` (Unix seconds)."""
 
-    `line` is what that ledger's manifest said of its row, as JSON.
-    """
-
-    digest: StrictStr
-    nth: StrictInt
-    sent_at: Amount
-    video_id: StrictStr | None = None
-    line: StrictStr | None = None
-
-
-class ManifestRow(BaseModel):
-    """A row as `rows --json` has it, and what its key is made of.
-
-    `sent_at` is when its request was, or may have been, sent (Unix seconds); with `to_be_sent` it
-    was about to be. Where that is another attempt than the row's last one, `next_digest` and
-    `next_nth` say which.
-    """
-
-    model_config = ConfigDict(extra="allow")
-
-    row: StrictStr
-    state: Lenient[StrictStr] = None
-    reason: Lenient[StrictStr] = None
-    take: Lenient[StrictInt] = None
-    key: Lenient[StrictStr] = None
-    video_id: Lenient[StrictStr] = None
-    quoted: Lenient[Amount] = None
-    reserved: Lenient[Amount] = None
-    charged: Lenient[Amount] = None
-    paid_before: Lenient[Amount] = None
-    variance: Lenient[Amount] = None
-    video_take: Lenient[StrictInt] = None
-    deliveries: Lenient[list[ManifestFile]] = None
-    review: Lenient[StrictStr] = None
-    review_reason: Lenient[StrictStr] = None
-    review_note: Lenient[StrictStr] = None
-    reviewed_by: Lenient[StrictStr] = None
-    checks: Lenient[dict[str, StrictStr]] = None
-    operation: Lenient[StrictStr] = None
-    digest: Lenient[StrictStr] = None
-    nth: Lenient[StrictInt] = None
-    #: The id that its key is made of, where the row was renamed.
-    first_id: Lenient[StrictStr] = None
-    #: When its video was deleted at the service, and by whom.
-    deleted_at: Lenient[Amount] = None
-    deleted_by: Lenient[StrictStr] = None
-    take_quoted: Lenient[Amount] = None
-    sent_at: Lenient[Amount] = None
-    to_be_sent: Lenient[bool] = None
-    next_digest: Lenient[StrictStr] = None
-    next_nth: Lenient[StrictInt] = None
-    #: Takes of another ledger that this one did not have.
-    earlier: Lenient[list[ManifestEarlier]] = None
-
-
-class ManifestSheet(BaseModel):
-    """The sheet that a campaign was last run from."""
-
-    address: Lenient[StrictStr] = None
-    sha256: Lenient[StrictStr] = None
-
-
-class ManifestEvent(BaseModel):
-    """The last line of the campaign's history that a manifest knows of: number, Unix seconds."""
-
-    id: StrictInt
-    at: Amount
-
-
-class ManifestCredits(BaseModel):
-    """The campaign's figures, over all its runs, its budget, and what is left of that."""
-
-    quoted: Lenient[Amount] = None
-    reserved: Lenient[Amount] = None
-    charged: Lenient[Amount] = None
-    paid_before: Lenient[Amount] = None
-    variance: Lenient[Amount] = None
-    budget: Lenient[Amount] = None
-    left: Lenient[Amount] = None
-
-
-class Manifest(BaseModel):
-    """All rows of a campaign, as one run left them at `made_at`."""
-
-    model_config = ConfigDict(extra="allow")
-
-    format: Lenient[StrictInt] = None
-    campaign: StrictStr
+    campaign: str
     #: Whether its videos were made by a sandbox of our own.
-    sandbox: Lenient[bool] = None
-    sheet: Lenient[ManifestSheet] = None
-    made_at: Annotated[Lenient[datetime], PlainSerializer(_as_text)] = None
-    #: A ledger that has it is the one that wrote the manifest, and no older copy of that.
-    last_event: Lenient[ManifestEvent] = None
-    credits: Lenient[ManifestCredits] = None
-    counts: Lenient[dict[str, StrictInt]] = None
-    rows: Sequence[Lenient[ManifestRow]]
+    sandbox: bool
+    made_at: float | None
+    #: The last line of the campaign's history, by number and moment (Unix seconds): a ledger that
+    #: has it is the one that wrote the manifest, and no older copy of that.
+    last_event: tuple[int, float] | None
+    #: The lines that can be read, each as JSON, which takes a fifth of the memory.
+    texts: Sequence[str]
 
-    @property
-    def by_row(self) -> dict[str, ManifestRow]:
-        """The rows that can be read, by their id."""
-        return {line.row: line for line in self.rows if line is not None}
-
-    def as_bytes(self) -> bytes:
-        """Return the file."""
-        return self.model_dump_json(indent=2).encode() + b"\n"
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines that can be read, one by one."""
+        return map(json.loads, self.texts)
 
 
 def read_manifest(content: bytes) -> Manifest | None:
     """Return the manifest in a file, or None where there is none in it."""
     try:
-        return Manifest.model_validate_json(content)
-    except ValidationError:
+        found = json.loads(content, object_hook=_read_row)
+    except (ValueError, RecursionError):
         return None
+    if not isinstance(found, dict) or not isinstance(found.get("rows"), list):
+        return None
+    if not _fits(found.get("campaign"), _TEXT):
+        return None
+    last: Any = found.get("last_event")
+    return Manifest(
+        campaign=found["campaign"],
+        sandbox=found.get("sandbox") is True,
+        made_at=_moment(found.get("made_at")),
+        last_event=(last["id"], float(last["at"])) if _fits([last], _EVENT) else None,
+        texts=[one.text for one in found["rows"] if isinstance(one, _Row)],
+    )
 
 
-# What a manifest in the store says of takes that this ledger does not have.
-#
-# Owns how a manifest that another ledger wrote is read and remembered before a new one replaces it,
-# and how a line of it becomes a take again. Decides nothing and pays for nothing.
+class _Row(NamedTuple):
+    """A line of a manifest, as JSON."""
+
+    text: str
+
+
+def _read_row(found: dict[str, Any]) -> dict[str, Any] | _Row:
+    """Return what says of which row it is as that row's line: everything else as it is."""
+    is_line = _fits(found.get("row"), _TEXT) and "rows" not in found
+    return _Row(_text_of(found)) if is_line else found
+
+
+def _text_of(found: Mapping[str, Any]) -> str:
+    """Return a line as the ledger keeps it, with all its members."""
+    line = {
+        name: found.get(name) if _fits(found.get(name), kind) else None
+        for name, kind in _LINE.items()
+    }
+    line |= {name: value for name, value in found.items() if name not in _LINE}
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of some types, or a list of objects whose members are."""
+    if kind is _WORDS:
+        return isinstance(value, dict) and all(isinstance(words, str) for words in value.values())
+    if isinstance(kind, tuple):
+        # Not `isinstance`: a boolean is no number.
+        return type(value) in kind
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and all(_fits(one.get(name), of) for name, of in kind.items())
+        for one in value
+    )
+
+
+_EVENT = {"id": _WHOLE, "at": _AMOUNT}
+
+
+def _moment(value: Any) -> float | None:
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 async def keep_manifest(at: Context, campaign: Campaign) -> Manifest | str | None:
@@ -207,8 +158,7 @@ async def keep_manifest(at: Context, campaign: Campaign) -> Manifest | str | Non
     Returns that manifest, or what could not be read, if so. Raises SpendRefused for videos that a
     sandbox made.
     """
-
-    name = f"{campaign.name}/{NAME}"
+    name = f"{campaign.name}/{MANIFEST}"
     known = await at.ledger.read(find_campaign, name=campaign.name)
     reported = Reported.read(known.reported if known else None)
     try:
@@ -229,78 +179,76 @@ async def keep_manifest(at: Context, campaign: Campaign) -> Manifest | str | Non
             "this ledger knows nothing of them; nothing was spent",
             remedy=f"move that folder away, or {again_with('--campaign', 'NAME')}",
         )
-    made_at = found.made_at.timestamp() if found.made_at else None
-    if await at.ledger.read(_is_own, campaign=campaign, found=found, made_at=made_at):
+    if await at.ledger.read(_is_own, campaign=campaign, found=found):
         return None
-    lines = _earlier_takes(found, at.clock() if made_at is None else made_at)
-    first = [(line.row, line.first_id) for line in found.by_row.values() if line.first_id]
-    await at.ledger.write(
-        keep_earlier, campaign_id=campaign.id, found=lines, first=first, at=at.clock()
-    )
+    now = at.clock()
+    lines = _earlier_takes(found, now if found.made_at is None else found.made_at)
+    first = [(line["row"], line["first_id"]) for line in found.lines() if line["first_id"]]
+    await at.ledger.write(keep_earlier, campaign_id=campaign.id, found=lines, first=first, at=now)
     return found
 
 
-def _is_own(
-    connection: Connection, campaign: Campaign, found: Manifest, made_at: float | None
-) -> bool:
+def _is_own(connection: Connection, campaign: Campaign, found: Manifest) -> bool:
     """Whether this ledger wrote a manifest, and has everything that happened since.
 
     An older copy of it lacks the last event; one that was restored from a backup may have that,
     and not know what was sent a moment later.
     """
-    last = found.last_event
+    last, made_at = found.last_event, found.made_at
     if last is None or made_at is None or restored_since(connection, made_at):
         return False
-    return has_event(connection, campaign.id, id=last.id, at=float(last.at))
+    number, moment = last
+    return has_event(connection, campaign.id, id=number, at=moment)
 
 
 def _earlier_takes(found: Manifest, made_at: float) -> Iterator[EarlierTake]:
     """Yield the takes that a manifest tells of, sent or about to be."""
-    for line in found.by_row.values():
-        for one in line.earlier or ():
+    for text in found.texts:
+        line = json.loads(text)
+        for one in line["earlier"] or ():
             yield EarlierTake(
-                row=line.row,
-                digest=one.digest,
-                nth=one.nth,
-                sent_at=float(one.sent_at),
-                video_id=one.video_id,
-                line=_checked(one.line),
+                row=line["row"],
+                digest=one["digest"],
+                nth=one["nth"],
+                sent_at=float(one["sent_at"]),
+                video_id=one.get("video_id"),
+                line=_checked(one.get("line")),
             )
-        if line.digest is None:
+        if line["digest"] is None:
             continue
-        about_to_be = made_at if line.to_be_sent else None
-        if line.next_digest is not None:
+        about_to_be = made_at if line["to_be_sent"] else None
+        if line["next_digest"] is not None:
             yield EarlierTake(
-                row=line.row,
-                digest=line.next_digest,
-                nth=line.next_nth or 0,
+                row=line["row"],
+                digest=line["next_digest"],
+                nth=line["next_nth"] or 0,
                 sent_at=about_to_be,
                 # Whether it is an edit, which no key finds again.
-                line=ManifestRow(row=line.row, operation=line.operation).model_dump_json(),
+                line=_text_of({"row": line["row"], "operation": line["operation"]}),
             )
             about_to_be = None
-        sent = about_to_be if line.sent_at is None else float(line.sent_at)
-        if sent is not None or line.video_id is not None:
+        sent = about_to_be if line["sent_at"] is None else float(line["sent_at"])
+        if sent is not None or line["video_id"] is not None:
             yield EarlierTake(
-                row=line.row,
-                digest=line.digest,
-                nth=line.nth or 0,
+                row=line["row"],
+                digest=line["digest"],
+                nth=line["nth"] or 0,
                 sent_at=sent,
-                video_id=line.video_id,
-                line=line.model_dump_json(),
+                video_id=line["video_id"],
+                line=text,
             )
-        elif line.charged:
+        elif line["charged"]:
             # What it cost counts, though nothing more is known of what was made, or when.
-            told = line.model_dump_json()
-            yield EarlierTake(row=line.row, digest="", sent_at=made_at, line=told)
+            yield EarlierTake(row=line["row"], digest="", sent_at=made_at, line=text)
 
 
-def _checked(line: str | None) -> str | None:
+def _checked(text: str | None) -> str | None:
     """Return a line that a manifest repeats of an earlier one, if it can be read."""
     try:
-        return ManifestRow.model_validate_json(line or "").model_dump_json()
-    except ValidationError:
+        found = json.loads(text or "", object_hook=_read_row)
+    except (ValueError, RecursionError):
         return None
+    return found.text if isinstance(found, _Row) else None
 
 
 async def past_takes(
@@ -328,80 +276,82 @@ async def _past_take(
     `charged` is what the takes of the row cost that this ledger has.
     """
 
-    if one.line is None:
+    line = one.told
+    if not line:
         return None
-    line = ManifestRow.model_validate_json(one.line)
-    nth, number, video_id = line.nth, line.take, line.video_id
+    nth, number, video_id = line["nth"], line["take"], line["video_id"]
     if video_id is None or nth is None or number is None:
         return None
-    if line.state in ("failed", "cancelled", "rejected"):
+    if line["state"] in ("failed", "cancelled", "rejected"):
         return None
-    edited = edit_of(line.operation or "") is not None
-    if edited and line.state != "delivered":
+    edited = edit_of(line["operation"] or "") is not None
+    if edited and line["state"] != "delivered":
         # How its video was before is lost: nothing tells the edited video from that one.
         return None
     # Here the row may be planned as an edit of the video that it had before.
     row = row if edited else row.for_new_video()
     key = row.key(nth)
-    keyed = (row.operation == CREATE and not edited) or line.key == key
+    keyed = (row.operation == CREATE and not edited) or line["key"] == key
     noted = one.sent_at if one.sent_at is not None else one.noted_at
-    cost = parse_credits(line.charged)
+    cost = parse_credits(line["charged"])
     files = await files_of_line(at, row, line, number)
-    if line.deleted_at is not None and not files:
+    if line["deleted_at"] is not None and not files:
         return None
     return PastTake(
         number=number,
         nth=nth,
         key=key,
         body=row.body(key if keyed else None),
-        quoted=parse_credits(line.quoted if line.take_quoted is None else line.take_quoted),
+        quoted=parse_credits(
+            line["quoted"] if line["take_quoted"] is None else line["take_quoted"]
+        ),
         # With what takes cost of which nothing else is known: budgets count it all.
         charged=cost if cost is None else max(cost - charged, Decimal(0)),
         video_id=video_id,
         sent_at=noted,
-        deleted_at=line.deleted_at,
-        deleted_by=line.deleted_by,
+        deleted_at=line["deleted_at"],
+        deleted_by=line["deleted_by"],
         source="the store's manifest",
         is_whole=True,
         files=files,
         review=review_of_line(line, noted),
-        checks=line.checks if line.video_take == number else None,
+        checks=line["checks"] if line["video_take"] == number else None,
     )
 
 
-def review_of_line(line: ManifestRow, at: float) -> Review | None:
+def review_of_line(line: Line, at: float) -> Review | None:
     """Return the verdict on the video of the take that a line tells of."""
-    verdict = next((one for one in VERDICTS if one == line.review), None)
-    if verdict is None or line.video_take != line.take:
+    verdict = next((one for one in VERDICTS if one == line["review"]), None)
+    if verdict is None or line["video_take"] != line["take"]:
         return None
-    reason, note = (line.review_reason or "")[:REASON], (line.review_note or "")[:NOTE]
-    by = (line.reviewed_by or "somebody")[:BY]
+    reason, note = (line["review_reason"] or "")[:REASON], (line["review_note"] or "")[:NOTE]
+    by = (line["reviewed_by"] or "somebody")[:BY]
     # When exactly, the manifest does not tell.
     return Review(verdict=verdict, reason=reason or None, note=note or None, by=by, at=at)
 
 
-async def files_of_line(
-    at: Context, row: CampaignRow, line: ManifestRow, number: int
-) -> list[Delivered]:
+async def files_of_line(at: Context, row: CampaignRow, line: Line, number: int) -> list[Delivered]:
     """Return the files of a delivered line, if all of them are in the store and intact."""
     # A row that left the sheet was delivered before.
-    if line.state not in ("delivered", "retired") or line.video_take != number:
+    if line["state"] not in ("delivered", "retired") or line["video_take"] != number:
         return []
-    if not line.deliveries:
+    if not line["deliveries"]:
         return []
-    found = await asyncio.gather(*(_file(at, row, file, number) for file in line.deliveries))
+    found = await asyncio.gather(*(_file(at, row, file, number) for file in line["deliveries"]))
     return [file for file in found if file is not None] if all(found) else []
 
 
-async def _file(at: Context, row: CampaignRow, file: ManifestFile, number: int) -> Delivered | None:
+async def _file(
+    at: Context, row: CampaignRow, file: Mapping[str, Any], number: int
+) -> Delivered | None:
     # Its files keep the names that they were given; where the store moved, the row says them.
-    name = name_below(at.store.address, file.uri) or object_name(
-        row.name, campaign=row.campaign, row=row.row, take=number, kind=file.kind
+    name = name_below(at.store.address, file["uri"]) or object_name(
+        row.name, campaign=row.campaign, row=row.row, take=number, kind=file["kind"]
     )
     try:
         there = await at.store.head(name)
     except StoreError:
         return None
-    if there is None or (there.sha256, there.bytes) != (file.sha256, file.bytes):
+    if there is None or (there.sha256, there.bytes) != (file["sha256"], file["bytes"]):
         return None
-    return Delivered(kind=file.kind, uri=there.uri, sha256=there.sha256, bytes=there.bytes)
+    return Delivered(kind=file["kind"], uri=there.uri, sha256=there.sha256, bytes=there.bytes)

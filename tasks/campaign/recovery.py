@@ -8,7 +8,6 @@ person says `--pay-again`. Everything else has a key that the service still know
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.late_files import deliver_late
 from callsheet.tasks.campaign.manifest import Manifest, keep_manifest, past_takes
-from callsheet.tasks.campaign.service_list import Alike, Made, find_listed
+from callsheet.tasks.campaign.service_list import Made, find_listed
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.evidence import created_at
 from callsheet.tasks.engine.policy.decision import RUNNING, SKEW
@@ -39,7 +38,6 @@ from callsheet.tasks.ledger.told_costs import count_told, told_costs
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.suggest import again_with
-from callsheet.tasks.service import Video
 from callsheet.tasks.values.amounts import count, from_micro, in_credits, say_duration
 from callsheet.tasks.values.briefs import CREATE
 from callsheet.tasks.values.edits import made_by
@@ -91,10 +89,7 @@ async def recover(
     rest = [row for row in wanted if row.row not in known.past]
     listed = await find_listed(at, campaign, rest, unpaid=unpaid, sent=known.sent, new=new)
     known.past |= await _listed_takes(at, campaign, list(listed.made.values()))
-    for name, one in listed.alike.items():
-        known.doubts.setdefault(name, _of_alike(one))
-    for name, edited in listed.edited.items():
-        known.doubts.setdefault(name, _in_doubt(edited.row, edited.video, edited.words))
+    known.doubts = listed.doubts | known.doubts
     restored, refused = await at.ledger.write(
         _record, known=known, campaign=campaign, pay_again=pay_again, at=at.clock()
     )
@@ -203,7 +198,7 @@ async def _from_manifest(at: Context, campaign: Campaign, wanted: Sequence[Unpai
             one = latest[row.row]
             if past is not None:
                 known.past[row.row] = (row, past)
-            elif _is_deleted(one):
+            elif one.told.get("deleted_at") is not None:
                 # Its key would bring back a video that is not there any more.
                 known.attempts.append((row, one.nth + 1))
                 if _was_stored(one):
@@ -249,23 +244,6 @@ def _listed_take(row: CampaignRow, one: Made, now: float) -> PastTake:
     )
 
 
-def _of_alike(one: Alike) -> EarlierTake:
-    """Return what a listed video without a key shows: the row may have been paid for."""
-    words = f"the service lists {one.video.id}, which may be the video of this row"
-    return _in_doubt(one.row, one.video, words)
-
-
-def _in_doubt(row: UnpaidRow, video: Video, why: str) -> EarlierTake:
-    return EarlierTake(
-        row=row.row,
-        digest=row.digest,
-        nth=row.nth,
-        sent_at=created_at(video.raw),
-        video_id=video.id,
-        why=why,
-    )
-
-
 def _is_wanted(row: UnpaidRow, one: EarlierTake) -> bool:
     """Whether an earlier take is of what a row asks for now: this attempt at it, or a later one."""
     operation = made_by(_operation(one, row.operation))
@@ -277,17 +255,12 @@ def _is_wanted(row: UnpaidRow, one: EarlierTake) -> bool:
 
 def _operation(one: EarlierTake, known: str) -> str:
     """Return how a take was made: as its manifest says, where it has one."""
-    return str(json.loads(one.line).get("operation")) if one.line else known
-
-
-def _is_deleted(one: EarlierTake) -> bool:
-    """Whether its video was deleted at the service."""
-    return one.line is not None and json.loads(one.line).get("deleted_at") is not None
+    return str(one.told.get("operation")) if one.line else known
 
 
 def _was_stored(one: EarlierTake) -> bool:
     """Whether the store had its video when the manifest was written."""
-    line = json.loads(one.line or "{}")
+    line = one.told
     return bool(line.get("deliveries")) and line.get("video_take") == line.get("take")
 
 
@@ -301,8 +274,8 @@ def _is_old(at: Context, operation: str, sent: float | None) -> bool:
 
 def _say_sent(at: Context, operation: str, one: EarlierTake) -> str:
     """Say when a request may have been sent, and why its key does not find it."""
-    sent = one.noted_at if one.sent_at is None else one.sent_at
-    moment = f"it was, or may have been, sent on {datetime.fromtimestamp(sent, UTC):%Y-%m-%d %H:%M}"
+    sent = datetime.fromtimestamp(one.known_since, UTC)
+    moment = f"it was, or may have been, sent on {sent:%Y-%m-%d %H:%M}"
     if operation != CREATE:
         return f"{moment} UTC, and {operation} takes no key that finds it again"
     return (

@@ -10,26 +10,24 @@ from __future__ import annotations
 import io
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection
-
 from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
 from callsheet.tasks.campaign.waits import waiting_lines, waits_for_videos, wave_of
 from callsheet.tasks.ledger.audit_log import restored_since
 from callsheet.tasks.ledger.campaigns import Campaign, tally_of
-from callsheet.tasks.ledger.deliveries import RowVideo, copies_of, videos_of
 from callsheet.tasks.ledger.diff import ACTIONS
-from callsheet.tasks.ledger.figures import NAMES, Figures, figures_of
-from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY, CampaignRow, State
+from callsheet.tasks.ledger.figures import NAMES
+from callsheet.tasks.ledger.row_documents import RowLine, number_of
+from callsheet.tasks.ledger.row_documents import row_documents as row_documents
+from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY, State
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.spreadsheets import write_csv
 from callsheet.tasks.values.amounts import (
-    as_number,
     as_text,
     count,
     in_credits,
@@ -95,128 +93,71 @@ def exit_status(states: Collection[State]) -> int:
 
 
 def manifest_line(
-    row: CampaignRow, line: Mapping[str, Any], *, before_sending: bool
+    line: RowLine, earlier: Sequence[Mapping[str, Any]], *, before_sending: bool
 ) -> dict[str, Any]:
-    """Return one line of the manifest: how a row stands (its `row_document`), what its key is made
-    of, and when it was, or with `before_sending` is about to be, sent."""
-    take = row.take
-    stands = take is not None and take.stands
-    to_be_sent = before_sending and row.state == "approved"
-    other = take is not None and (take.digest, take.nth) != (row.digest, row.nth)
-    return {
-        **line,
-        "operation": row.operation,
-        "digest": take.digest if take else row.digest,
-        "nth": take.nth if take else row.nth,
-        **({"first_id": row.first_id} if row.first_id else {}),
-        **(
-            {"deleted_at": take.deleted_at, "deleted_by": take.deleted_by}
-            if take and take.deleted_at
-            else {}
-        ),
-        "take_quoted": as_number(take.quoted) if take else None,
-        "sent_at": take.intended_at if take and stands else None,
-        "to_be_sent": to_be_sent,
-        **({"next_digest": row.digest, "next_nth": row.nth} if to_be_sent and other else {}),
-    }
+    """Return one line of the manifest: how a row stands, what its key is made of, and when it was,
+    or with `before_sending` is about to be, sent.
 
-
-def row_documents(
-    connection: Connection,
-    campaign_id: int,
-    *,
-    states: Collection[State] | None = None,
-    numbers: Sequence[int] | None = None,
-) -> Callable[[CampaignRow], dict[str, Any]]:
-    """Return what says of a row of the campaign how it stands: `row_document`.
-
-    With `states` or `numbers` only of the rows in these, or of these numbers in the ledger.
+    `earlier` is what another ledger may have paid for: should this one be lost too, the store
+    knows.
     """
-    figures = figures_of(connection, campaign_id, states=states, numbers=numbers)
-    videos = videos_of(connection, campaign_id, states=states, numbers=numbers)
-    copies = copies_of(connection, campaign_id, numbers=numbers)
-
-    def document(row: CampaignRow) -> dict[str, Any]:
-        found = row_document(row, figures.get(row.id, Figures()), videos.get(row.id))
-        # Only where a sheet asks for copies.
-        mine = copies.get(row.take.id, ()) if row.take and copies else ()
-        return {**found, "copies": [copy.as_json() for copy in mine]} if mine else found
-
-    return document
-
-
-def row_document(row: CampaignRow, figures: Figures, video: RowVideo | None) -> dict[str, Any]:
-    """Return one row as JSON: a line of `rows --json` and of the manifest.
-
-    Take, key and video are those of its present take; the figures are those of all its takes, and
-    files, `review` and `checks` are of its newest video, which may be one of an earlier take
-    (`video_take`).
-    """
-    take, said = row.take, video.review if video else None
-    return {
-        "row": row.row,
-        "state": row.state,
-        "reason": row.reason,
-        "take": take.number if take else 0,
-        "key": take.key if take and take.keyed else None,
-        "video_id": take.video_id if take else None,
-        **figures.as_json(),
-        "video_take": video.take if video else None,
-        "deliveries": [
-            {"kind": f.kind, "uri": f.uri, "sha256": f.sha256, "bytes": f.bytes}
-            for f in (video.files if video else ())
-        ],
-        "review": said.verdict if said else None,
-        "review_reason": said.reason if said else None,
-        "review_note": said.note if said else None,
-        "reviewed_by": said.by if said else None,
-        "checks": dict(video.checks) if video else {},
+    found = line.found
+    taken = found["take_id"] is not None
+    of = "take_" if taken else ""
+    stands = taken and found["take_refused_at"] is None and found["take_abandoned_at"] is None
+    to_be_sent = before_sending and found["state"] == "approved"
+    attempt, present = (found["digest"], found["nth"]), (found[f"{of}digest"], found[f"{of}nth"])
+    said = {
+        **line.document,
+        **({"earlier": earlier} if earlier else {}),
+        "operation": found["operation"],
+        "digest": present[0],
+        "nth": present[1],
+        **({"first_id": found["first_id"]} if found["first_id"] else {}),
     }
+    if found["take_deleted_at"]:
+        said |= {name: found[f"take_{name}"] for name in ("deleted_at", "deleted_by")}
+    said["take_quoted"] = number_of(found["take_quoted"])
+    said["sent_at"] = found["take_intended_at"] if stands else None
+    said["to_be_sent"] = to_be_sent
+    if to_be_sent and present != attempt:
+        said["next_digest"], said["next_nth"] = attempt
+    return said
 
 
-def status_sheet(
-    rows: Sequence[CampaignRow],
-    lines: Sequence[Mapping[str, Any]],
-    cells: Mapping[int, Sequence[tuple[str, str]]],
-) -> bytes:
+def status_sheet(lines: Iterable[RowLine]) -> bytes:
     """Return the input columns with `cs_` columns next to them, as CSV for a spreadsheet."""
-    records = [
-        status_line(row, line, cells.get(row.id, ())) for row, line in zip(rows, lines, strict=True)
-    ]
+    records = [status_line(line) for line in lines]
     columns = list(dict.fromkeys(name for record in records for name in record))
     out = io.StringIO(newline="")
     write_csv(out, columns, records)
     return out.getvalue().encode()
 
 
-def status_line(
-    row: CampaignRow,
-    line: Mapping[str, Any],
-    cells: Sequence[tuple[str, str]],
-    link: Callable[[str], str | None] | None = None,
-) -> dict[str, Any]:
+def status_line(line: RowLine, link: Callable[[str], str | None] | None = None) -> dict[str, Any]:
     """Return one line of the status sheet: the cells of a row, how it stands, the video's link."""
-    files = {file["kind"]: file for file in line["deliveries"]}
+    said = line.document
+    files = {file["kind"]: file for file in said["deliveries"]}
     video = files.get("mp4", {})
     return {
-        **dict(cells),
-        "cs_row": row.row,
-        "cs_state": row.state,
-        "cs_reason": line["reason"],
-        "cs_take": line["take"],
-        **{f"cs_{name}": line[name] for name in NAMES},
-        "cs_video_id": line["video_id"],
-        "cs_video_take": line["video_take"],
+        **line.cells,
+        "cs_row": said["row"],
+        "cs_state": said["state"],
+        "cs_reason": said["reason"],
+        "cs_take": said["take"],
+        **{f"cs_{name}": said[name] for name in NAMES},
+        "cs_video_id": said["video_id"],
+        "cs_video_take": said["video_take"],
         "cs_video": video.get("uri"),
         **({"cs_link": link(video["uri"]) if video else None} if link else {}),
         "cs_sha256": video.get("sha256"),
         "cs_bytes": video.get("bytes"),
         "cs_srt": files.get("srt", {}).get("uri"),
         "cs_vtt": files.get("vtt", {}).get("uri"),
-        **({"cs_copies": "; ".join(map(_said_of, line["copies"]))} if "copies" in line else {}),
-        **{f"cs_{name}": line[name] for name in ("review", "review_reason", "review_note")},
+        **({"cs_copies": "; ".join(map(_said_of, said["copies"]))} if "copies" in said else {}),
+        **{f"cs_{name}": said[name] for name in ("review", "review_reason", "review_note")},
         "cs_checks": "; ".join(
-            f"{name}: {words}" for name, words in line["checks"].items() if words != "ok"
+            f"{name}: {words}" for name, words in said["checks"].items() if words != "ok"
         ),
     }
 

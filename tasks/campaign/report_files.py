@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.report import manifest_line, row_documents, status_line
+from callsheet.tasks.campaign.report import manifest_line, status_line
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
     find_campaign,
@@ -28,9 +28,9 @@ from callsheet.tasks.ledger.campaigns import (
     tally_of,
 )
 from callsheet.tasks.ledger.earlier_takes import earlier_of
-from callsheet.tasks.ledger.figures import numbers_of, pages_of
+from callsheet.tasks.ledger.figures import pages_of
+from callsheet.tasks.ledger.row_documents import RowLine, row_lines
 from callsheet.tasks.ledger.sync import Reported, note_report
-from callsheet.tasks.ledger.values import CampaignRow, cells_of, rows_of
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.runtime.spreadsheets import csv_writer, write_csv
 from callsheet.tasks.store.addresses import linking, signing_key
@@ -39,13 +39,11 @@ if TYPE_CHECKING:
     # Anyone who reads rows need not pay for the service's client.
     from callsheet.tasks.engine.context import Context
 
-#: The form of both files: another one is rewritten.
-REPORT = 2
-STATUS = "status.csv"
+#: The form of the manifest; that of both files: another one is rewritten.
+FORMAT, REPORT = 1, 2
+MANIFEST, STATUS = "manifest.json", "status.csv"
 #: Makes the link to a file, by its address in the store.
 Link = Callable[[str], str | None]
-#: A row, how it stands, and its cells.
-Line = tuple[CampaignRow, dict[str, Any], Sequence[tuple[str, str]]]
 
 
 async def report_stands(at: Context, campaign: Campaign) -> bool:
@@ -56,7 +54,7 @@ async def report_stands(at: Context, campaign: Campaign) -> bool:
     if await at.ledger.read(_made_of, at=at, name=campaign.name) != reported.made_of:
         return False
     try:
-        found = [await at.store.head(f"{campaign.name}/{name}") for name in _names()]
+        found = [await at.store.head(f"{campaign.name}/{name}") for name in (MANIFEST, STATUS)]
     except (StoreError, StoreUnusable):
         return False
     return tuple(file and file.sha256 for file in found) == reported.files
@@ -72,7 +70,7 @@ async def write_report(at: Context, campaign: Campaign) -> None:
     if await report_stands(at, known):
         return
     with TemporaryDirectory(prefix="callsheet-report-") as folder:
-        files = [Path(folder) / name for name in _names()]
+        files = [Path(folder) / name for name in (MANIFEST, STATUS)]
         made_of = await at.ledger.read(_write_files, at=at, campaign=campaign, files=files)
         manifest, status = [await _replace(at, campaign, file) for file in files]
     await _note(at, known, Reported(made_of=made_of, files=(manifest, status)))
@@ -90,15 +88,9 @@ async def write_manifest(at: Context, campaign: Campaign) -> None:
     # from a backup of now does not know what was sent a moment later.
     await _note(at, known, None)
     with TemporaryDirectory(prefix="callsheet-report-") as folder:
-        file = Path(folder) / _names()[0]
+        file = Path(folder) / MANIFEST
         await at.ledger.read(_write_files, at=at, campaign=campaign, files=[file])
         await _replace(at, campaign, file)
-
-
-def _names() -> tuple[str, str]:
-    from callsheet.tasks.campaign import manifest
-
-    return manifest.NAME, STATUS
 
 
 async def _note(at: Context, known: Campaign, reported: Reported | None) -> None:
@@ -150,11 +142,12 @@ def _write_files(
         texts = [stack.enter_context(_open_text(file)) for file in files]
         add: Callable[[Mapping[str, Any]], None] | None = None
         before = head
-        for line in report_lines(connection, campaign.id, numbers_of(connection, campaign.id)):
-            texts[0].write(f"{before}{_manifest_text(*line, sending=len(files) == 1)}")
+        for line, earlier in _with_earlier(connection, campaign.id):
+            said = manifest_line(line, earlier, before_sending=len(files) == 1)
+            texts[0].write(f"{before}    {_JSON.encode(said)}")
             before = ",\n"
             if len(files) > 1:
-                status = status_line(*line, link)
+                status = status_line(line, link)
                 add = add or csv_writer(texts[1], list(status))
                 add(status)
                 columns.update(dict.fromkeys(status))
@@ -164,17 +157,23 @@ def _write_files(
     return made_of
 
 
+def _with_earlier(
+    connection: Connection, campaign_id: int
+) -> Iterator[tuple[RowLine, Sequence[Mapping[str, Any]]]]:
+    """Yield all rows of a campaign, each with the takes of another ledger that are known of it."""
+    for page in pages_of(row_lines(connection, campaign_id)):
+        earlier: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        named = [line.found["row"] for line in page]
+        for one in earlier_of(connection, campaign_id, named=named):
+            earlier[one.row].append(one.as_json())
+        yield from ((line, earlier.get(line.found["row"], ())) for line in page)
+
+
 def _widen(
-    connection: Connection,
-    campaign: Campaign,
-    file: Path,
-    columns: list[str],
-    link: Link | None,
+    connection: Connection, campaign: Campaign, file: Path, columns: list[str], link: Link | None
 ) -> None:
     """Write the status sheet once more where rows have columns that its first one has not."""
-    numbers = numbers_of(connection, campaign.id)
-    found = report_lines(connection, campaign.id, numbers)
-    lines = (status_line(*line, link) for line in found)
+    lines = (status_line(line, link) for line in row_lines(connection, campaign.id))
     first = next(lines, None)
     if first is None or len(first) < len(columns):
         with _open_text(file) as out:
@@ -189,45 +188,19 @@ def _open_text(file: Path) -> IO[str]:
 _JSON = json.JSONEncoder(ensure_ascii=False)
 
 
-def _manifest_text(row: CampaignRow, line: Mapping[str, Any], _: object, *, sending: bool) -> str:
-    """Return a row's line of the manifest, without its end; `sending`: before rows are sent."""
-    return f"    {_JSON.encode(manifest_line(row, line, before_sending=sending))}"
-
-
 def _frame(connection: Connection, at: Context, campaign: Campaign) -> tuple[str, str]:
     """Return what stands in a manifest before and after its rows."""
-    from callsheet.tasks.campaign import manifest
-
     tally = tally_of(connection, campaign)
-    document = manifest.Manifest.model_validate(
-        {
-            "format": manifest.FORMAT,
-            "campaign": campaign.name,
-            "sandbox": campaign.sandbox,
-            "sheet": {"address": campaign.sheet, "sha256": campaign.sheet_digest},
-            "made_at": datetime.fromtimestamp(at.clock(), UTC).replace(microsecond=0),
-            "last_event": newest_event(connection, campaign.id),
-            "credits": tally.credits_as_json(),
-            "counts": tally.as_json(),
-            "rows": [],
-        }
-    )
-    head, _, foot = document.as_bytes().decode().rpartition("[]")
-    return f"{head}[\n", f"\n  ]{foot}"
-
-
-def report_lines(
-    connection: Connection, campaign_id: int, numbers: Sequence[int]
-) -> Iterator[Line]:
-    """Yield rows of a campaign by their numbers, a page at a time, how each stands, its cells."""
-    for page in pages_of(numbers):
-        show = row_documents(connection, campaign_id, numbers=page)
-        cells = cells_of(connection, campaign_id, numbers=page)
-        rows = rows_of(connection, campaign_id, numbers=page)
-        # What another ledger may have paid for: should this one be lost too, the store knows.
-        earlier: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for one in earlier_of(connection, campaign_id, named=[row.row for row in rows]):
-            earlier[one.row].append(one.as_json())
-        for row in rows:
-            told = {"earlier": earlier[row.row]} if row.row in earlier else {}
-            yield row, show(row) | told, cells.get(row.id, ())
+    made_at = datetime.fromtimestamp(at.clock(), UTC)
+    document = {
+        "format": FORMAT,
+        "campaign": campaign.name,
+        "sandbox": campaign.sandbox,
+        "sheet": {"address": campaign.sheet, "sha256": campaign.sheet_digest},
+        "made_at": made_at.isoformat(timespec="seconds"),
+        "last_event": newest_event(connection, campaign.id),
+        "credits": tally.credits_as_json(),
+        "counts": tally.as_json(),
+    }
+    text = json.dumps(document, ensure_ascii=False, indent=2)
+    return text.removesuffix("\n}") + ',\n  "rows": [\n', "\n  ]\n}\n"

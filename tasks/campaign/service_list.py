@@ -20,7 +20,7 @@ from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.evidence import COMMON, created_at, shows
 from callsheet.tasks.engine.policy.decision import FAILED, RUNNING, SKEW
 from callsheet.tasks.ledger.campaigns import Campaign
-from callsheet.tasks.ledger.earlier_takes import UnpaidRow, taken_keys
+from callsheet.tasks.ledger.earlier_takes import EarlierTake, UnpaidRow, taken_keys
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.values import CampaignRow, Take, last_made, rows_of, takes_of
 from callsheet.tasks.ledger.webhook_events import tracked_videos
@@ -52,30 +52,13 @@ class Made:
     video: Video
 
 
-@dataclass(frozen=True, kw_only=True)
-class Alike:
-    """A listed video that may be a row's, under no key of the row."""
-
-    row: UnpaidRow
-    video: Video
-
-
-@dataclass(frozen=True, kw_only=True)
-class Edited:
-    """A row's own video that may have had the edit which the row asks for; `words` say why."""
-
-    row: UnpaidRow
-    video: Video
-    words: str
-
-
 @dataclass(kw_only=True)
 class ServiceList:
     """What the list says of rows, by row id; `unread` says why it could not be read, if so."""
 
     made: dict[str, Made] = field(default_factory=dict)
-    alike: dict[str, Alike] = field(default_factory=dict)
-    edited: dict[str, Edited] = field(default_factory=dict)
+    #: Rows that may be paid for: a video may be theirs, or may have had the edit that they ask for.
+    doubts: dict[str, EarlierTake] = field(default_factory=dict)
     #: Other videos, those that the reader asked to keep.
     kept: list[Video] = field(default_factory=list)
     unread: str | None = None
@@ -100,19 +83,31 @@ async def find_listed(
     edits = await _edits(at, campaign, wanted)
 
     def keep(one: Video) -> bool:
-        if (edit := edits.get(one.id)) and (edited := edit.seen_in(one)):
-            found_edited[edit.row.row] = edited
+        if (edit := edits.get(one.id)) and (words := edit.seen_in(one)):
+            edited[edit.row.row] = _in_doubt(edit.row, one, words)
         return _is_open(one, new=new) and traits.fit(one.raw)
 
-    found_edited: dict[str, Edited] = {}
+    edited: dict[str, EarlierTake] = {}
     found = await read_list(at.service, campaign.name, unpaid, keep=keep)
-    found.edited = found_edited
+    found.doubts = edited
     names = {row.row for row in wanted}
     found.made = {name: one for name, one in found.made.items() if name in names}
     if found.kept:
         rest = [row for row in wanted if row.row not in found.made]
-        found.alike = await _alike(at, campaign, rest, found.kept, sent)
+        found.doubts = edited | await _alike(at, campaign, rest, found.kept, sent)
     return found
+
+
+def _in_doubt(row: UnpaidRow, video: Video, why: str) -> EarlierTake:
+    """Return what shows that a row may be paid for."""
+    return EarlierTake(
+        row=row.row,
+        digest=row.digest,
+        nth=row.nth,
+        sent_at=created_at(video.raw),
+        video_id=video.id,
+        why=why,
+    )
 
 
 async def read_list(
@@ -222,8 +217,8 @@ class _Edit:
     charged: Decimal | None
     was_tried: bool
 
-    def seen_in(self, video: Video) -> Edited | None:
-        """Return what a record shows of the edit: a backup of a ledger may be older than it."""
+    def seen_in(self, video: Video) -> str | None:
+        """Say what a record shows of the edit: a backup of a ledger may be older than it."""
         raw = video.raw if isinstance(video.raw, dict) else {}
         asked = {} if self.was_tried else self.wanted
         new = [name for name, value in asked.items() if self.made.get(name) != value]
@@ -235,7 +230,7 @@ class _Edit:
         if video.status in RUNNING and not self.was_tried:
             seen.append("a render under way")
         words = f"the service shows {video.id} with {' and '.join(seen)}: its edit may be paid for"
-        return Edited(row=self.row, video=video, words=words) if seen else None
+        return words if seen else None
 
 
 async def _edits(at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow]) -> dict[str, _Edit]:
@@ -270,27 +265,35 @@ async def _alike(
     wanted: Sequence[UnpaidRow],
     videos: Sequence[Video],
     sent: Collection[str],
-) -> dict[str, Alike]:
-    """Return for each row a video of no take of this ledger that may be the row's.
+) -> dict[str, EarlierTake]:
+    """Return for each row in doubt a video of no take of this ledger that may be the row's.
 
     One that shows all that the row asks for, or else one of which an edit would make that.
     """
     known = _Shown.of(await _unclaimed(at, videos))
-    exact: dict[str, Alike] = {}
-    loose: dict[str, Alike] = {}
+    exact: dict[str, Video] = {}
+    loose: dict[str, Video] = {}
     for page in pages_of(wanted) if known.by_title else ():
-        of_row = {row.row: row for row in page}
-        query = partial(rows_of, campaign_id=campaign.id, named=list(of_row))
+        query = partial(rows_of, campaign_id=campaign.id, named=[row.row for row in page])
         for row in await at.ledger.read(query):
             near = known.near(row.asked())
             may_be = [video for video in near if not _is_safe(at, row, video, sent)]
             if same := _first(may_be, row, shows):
-                exact[row.row] = Alike(row=of_row[row.row], video=same)
+                exact[row.row] = same
             elif row.operation == CREATE and (older := _first(may_be, row, _may_become)):
-                loose[row.row] = Alike(row=of_row[row.row], video=older)
+                loose[row.row] = older
     # What shows all that one row asks for is no older form of another row.
-    claimed = {one.video.id for one in exact.values()}
-    return {name: one for name, one in loose.items() if one.video.id not in claimed} | exact
+    claimed = {video.id for video in exact.values()}
+    found = {name: video for name, video in loose.items() if video.id not in claimed} | exact
+    return {
+        row.row: _in_doubt(
+            row,
+            found[row.row],
+            f"the service lists {found[row.row].id}, which may be the video of this row",
+        )
+        for row in wanted
+        if row.row in found
+    }
 
 
 @dataclass(frozen=True)

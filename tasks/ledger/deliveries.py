@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
@@ -18,7 +18,6 @@ from callsheet.tasks.ledger.database import (
     insert_unless_there,
 )
 from callsheet.tasks.ledger.moves import move, note, note_campaign
-from callsheet.tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
 from callsheet.tasks.ledger.schema import (
     campaigns,
     deliveries,
@@ -112,7 +111,6 @@ _KEEP = Prepared(
 )
 
 _FILE = ("kind", "uri", "sha256", "bytes", "seconds")
-_FILE_COLUMNS = [deliveries.c[name] for name in _FILE]
 _VIDEO = deliveries.c.kind == "mp4"
 #: Which take of a row its video is of: the present one, else the newest that has one.
 VIDEO_TAKE = func.coalesce(
@@ -167,19 +165,6 @@ def deliver(
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class RowVideo:
-    """The newest video of a row that is in the store: the number of its take, and its files.
-
-    `checks` is what was found when the video was looked at: name to "ok" or what is wrong.
-    """
-
-    take: int
-    files: Sequence[Delivered] = ()
-    review: Review | None = None
-    checks: Mapping[str, str] = field(default_factory=dict)
-
-
 def add_delivery(
     connection: Connection, row: CampaignRow, take: Take, *, file: Delivered, at: float
 ) -> bool:
@@ -219,44 +204,6 @@ def is_of_another(connection: Connection, *, take: Take, row_id: int, sha256: st
         .where(takes.c.row_id == row_id, takes.c.id != take.id, deliveries.c.sha256 == sha256)
     )
     return connection.execute(query.limit(1)).first() is not None
-
-
-def videos_of(
-    connection: Connection,
-    campaign_id: int,
-    *,
-    states: Collection[State] | None = None,
-    numbers: Sequence[int] | None = None,
-) -> Mapping[int, RowVideo]:
-    """Return the video of each row that has one, by its number: of rows in `states`, or of those
-    `numbers`."""
-    query = (
-        select(
-            takes.c.row_id,
-            takes.c.number,
-            takes.c.checks,
-            *_FILE_COLUMNS,
-            *(reviews.c[name] for name in REVIEW_COLUMNS),
-        )
-        .select_from(rows)
-        .join(takes, takes.c.id == VIDEO_TAKE)
-        .join(deliveries, deliveries.c.take_id == takes.c.id)
-        .outerjoin(reviews, reviews.c.take_id == takes.c.id)
-        .where(rows.c.campaign_id == campaign_id)
-        .order_by(deliveries.c.id)
-    )
-    if states is not None:
-        query = query.where(rows.c.state.in_(states))
-    if numbers is not None:
-        query = query.where(rows.c.id.in_(numbers))
-    found: dict[int, RowVideo] = {}
-    for file in connection.execute(query):
-        video = found.get(file.row_id)
-        if video is None:
-            said, checks = review_in(file._asdict()), checks_in(file.checks)
-            video = RowVideo(file.number, review=said, checks=checks)
-        found[file.row_id] = replace(video, files=(*video.files, _delivered(file)))
-    return found
 
 
 @lru_cache(maxsize=256)

@@ -9,6 +9,7 @@ store.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
@@ -61,16 +62,21 @@ class EarlierTake:
         """Whether no run pays for the row until a person says so."""
         return self.refused_at is not None and self.allowed_at is None
 
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """Its line of a manifest; empty where there is none."""
+        return json.loads(self.line) if self.line else {}
+
+    @property
+    def known_since(self) -> float:
+        """When it was sent, or else became known here."""
+        return self.noted_at if self.sent_at is None else self.sent_at
+
     def as_json(self) -> dict[str, str | int | float | None]:
         """Return what a manifest says of it."""
-        sent = self.noted_at if self.sent_at is None else self.sent_at
         known: dict[str, str | int | float | None] = {"digest": self.digest, "nth": self.nth}
-        known |= {"sent_at": sent, "video_id": self.video_id}
+        known |= {"sent_at": self.known_since, "video_id": self.video_id}
         return known if self.line is None else {**known, "line": self.line}
-
-    def is_of(self, digest: str, nth: int) -> bool:
-        """Whether it is this attempt at this brief."""
-        return self.digest == digest and self.nth in (0, nth)
 
 
 class UnpaidRow(NamedTuple):
@@ -165,7 +171,9 @@ def refuse_to_pay(
         there = {row.row: row for row in rows_of(connection, campaign_id, named=named)}
         for one in page:
             row, before = there.get(one.row), known.get((one.row, one.digest, one.nth))
-            if row is None or row.state not in UNPAID or not one.is_of(row.digest, row.nth):
+            if row is None or row.state not in UNPAID:
+                continue
+            if one.digest != row.digest or one.nth not in (0, row.nth):
                 continue
             if before is not None and before.allowed_at is not None:
                 continue

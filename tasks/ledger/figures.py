@@ -6,7 +6,7 @@ one takes it from here: what its rows show adds up to what a campaign shows (doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
@@ -27,12 +27,11 @@ from sqlalchemy import (
     select,
     union,
 )
-from sqlalchemy import Row as Record
 
 from callsheet.tasks.ledger.schema import NOT_FIRST, VARIED, rows, takes
 from callsheet.tasks.ledger.statements import Prepared
 from callsheet.tasks.ledger.values import STATES, State
-from callsheet.tasks.values.amounts import as_number, from_micro
+from callsheet.tasks.values.amounts import from_micro
 
 NAMES = ("quoted", "reserved", "charged", "paid_before", "variance")
 
@@ -46,15 +45,6 @@ class Figures:
     charged: Decimal | None = None
     paid_before: Decimal = Decimal(0)
     variance: Decimal = Decimal(0)
-
-    @classmethod
-    def read(cls, found: Record[Any]) -> Figures:
-        """Read the figures in a database row."""
-        return cls(**{name: from_micro(getattr(found, name)) for name in NAMES})
-
-    def as_json(self) -> dict[str, int | float | None]:
-        """Return the figures as JSON."""
-        return {name: as_number(getattr(self, name)) for name in NAMES}
 
 
 def total(amount: ColumnElement[Any]) -> ColumnElement[int]:
@@ -92,17 +82,16 @@ def figures_of(
     connection: Connection,
     campaign_id: int,
     *,
-    states: Collection[State] | None = None,
     numbers: Sequence[int] | None = None,
 ) -> Mapping[int, Figures]:
-    """Return the figures of each row of a campaign by its number: of rows in `states`, or of those
-    `numbers`."""
+    """Return the figures of each row of a campaign by its number: of all, or of those `numbers`."""
     query = FIGURES.where(rows.c.campaign_id == campaign_id)
-    if states is not None:
-        query = query.where(rows.c.state.in_(states))
     if numbers is not None:
         query = query.where(rows.c.id.in_(numbers))
-    return {line.id: Figures.read(line) for line in connection.execute(query)}
+    return {
+        number: Figures(**dict(zip(NAMES, map(from_micro, amounts), strict=True)))
+        for number, _, _, *amounts in connection.execute(query)
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,9 +262,17 @@ def _rest(connection: Connection, row: CampaignRow, diff: Diff, at: float) -> No
 # `sync_sheet` forget the report.
 
 
+#: Instead of a digest of what a report was made of, once it is not what would be written now.
+_OUT_OF_DATE = "-"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reported:
-    """A report: a digest of what it was made of, and those of its files, manifest first."""
+    """A report: a digest of what it was made of, and those of its files, manifest first.
+
+    One that is out of date still says which files this ledger has written last, at the end of a
+    run: what they tell of, it knows.
+    """
 
     made_of: str
     files: tuple[str, str]
@@ -297,4 +305,7 @@ def note_report(
 def forget_report(connection: Connection, campaign_id: int) -> None:
     """Have the next report written, though no event tells of what has changed."""
     this = campaigns.c.id == campaign_id
-    connection.execute(update(campaigns).where(this).values(reported=None))
+    reported = Reported.read(connection.scalar(select(campaigns.c.reported).where(this)))
+    if reported is not None:
+        text = replace(reported, made_of=_OUT_OF_DATE).as_text()
+        connection.execute(update(campaigns).where(this).values(reported=text))

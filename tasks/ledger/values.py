@@ -166,8 +166,13 @@ class CampaignRow:
     @property
     def title(self) -> str:
         """A few words for people."""
-        asked = self.asked()
-        return one_line(str(asked.get("title") or asked.get("topic") or self.row))
+        return title_of(self.request, self.row)
+
+
+def title_of(request: str, row: str) -> str:
+    """Return a few words on a row for people, by what it asks for, as JSON, and its id."""
+    asked = json.loads(request)
+    return one_line(str(asked.get("title") or asked.get("topic") or row))
 
 
 _TAKE_FIELDS = tuple(field.name for field in fields(Take) if field.name in takes.c)
@@ -221,8 +226,8 @@ def rows_by_number(connection: Connection, numbers: Sequence[int]) -> list[Campa
 
 
 def _row(found: Record[Any]) -> CampaignRow:
-    # As a dict, since a member of a database row costs ten times as much.
-    raw = found._asdict()
+    # As a dict, since a member of a database row costs ten times as much, and so does `_asdict`.
+    raw = dict(zip(_SELECTED, found, strict=True))
     values = {name: raw[name] for name in _ROW_FIELDS if name != "take"}
     for name in ("max_credits", "quoted", "approved"):
         values[name] = from_micro(values[name])
@@ -234,6 +239,7 @@ def _row(found: Record[Any]) -> CampaignRow:
 
 
 _ROW_FIELDS = tuple(field.name for field in fields(CampaignRow))
+_SELECTED = tuple(_SELECT.selected_columns.keys())
 
 
 def takes_of(

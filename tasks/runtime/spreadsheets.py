@@ -63,8 +63,8 @@ def csv_writer(out: IO[str], columns: Sequence[str]) -> Callable[[Mapping[str, A
     writer.writerow(map(guarded, columns))
 
     def add(line: Mapping[str, Any]) -> None:
-        cells = [_cell(line.get(name)) for name in columns]
-        writer.writerow(_said(cell) if isinstance(cell, datetime) else cell for cell in cells)
+        values = [line.get(name) for name in columns]
+        writer.writerow([one if type(one) in _PLAIN else _in_csv(one) for one in values])
 
     return add
 
@@ -122,5 +122,10 @@ def _cell(value: Any) -> Cell:
     return guarded(str(value))
 
 
-def _said(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S}"
+#: What CSV has as it is; of the rest, most is text.
+_PLAIN = (int, float, type(None))
+
+
+def _in_csv(value: Any) -> Cell:
+    cell = _cell(value)
+    return f"{cell:%Y-%m-%d %H:%M:%S}" if isinstance(cell, datetime) else cell

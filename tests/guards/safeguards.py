@@ -1892,7 +1892,7 @@ MUTATIONS = (
     Mutation(
         "a manifest says that an edit is about to be sent",
         "tasks/campaign/manifest.py",
-        "line=ManifestRow(row=line.row, operation=line.operation).model_dump_json(),",
+        'line=_text_of({"row": line["row"], "operation": line["operation"]}),',
         "line=None,",
         "tests/pipeline/test_edits.py::test_an_edit_under_way_when_the_ledger_is_lost_is_not_paid_again",
     ),
@@ -2018,8 +2018,8 @@ MUTATIONS = (
     Mutation(
         "a video that had more edits than the ledger knows asks a person",
         "tasks/campaign/service_list.py",
-        "    found.edited = found_edited",
-        "    found.edited = {}",
+        "            edited[edit.row.row] = _in_doubt(edit.row, one, words)",
+        "            pass",
         "tests/pipeline/test_restored_ledger.py::test_an_edit_that_the_video_shows_is_not_paid_for_again",
     ),
     Mutation(

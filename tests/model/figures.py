@@ -19,8 +19,9 @@ from callsheet.tasks.aftercare.export import What, export
 from callsheet.tasks.campaign.report import row_documents, status_sheet
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, tally_of
+from callsheet.tasks.ledger.row_documents import row_lines
 from callsheet.tasks.ledger.schema import rows, takes
-from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, cells_of, rows_of
+from callsheet.tasks.ledger.values import UNDER_WAY, rows_of
 from callsheet.tasks.values.amounts import from_micro
 from tests.model.service import SimulatedService, Violation
 
@@ -45,7 +46,7 @@ def check_figures(connection: Connection, name: str, service: SimulatedService, 
         "the account": {"reserved": campaign.reserved, "charged": campaign.charged},
         "run": {name: Decimal(str(run.as_json()["credits"][name])) for name in ADDED},
         "rows": _sums(shown, ADDED),
-        "the status sheet": _sums(_sheet(connection, campaign, found, shown), ADDED),
+        "the status sheet": _sums(_sheet(connection, campaign), ADDED),
         "the export of rows": _sums(read("rows"), ADDED),
         "the export of takes": _sums(read("takes"), ("reserved", "charged")),
         "the chargeback": _sums(list(read("chargeback"))[-1:], ("reserved", "charged")),
@@ -83,12 +84,10 @@ def _exported(connection: Connection, campaign: Campaign, what: What) -> list[Li
     return [line for line in lines if line.get("by") != "tag"]
 
 
-def _sheet(
-    connection: Connection, campaign: Campaign, found: list[CampaignRow], shown: list[Line]
-) -> Iterable[Line]:
+def _sheet(connection: Connection, campaign: Campaign) -> Iterable[Line]:
     import csv
 
-    content = status_sheet(found, shown, cells_of(connection, campaign.id)).decode("utf-8-sig")
+    content = status_sheet(row_lines(connection, campaign.id)).decode("utf-8-sig")
     for line in csv.DictReader(io.StringIO(content)):
         yield {name: line[f"cs_{name}"] for name in ADDED}
 

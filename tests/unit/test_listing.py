@@ -12,15 +12,21 @@ from rich.console import Console
 
 from callsheet.deployments.listing import ListedLine, show_lines
 from callsheet.deployments.tables import show_plan, show_rows
-from callsheet.tasks.campaign.report import row_document, sums_of
+from callsheet.tasks.campaign.report import sums_of
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.ledger.deliveries import Delivered, RowVideo
-from callsheet.tasks.ledger.figures import Figures
+from callsheet.tasks.ledger.row_documents import NOTHING
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.values.amounts import count, in_credits
 from tests.campaigns import a_row
 
 VIDEO = "file:///" + "a-folder/" * 9 + "video.mp4"
+
+
+def document_of(row: CampaignRow, uri: str) -> dict[str, Any]:
+    assert row.take is not None
+    said = {"row": row.row, "state": row.state, "reason": row.reason, "take": row.take.number}
+    file = {"kind": "mp4", "uri": uri, "sha256": "a" * 64, "bytes": 9}
+    return {**NOTHING, **said, "video_take": 1, "deliveries": [file]}
 
 
 def terminal() -> tuple[Console, io.StringIO]:
@@ -114,10 +120,9 @@ def test_a_plan_says_what_it_comes_to(wanted: Plan, words: str):
 
 
 def test_a_path_is_never_cut():
-    video = RowVideo(1, [Delivered(kind="mp4", uri=VIDEO, sha256="a" * 64, bytes=9)])
     row = replace(a_row("held"), reason="needs 15 credits, and 5 of the 20 are left: raise it")
     console, out = terminal()
-    show_rows("spring", [row], lambda row: row_document(row, Figures(), video), console)
+    show_rows("spring", [row], lambda row: document_of(row, VIDEO), console)
     lines = out.getvalue().splitlines()
     assert VIDEO in [part.strip() for part in lines]
     assert "the video of take 1 stays" in " ".join(part.strip() for part in lines)
@@ -127,14 +132,10 @@ def test_a_path_is_never_cut():
 def test_a_folder_that_all_long_paths_share_is_said_once():
     rows = [replace(a_row("delivered"), id=n, row=f"r{n}") for n in (1, 2)]
     folder = f"s3://{'b' * 70}/x/"
-    videos = {
-        row.id: [Delivered(kind="mp4", uri=f"{folder}{row.row}.mp4", sha256="a", bytes=1)]
-        for row in rows
-    }
     console, out = terminal()
 
     def document(row: CampaignRow) -> dict[str, Any]:
-        return row_document(row, Figures(), RowVideo(1, videos[row.id]))
+        return document_of(row, f"{folder}{row.row}.mp4")
 
     show_rows("c", rows, document, console)
     assert f"videos are in {folder}\n" in out.getvalue()

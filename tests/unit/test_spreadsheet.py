@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from decimal import Decimal
 
 import openpyxl
 import pytest
 
-from callsheet.tasks.campaign.report import row_document, status_sheet
-from callsheet.tasks.ledger.figures import Figures
+from callsheet.tasks.campaign.report import status_sheet
+from callsheet.tasks.ledger.row_documents import NOTHING, RowLine
 from callsheet.tasks.runtime.spreadsheets import guarded, unguarded, write_csv, write_xlsx
-from tests.campaigns import a_row
 
 SIGNS = "=+-@＝＋－＠"
 FORMULAS = [
@@ -70,10 +70,8 @@ def in_xlsx(text: str) -> str:
 
 
 def in_status_sheet(text: str) -> str:
-    row = a_row("delivered")
-    data = status_sheet(
-        [row], [row_document(row, Figures(), None)], {row.id: [(text, text)]}
-    ).decode()
+    found = {"cells": json.dumps([(text, text)])}
+    data = status_sheet([RowLine(found, dict(NOTHING))]).decode()
     return _alike(list(csv.reader(io.StringIO(data.removeprefix("\ufeff"), newline=""))))
 
 

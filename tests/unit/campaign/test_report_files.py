@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import update
 
-from callsheet.tasks.campaign.report_files import write_manifest, write_report
+from callsheet.tasks.campaign.manifest import keep_manifest
+from callsheet.tasks.campaign.report_files import report_stands, write_manifest, write_report
 from callsheet.tasks.engine.context import Context, connect
 from callsheet.tasks.ledger.deliveries import add_delivery
 from callsheet.tasks.ledger.moves import note, remark
@@ -21,6 +23,7 @@ from callsheet.tasks.ledger.schema import campaigns
 from callsheet.tasks.ledger.sync import Reported
 from callsheet.tasks.ledger.takes import approve_retakes, correct_charge
 from callsheet.tasks.runtime.settings import load_settings
+from callsheet.tasks.store import Store
 from callsheet.tasks.values.briefs import Brief
 from tests.campaigns import NOW, VIDEO, Stage
 
@@ -196,13 +199,41 @@ def test_what_is_no_note_is_none(text: str | None) -> None:
     assert Reported.read(text) is None
 
 
-@pytest.mark.parametrize("early", [False, True])
-async def test_what_is_not_the_last_report_is_not_noted_as_one(tmp_path: Path, early: bool) -> None:
-    """A sheet has changed, or rows are about to be sent, which a backup of now knows nothing of."""
+async def test_a_manifest_written_before_rows_are_sent_is_not_noted(tmp_path: Path) -> None:
+    """A backup of now knows nothing of what is sent a moment later."""
     async with history(tmp_path, 3) as campaign:
         await campaign.report(early=False)
-        if early:
-            await write_manifest(campaign.at, campaign.stage.campaign)
-        else:
-            await campaign.happen("note")
+        await write_manifest(campaign.at, campaign.stage.campaign)
         assert (await campaign.stage.account()).reported is None
+
+
+@pytest.mark.parametrize("other", [False, True])
+async def test_a_ledger_reads_no_manifest_that_it_wrote_at_the_end(
+    tmp_path: Path, other: bool
+) -> None:
+    """Nor once its sheet has changed: it reads those alone that may tell it something."""
+    async with history(tmp_path, 3) as campaign:
+        await campaign.report(early=False)
+        await campaign.happen("note")
+        assert not await report_stands(campaign.at, await campaign.stage.account())
+        file = campaign.folder / FILES[0]
+        if other:
+            file.write_bytes(file.read_bytes() + b" ")
+        store = Reading(campaign.at.store)
+
+        await keep_manifest(replace(campaign.at, store=cast(Any, store)), campaign.stage.campaign)
+
+        assert store.names == [f"{campaign.stage.campaign.name}/{FILES[0]}"] * other
+
+
+class Reading:
+    """A store that knows what was read of it."""
+
+    def __init__(self, store: Store) -> None:
+        self.names: list[str] = []
+        self.address, self.head = store.address, store.head
+        self._store = store
+
+    async def read(self, name: str) -> bytes | None:
+        self.names.append(name)
+        return await self._store.read(name)
