@@ -33,16 +33,16 @@ from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.shown_states import (
     NAMES,
     ShownState,
+    state_of_end,
     state_of_error,
-    state_of_outcome,
-    state_of_refusal,
     state_of_rows,
     state_of_shard,
+    words_of,
 )
 from callsheet.tasks.campaign.workers import WorkerStarter
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.values import State
-from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.errors import CallsheetError, Parked
 from callsheet.tasks.runtime.redact import say
 
 #: How long the command may take at its end to have Prefect show that, in seconds.
@@ -207,10 +207,14 @@ class _ShownRun:
                 return ShownState("COMPLETED", words, NAMES[5])
             return ShownState("CANCELLED", words)
         if error is None:
-            assert self._run.outcome is not None
-            return state_of_outcome(self._run.outcome)
+            outcome = self._run.outcome
+            assert outcome is not None
+            until = outcome.parked_until
+            return state_of_end(outcome.exit_status, words_of(outcome), until=until)
         if isinstance(error, CallsheetError):
-            return state_of_refusal(error, await publish_problems(self.page, error))
+            words = await publish_problems(self.page, error)
+            until = error.until if isinstance(error, Parked) else None
+            return state_of_end(error.exit_status, words, until=until)
         words = "the command ended before the run did; the ledger knows what it made"
         return ShownState("FAILED", words)
 

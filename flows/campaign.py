@@ -4,44 +4,33 @@ The steps are in `flows.executor`; this module runs each one as a Prefect task a
 Prefect's records are not a ledger and are never read back.
 """
 
-from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from prefect import flow
-from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
 from callsheet.flows.consent import Consent
-from callsheet.flows.endings import ShownDoor, end, ended
-from callsheet.flows.executor import run_rows, run_sheet
+from callsheet.flows.endings import callsheet_flow, end
+from callsheet.flows.executor import run_sheet
 from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_flow
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
 from callsheet.flows.perform import Approver, perform
+from callsheet.flows.watch import ShownDoor
 from callsheet.flows.workers import worker_runs
 from callsheet.tasks.campaign.approve import Verb
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import SavedPlan, read_plan
-from callsheet.tasks.campaign.run import Door
 from callsheet.tasks.campaign.values import Canary
 from callsheet.tasks.campaign.workers import check_workers
 from callsheet.tasks.ledger.accounts import AtLimit
-from callsheet.tasks.ledger.campaigns import find_campaign
-from callsheet.tasks.ledger.ledger import open_ledger
-from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.values.edits import Edits
 from callsheet.tasks.webhooks.listener import check_address
 
 
-@flow(
-    name="campaign",
-    description="A campaign sheet becomes finished videos in the store.",
-    flow_run_name=run_name,
-    retries=0,
-)
+@callsheet_flow("campaign", "A campaign sheet becomes finished videos in the store.", run_name)
 async def run_campaign(
     sheet: str,
     approve: Approve = "no",
@@ -119,26 +108,14 @@ async def run_campaign(
     """
     # If Prefect restarts the run, its own budget is counted by the same run id.
     options = RunOptions.of(locals(), run_id=flow_run.id, saved_plan=plan is not None)
-    running = _run(options, approve, plan, needs_person, profile)
-    # A flow may return a state; its caller gets the data of the state.
-    return cast(CampaignResult, await ended(running))
-
-
-async def _run(
-    options: RunOptions,
-    approve: Approve,
-    plan: str | None,
-    needs_person: NeedsPerson | None,
-    profile: str | None,
-) -> State[Any]:
-    """Run a campaign, and show progress."""
     settings = set_up_flow(profile, sheet=options.sheet)
     saved = None if plan is None else read_plan(Path(plan))
     options = _whole(options, saved, settings)
     door = Consent(approve, saved=saved)
     if options.workers is not None:
         door.find_starter = partial(worker_runs, profile)
-    return await end(await run_sheet(options, settings, door, AS_TASKS), needs_person or "failed")
+    outcome = await run_sheet(options, settings, door, AS_TASKS)
+    return cast(CampaignResult, await end(outcome, needs_person or "failed"))
 
 
 def _whole(options: RunOptions, saved: SavedPlan | None, settings: Settings) -> RunOptions:
@@ -155,36 +132,7 @@ def _whole(options: RunOptions, saved: SavedPlan | None, settings: Settings) -> 
     return RunOptions.of({**saved.terms, **options.kept()})
 
 
-#: Selects rows of a campaign once its run is open.
-ChooseOf = Callable[..., Awaitable[Collection[str]]]
-
-
-async def run_of(
-    campaign: str,
-    choose: ChooseOf,
-    *,
-    max_wait: str | None,
-    profile: str | None,
-    door: Door | None = None,
-) -> State[Any]:
-    """Run rows of a campaign from the ledger, without its sheet.
-
-    `choose` selects the rows and approves them if needed. Raise BadInput for an unknown campaign.
-    """
-    settings = set_up_flow(profile)
-    options = RunOptions.of({"sheet": campaign, "max_wait": max_wait})
-    async with await open_ledger(settings.ledger, create=False) as ledger:
-        found = await ledger.read(find_campaign, name=campaign)
-    if found is None:
-        raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
-    choosing = partial(choose, campaign=found)
-    door = door or ShownDoor()
-    return await end(await run_rows(found, choosing, options, settings, door, AS_TASKS))
-
-
-async def performed(
-    verb: Verb, ask: RunOptions, approver: Approver, profile: str | None
-) -> State[Any]:
+async def performed(verb: Verb, ask: RunOptions, approver: Approver, profile: str | None) -> Any:
     """Perform a verb as this flow run, which approves once, however often Prefect starts it."""
     settings, plan_id = set_up_flow(profile), str(flow_run.id)
     done = await perform(

@@ -14,17 +14,17 @@ from decimal import Decimal
 from typing import Literal, cast
 
 from prefect.client.schemas.objects import FlowRunInput
-from prefect.context import FlowRunContext
 from prefect.flow_runs import apause_flow_run, asuspend_flow_run
 from prefect.input import RunInput
 from prefect.input.actions import afilter_flow_run_input
 from pydantic import Field
 
-from callsheet.flows.endings import ShownDoor
+from callsheet.flows.endings import is_called_back
 from callsheet.flows.interface import QUESTION, Approve, Credits, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.artifacts import cell
 from callsheet.flows.shown.flow_page import PAGE
+from callsheet.flows.watch import ShownDoor
 from callsheet.tasks.campaign.plan import check_retirement
 from callsheet.tasks.campaign.plan_document import SavedPlan
 from callsheet.tasks.campaign.quotes import check_budget, shortage
@@ -61,6 +61,7 @@ class Consent(ShownDoor):
     """Approves or refuses the plan of a run, by its parameters or by asking a person."""
 
     def __init__(self, approve: Approve, *, saved: SavedPlan | None = None) -> None:
+        super().__init__()
         self._approve = approve
         self._saved = saved
         # The form asks about the first round alone.
@@ -141,7 +142,7 @@ async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:
     """
     form = PlanApproval.with_initial_data(description=question_of(plan, refusal))
     key = f"{QUESTION}{digest_of(plan)}"
-    if _can_be_suspended():
+    if is_called_back():
         return await asuspend_flow_run(wait_for_input=form, key=key)
     return await apause_flow_run(wait_for_input=form, key=key, timeout=PATIENCE)
 
@@ -159,13 +160,6 @@ def answers_in(inputs: Sequence[FlowRunInput]) -> list[PlanApproval]:
     """
     given = [one for one in inputs if one.key.endswith("-response")]
     return [PlanApproval.load_from_flow_run_input(one) for one in given]
-
-
-def _can_be_suspended() -> bool:
-    context = FlowRunContext.get()
-    assert context is not None, "it is asked within a flow"
-    run = context.flow_run
-    return run is not None and run.deployment_id is not None and run.parent_task_run_id is None
 
 
 def _budget_of(answer: PlanApproval, planned: Decimal | None) -> Decimal | None:

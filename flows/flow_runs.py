@@ -17,11 +17,11 @@ from prefect.client.schemas.objects import State
 from prefect.exceptions import CancelledRun
 from prefect.runtime import flow_run
 
-from callsheet.flows.endings import FlowWatch
 from callsheet.flows.executor import Steps
 from callsheet.flows.interruption import WORDS, Kind
 from callsheet.flows.shown import showing, table_of_rows
 from callsheet.flows.shown.flow_page import PAGE
+from callsheet.flows.watch import FlowWatch
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.prefect_tasks import (
     plan_rows,

@@ -13,27 +13,26 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-from prefect import flow, get_client, get_run_logger
+from prefect import get_client, get_run_logger
 from prefect.client.schemas.objects import State, StateType
 from prefect.deployments import arun_deployment
 from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.states import Cancelled, Completed, Scheduled
 
-from callsheet.flows.endings import FlowWatch, ended, park
+from callsheet.flows.endings import callsheet_flow, park
 from callsheet.flows.flow_runs import set_up_flow
 from callsheet.flows.interruption import WORDS
+from callsheet.flows.watch import FlowWatch
 from callsheet.tasks.campaign.worker import Worker, WorkerReport
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
 
 
-@flow(
-    name="worker",
-    description="One of several workers of a distributed run; the run starts it.",
-    flow_run_name="worker {worker} of {production}",
-    retries=0,
-    persist_result=False,
+@callsheet_flow(
+    "worker",
+    "One of several workers of a distributed run; the run starts it.",
+    "worker {worker} of {production}",
 )
 async def carry_batches(
     production: str, worker: int, profile: str | None = None
@@ -45,15 +44,11 @@ async def carry_batches(
         worker: which of them this is, from 1.
         profile: settings from a TOML profile.
     """
-    return await ended(_process(production, worker, profile))
-
-
-async def _process(production: str, number: int, profile: str | None) -> State[Any]:
     async with connect(set_up_flow(profile)) as at:
-        worker = Worker(at, production, number)
-        watch = FlowWatch(lambda kind: worker.leave(WORDS[kind]))
+        work = Worker(at, production, worker)
+        watch = FlowWatch(lambda kind: work.leave(WORDS[kind]))
         with watch.listening():
-            report = await worker.process()
+            report = await work.process()
     words = _words(report)
     if report.left_because:
         get_run_logger().warning(words)

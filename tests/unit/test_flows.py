@@ -89,7 +89,11 @@ def test_prefect_retries_nothing_by_itself() -> None:
     defaults = {PREFECT_FLOWS_DEFAULT_RETRIES: 2, PREFECT_TASKS_DEFAULT_RETRIES: 2}
     with temporary_settings(defaults):
         files = [*(ROOT / "flows").glob("*.py"), *(ROOT / "tasks").glob("*.py")]
-        files = [one for one in files if re.search(r"^@(flow|task)\(", one.read_text(), re.M)]
+        files = [
+            one
+            for one in files
+            if re.search(r"^@(callsheet_)?(flow|task)\(", one.read_text(), re.M)
+        ]
         modules = [runpy.run_path(str(file)) for file in files]
 
     found = [one for module in modules for one in module.values() if isinstance(one, Flow | Task)]
