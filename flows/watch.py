@@ -32,6 +32,9 @@ from callsheet.tasks.ledger.campaigns import tally_of
 from callsheet.tasks.runtime.errors import NotApproved, Parked
 from callsheet.tasks.values.amounts import as_number
 
+#: What asking Prefect's server may end in.
+TROUBLE = (httpx.HTTPError, PrefectException, OSError)
+
 
 class ShownDoor(Door):
     """Shows a run in Prefect and lets Prefect stop it; approves nothing.
@@ -93,22 +96,24 @@ class FlowWatch:
         self.kind: Kind | None = None
         self._hear = hear
         self._state: State[Any] | None = None
-        self._signal: asyncio.Task[None] | None = None
+        self._signal = asyncio.Event()
+        self._asking: asyncio.Task[None] | None = None
 
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Listen to Prefect and to the signal of a Prefect worker."""
-        asking = asyncio.create_task(self._ask(), name="state of the flow run")
+        self._asking = asyncio.create_task(self._ask(), name="state of the flow run")
         try:
-            with on_sigterm(self._signalled):
+            with on_sigterm(self._signal):
                 yield
         finally:
-            asking.cancel()
+            if not self._signal.is_set():
+                self._asking.cancel()
 
     async def settled(self) -> Kind | None:
         """Return what was heard, if anything, once it is known what a signal meant."""
-        if self._signal is not None:
-            await asyncio.wait({self._signal})
+        if self._signal.is_set() and self._asking is not None:
+            await asyncio.wait({self._asking})
         return self.kind
 
     async def leave(self, words: str) -> NoReturn:
@@ -121,25 +126,20 @@ class FlowWatch:
 
     async def _ask(self) -> None:
         while self.kind is None:
-            await asyncio.sleep(ASK)
-            kind, state = await ask_prefect()
-            # After its own question the run ends by itself, once Prefect has the form.
-            if kind is not None and not is_question(state):
-                self._told(kind, state)
-
-    def _signalled(self) -> None:
-        """Handle the signal that a Prefect worker sends to cancel a run, or when it stops."""
-        if self._signal is None:
-            self._signal = asyncio.create_task(self._find_out(), name="signal")
-
-    async def _find_out(self) -> None:
-        kind, state = await ask_prefect()
-        self._told(kind or "stopped", state)
-
-    def _told(self, kind: Kind, state: State[Any] | None) -> None:
-        if self.kind is None:
-            self.kind, self._state = kind, state
-            self._hear(kind)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ASK):
+                    await self._signal.wait()
+            # A Prefect worker sends it to cancel a run, and when it stops.
+            is_signalled = self._signal.is_set()
+            kind, self._state = await ask_prefect()
+            if is_signalled:
+                kind = kind or "stopped"
+            elif is_question(self._state):
+                # After its own question the run ends by itself, once Prefect has the form.
+                kind = None
+            if kind is not None:
+                self.kind = kind
+                self._hear(kind)
 
 
 async def ask_prefect() -> tuple[Kind | None, State[Any] | None]:
@@ -147,7 +147,7 @@ async def ask_prefect() -> tuple[Kind | None, State[Any] | None]:
     run = run_at_hand()
     assert run is not None
     state: State[Any] | None = None
-    with suppress(httpx.HTTPError, PrefectException, OSError):
+    with suppress(*TROUBLE):
         async with get_client() as client:
             state = (await client.read_flow_run(run.id)).state
     if state is not None and state.is_paused() and state.state_details.pause_reschedule:
@@ -163,23 +163,16 @@ def is_question(state: State[Any] | None) -> bool:
 
 
 @contextmanager
-def on_sigterm(hear: Callable[[], None]) -> Iterator[None]:
-    """Handle SIGTERM instead of Prefect's handler, which cuts off calls in progress.
+def on_sigterm(heard: asyncio.Event) -> Iterator[None]:
+    """Set an event at SIGTERM instead of Prefect's handler, which cuts off calls in progress.
 
     Other code in this process that the signal would end, such as a calling flow, still ends.
     """
-    heard = False
-
-    def note() -> None:
-        nonlocal heard
-        heard = True
-        hear()
-
-    before = _handler()
+    before = signal.getsignal(signal.SIGTERM) or signal.SIG_DFL
     loop = asyncio.get_running_loop()
     try:
         # Threads get no signals, and on Windows the event loop has none.
-        loop.add_signal_handler(signal.SIGTERM, note)
+        loop.add_signal_handler(signal.SIGTERM, heard.set)
     except (NotImplementedError, RuntimeError, ValueError):
         yield
         return
@@ -188,9 +181,5 @@ def on_sigterm(hear: Callable[[], None]) -> Iterator[None]:
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
         signal.signal(signal.SIGTERM, before)
-        if heard and not is_called_back():
+        if heard.is_set() and not is_called_back():
             signal.raise_signal(signal.SIGTERM)
-
-
-def _handler() -> Any:
-    return signal.getsignal(signal.SIGTERM) or signal.SIG_DFL
