@@ -9,12 +9,12 @@ import time
 from typing import Any
 
 from prefect import get_run_logger
-from prefect.artifacts import acreate_table_artifact
 from prefect.client.schemas.objects import State
 
 from callsheet.flows.endings import callsheet_flow, ending
 from callsheet.flows.flow_runs import set_up_flow
-from callsheet.flows.shown.artifacts import LINES
+from callsheet.flows.shown.artifacts import LINES, put_table
+from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.aftercare.cancel import cancel, exit_status, finish, released, say_ended
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.ledger import open_ledger
@@ -51,9 +51,7 @@ async def cancel_campaign(
         }
         for line, now in touched[:LINES]
     ]
-    await acreate_table_artifact(
-        lines, key="callsheet-cancelled", description=f"Cancelled in {plan.campaign}"
-    )
+    await put_table(PAGE, "callsheet-cancelled", lines, words=f"Cancelled in {plan.campaign}")
     words, status = say_ended(touched), exit_status(found)
     get_run_logger().info(words)
     freed = as_number(released(found))

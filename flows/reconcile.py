@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from prefect.artifacts import acreate_table_artifact
 from prefect.client.schemas.objects import State
 
 from callsheet.flows.endings import callsheet_flow, ending
 from callsheet.flows.flow_runs import set_up_flow
-from callsheet.flows.shown.artifacts import LINES
+from callsheet.flows.shown.artifacts import LINES, put_table
+from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.aftercare.findings import DIFFERENCE
 from callsheet.tasks.aftercare.repairs import plan_repairs
 from callsheet.tasks.campaign.propose import campaign_named
@@ -40,8 +40,7 @@ async def reconcile_ledger(
         async with await open_service(settings, ledger, time.time) as service:
             found = await plan_repairs(ledger, settings, only, service=service)
     shown = [one.as_json(DIFFERENCE) for one in found.findings[:LINES]]
-    await acreate_table_artifact(
-        shown, key="callsheet-differences", description="Ledger and service differ here"
-    )
-    words = found.kinds or "nothing differs"
-    return ending(found.exit_status, words, found.as_differences())
+    words = "Ledger and service differ here"
+    await put_table(PAGE, "callsheet-differences", shown, words=words)
+    told = found.kinds or "nothing differs"
+    return ending(found.exit_status, told, found.as_differences())
