@@ -16,6 +16,16 @@ from callsheet.tasks.runtime.errors import CallsheetError, Parked
 
 #: Names of final states by exit status, if they are not Prefect's own.
 NAMES: Final = {2: "Invalid", 3: "NeedsPerson", 4: "Refused", 5: "Parked"}
+#: The step of which a run takes many.
+PRODUCE: Final = "produce-rows"
+#: What each step is called, by its name at Prefect and with its ids: in the order of `Steps`.
+STEPS: Final = {
+    "read-sheet": "read the sheet",
+    "plan-rows": "plan {0}",
+    "quote-rows": "quote {0}",
+    PRODUCE: "{2}",
+    "report-campaign": "report {0}",
+}
 #: A resume time less than this many seconds ahead counts as now.
 SOON = 1.0
 
