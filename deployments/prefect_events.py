@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -48,10 +48,25 @@ Emit = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 @asynccontextmanager
-async def announcer(
+async def announcer(ledger: Ledger) -> AsyncIterator[Callable[[Hint], None]]:
+    """Yield a function that tells the server that Prefect's settings name of a webhook event."""
+    at = prefect_address()
+    if at is None:
+        log.warning("Prefect gets no events: PREFECT_API_URL is not set")
+        yield lambda hint: None
+        return
+    async with (
+        at.client(timeout=ANSWER) as client,
+        announcing(ledger, partial(_send, client)) as announce,
+    ):
+        yield announce
+
+
+@asynccontextmanager
+async def announcing(
     ledger: Ledger,
+    emit: Emit,
     *,
-    emit: Emit | None = None,
     clock: Callable[[], float] = time.time,
     drain: float = DRAIN,
 ) -> AsyncIterator[Callable[[Hint], None]]:
@@ -71,20 +86,19 @@ async def announcer(
         with suppress(asyncio.QueueFull):
             waiting.put_nowait(hint)
 
-    async with nullcontext(emit) if emit else _sending() as sends:
-        events = HintEvents(ledger, clock, sends)
-        telling = asyncio.create_task(_tell(waiting, events))
-        try:
-            yield announce
-        finally:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(drain):
-                    await waiting.join()
-            telling.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
-            if heard > events.told:
-                lost = heard - events.told
-                log.warning("%d of %d webhook events were not sent to Prefect", lost, heard)
+    events = HintEvents(ledger, clock, emit)
+    telling = asyncio.create_task(_tell(waiting, events))
+    try:
+        yield announce
+    finally:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(drain):
+                await waiting.join()
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
+        if heard > events.told:
+            lost = heard - events.told
+            log.warning("%d of %d webhook events were not sent to Prefect", lost, heard)
 
 
 async def _tell(waiting: asyncio.Queue[Hint], events: HintEvents) -> None:
@@ -159,22 +173,6 @@ def _event(name: str, found: TrackedVideo, *, attended: bool) -> dict[str, Any]:
             "attended": attended,
         },
     }
-
-
-@asynccontextmanager
-async def _sending() -> AsyncIterator[Emit]:
-    """Yield what sends events to the server that Prefect's settings name, if any."""
-    at = prefect_address()
-    if at is None:
-        log.warning("Prefect gets no events: PREFECT_API_URL is not set")
-        yield _send_nowhere
-        return
-    async with at.client(timeout=ANSWER) as client:
-        yield partial(_send, client)
-
-
-async def _send_nowhere(_: Mapping[str, Any]) -> None:
-    """Drop an event."""
 
 
 async def _send(client: httpx.AsyncClient, event: Mapping[str, Any]) -> None:

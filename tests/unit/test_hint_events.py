@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from callsheet.deployments import prefect_events
-from callsheet.deployments.prefect_events import HEARD, PAUSE, UNATTENDED, HintEvents, announcer
+from callsheet.deployments.prefect_events import HEARD, PAUSE, UNATTENDED, HintEvents, announcing
 from callsheet.tasks.engine.owner import this_process
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.ledger import Ledger
@@ -66,7 +66,7 @@ def hint(*videos: str, ping: bool = False) -> Hint:
 
 async def tell(stage: Stage, prefect: Prefect, hints: Iterable[Hint]) -> None:
     # However slow the machine is: what is told counts here, not how soon.
-    async with announcer(stage.ledger, emit=prefect.emit, clock=Clock(), drain=60) as announce:
+    async with announcing(stage.ledger, prefect.emit, clock=Clock(), drain=60) as announce:
         for one in hints:
             announce(one)
 
@@ -187,7 +187,7 @@ async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(
     prefect.there.clear()
     async with (
         asyncio.timeout(prefect_events.DRAIN + 60),
-        announcer(stage.ledger, emit=prefect.emit, clock=Clock()) as announce,
+        announcing(stage.ledger, prefect.emit, clock=Clock()) as announce,
     ):
         # Never ends if it waits for Prefect, which does not come back.
         for _ in range(prefect_events.ROOM + 10):
