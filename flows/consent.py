@@ -107,15 +107,14 @@ class Consent(ShownDoor):
         at_limit = run.options.at_limit
         while True:
             answer = await _answer(plan, refusal=shortage(plan, at_limit))
+            note = f": {redact(answer.note)}" if answer.note else ""
             if answer.approve == "no":
-                said = f": {redact(answer.note)}" if answer.note else ""
-                raise NotApproved(f"{_price_of(plan)} not approved{said}; nothing was spent")
+                raise NotApproved(f"{_price_of(plan)} not approved{note}; nothing was spent")
             asked, plan = plan, replace(plan, budget=_budget_of(answer, plan.budget))
             # If the plan still does not fit, it is checked once more with the new budget.
             if not shortage(plan, at_limit) or plan == asked:
                 break
         check_budget(plan, at_limit)
-        note = f": {redact(answer.note)}" if answer.note else ""
         return plan.approved(f"approved on Prefect's page{note}")
 
 
