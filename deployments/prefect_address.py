@@ -13,23 +13,23 @@ import ssl
 import tomllib
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from callsheet.tasks.runtime.redact import register_secret
 
-#: Bytes of an answer that are read: the settings of a server are the longest.
-MOST = 1_000_000
+if TYPE_CHECKING:
+    import httpx
+
+#: What asking a server may end in.
+TROUBLE = (OSError, ValueError, HTTPException)
 #: How long a server may take to say how it is, in seconds.
 SAYS_WITHIN = 2.0
-
-#: Asks one place for a setting, by its section and name there (`api`, `url`).
-Ask = Callable[[str, str], Any]
 
 
 class ServerAnswer(Enum):
@@ -92,7 +92,7 @@ class PrefectAddress:
         if status not in (200, 404):
             return ServerAnswer.AWAY
         # Anybody may ask for its health: this asks as a flow run would. No answer in time is none.
-        asked = self._status("flows/count", body=b"{}")
+        asked = self._status("flows/count", {})
         if status == 404 and asked is None:
             return ServerAnswer.AWAY
         return ServerAnswer.REFUSED if asked in REFUSALS else ServerAnswer.UP
@@ -103,17 +103,15 @@ class PrefectAddress:
 
     def version(self) -> str | None:
         """Return the server's version, where it tells one."""
-        answer = self._ask("admin/version")
-        with suppress(ValueError):
-            found = json.loads(answer[1]) if answer and answer[0] == 200 else None
+        with suppress(*TROUBLE):
+            found = self.ask("admin/version", within=SAYS_WITHIN)
             return found if isinstance(found, str) else None
         return None
 
     def recorded_at_once(self) -> int | None:
         """Return how many task runs the server's recorder reads at a time, where it tells."""
-        answer = self._ask("admin/settings")
-        with suppress(ValueError, KeyError, TypeError):
-            found = json.loads(answer[1]) if answer and answer[0] == 200 else {}
+        with suppress(*TROUBLE, KeyError, TypeError):
+            found = self.ask("admin/settings", within=SAYS_WITHIN)
             return int(found["server"]["services"]["task_run_recorder"]["read_batch_size"])
         return None
 
@@ -124,24 +122,42 @@ class PrefectAddress:
         )
         return f"the Prefect server at {self.url} {words}"
 
-    def _status(self, path: str, *, body: bytes | None = None) -> int | None:
-        answer = self._ask(path, body=body)
-        return None if answer is None else answer[0]
+    def ask(
+        self, path: str, body: object = None, *, method: str | None = None, within: float = 10.0
+    ) -> Any:
+        """Return the answer of the server's API within so many seconds.
 
-    def _ask(self, path: str, *, body: bytes | None = None) -> tuple[int, bytes] | None:
-        """Return status and body of an answer; None where there is none in time."""
-        request = urllib.request.Request(f"{self.url.rstrip('/')}/{path}", data=body)
-        request.add_header("Content-Type", "application/json")
-        for name, value in self.headers().items():
-            request.add_header(name, value)
-        with suppress(OSError, ValueError, HTTPException):
-            tls = self.tls() if self.url.startswith("https:") else None
-            try:
-                with urllib.request.urlopen(request, timeout=SAYS_WITHIN, context=tls) as answer:
-                    return int(answer.status), bytes(answer.read(MOST))
-            except urllib.error.HTTPError as error:
-                return error.code, b""
-        return None
+        Raise HTTPError for a refusal, another OSError, HTTPException or ValueError for no answer.
+        """
+        request = urllib.request.Request(
+            f"{self.url.rstrip('/')}/{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json", **self.headers()},
+            method=method,
+        )
+        tls = self.tls() if self.url.startswith("https:") else None
+        with urllib.request.urlopen(request, timeout=within, context=tls) as answer:
+            return json.loads(answer.read() or "null")
+
+    def client(self, **limits: Any) -> httpx.AsyncClient:
+        """Return a client for many requests to the server's API."""
+        # Takes a quarter of a second, which most commands need not pay.
+        import httpx
+
+        tls = self.tls() if self.url.startswith("https:") else False
+        headers = {"Content-Type": "application/json", **self.headers()}
+        base = f"{self.url.rstrip('/')}/"
+        return httpx.AsyncClient(base_url=base, headers=headers, verify=tls, **limits)
+
+    def _status(self, path: str, body: object = None) -> int | None:
+        """Return the status of an answer; None where there is none in time."""
+        try:
+            self.ask(path, body, within=SAYS_WITHIN)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except TROUBLE:
+            return None
+        return 200
 
 
 _CLOUD_PAGES = "https://app.prefect.cloud"
@@ -162,47 +178,32 @@ def prefect_address(
 
     A file that cannot be read says nothing here: Prefect complains of it by itself.
     """
-    places = list(_places(os.environ if environ is None else environ, folder or Path.cwd()))
-    url, where = _first(places, "api", "url")
+    places = _places(os.environ if environ is None else environ, folder or Path.cwd())
+    url, where = _first(places, "api_url")
     if not url:
         return None
-    key, key_place = _first(places, "api", "key")
-    auth, auth_place = _first(places, "api", "auth_string")
+    key, key_place = _first(places, "api_key")
+    auth, auth_place = _first(places, "api_auth_string")
     for secret in filter(None, (key, auth)):
         register_secret(secret)
     named = [("PREFECT_API_KEY", key, key_place), ("PREFECT_API_AUTH_STRING", auth, auth_place)]
-    credentials = next((_credentials(name, place) for name, value, place in named if value), None)
-    insecure, _ = _first(places, "api", "tls_insecure_skip_verify")
+    insecure, _ = _first(places, "api_tls_insecure_skip_verify")
     return PrefectAddress(
         url=url,
         stands_in=where or "",
         key=key,
         auth_string=auth,
-        credentials=credentials,
-        custom_headers=_headers(_first(places, "client", "custom_headers")[0]),
-        ssl_cert_file=_first(places, "api", "ssl_cert_file")[0],
+        credentials=next((_credentials(name, place) for name, it, place in named if it), None),
+        custom_headers=_headers(_first(places, "client_custom_headers")[0]),
+        ssl_cert_file=_first(places, "api_ssl_cert_file")[0],
         insecure=(insecure or "").lower() in ("true", "1", "yes", "on", "t", "y"),
-        ui_url=_first(places, "ui", "url")[0],
-        heartbeat_seconds=_seconds(_first(places, "flows", "heartbeat_frequency")[0]),
+        ui_url=_first(places, "ui_url")[0],
+        heartbeat_seconds=_seconds(_first(places, "flows_heartbeat_frequency")[0]),
     )
 
 
 def _credentials(name: str, place: str | None) -> str:
     return name if place == _ENVIRONMENT else f"{name} of {place}"
-
-
-def _first(places: list[tuple[str, Ask]], section: str, name: str) -> tuple[str | None, str | None]:
-    """Return what the first place says that says anything, as text, and which one that is.
-
-    Nothing at all, said by one place, stands against every place after it.
-    """
-    for place, ask in places:
-        value = ask(section, name)
-        if isinstance(value, dict):
-            return json.dumps(value), place
-        if value is not None:
-            return str(value), place
-    return None, None
 
 
 def _headers(text: str | None) -> dict[str, str]:
@@ -220,41 +221,56 @@ def _seconds(text: str | None) -> float:
 
 
 _ENVIRONMENT = "the environment"
+#: A place and what it says, by names as in `prefect_api_url`.
+Place = tuple[str, Mapping[str, Any]]
 
 
-def _places(environ: Mapping[str, str], folder: Path) -> Iterator[tuple[str, Ask]]:
-    dotenv = _dotenv(folder / ".env")
-    own = _toml(folder / "prefect.toml")
+def _first(places: Iterable[Place], name: str) -> tuple[str | None, str | None]:
+    """Return what the first place says that says anything, as text, and which one that is.
+
+    Nothing at all, said by one place, stands against every place after it.
+    """
+    for place, said in places:
+        value = said.get(f"prefect_{name}")
+        if value is not None:
+            return json.dumps(value) if isinstance(value, dict) else str(value), place
+    return None, None
+
+
+def _places(environ: Mapping[str, str], folder: Path) -> list[Place]:
     shared = _toml(folder / "pyproject.toml").get("tool", {}).get("prefect", {})
-    yield _ENVIRONMENT, _by_variable({name.lower(): value for name, value in environ.items()})
-    yield ".env", _by_variable({name.lower(): value for name, value in dotenv.items()})
-    yield "prefect.toml", _by_table(own)
-    yield "pyproject.toml", _by_table(shared)
-    profiles = _profiles_file(environ, dotenv, own, shared)
-    name, profile = _profile(_toml(folder / profiles), environ)
-    yield f"profile {name}", _by_variable({key.lower(): value for key, value in profile.items()})
+    places: list[Place] = [
+        (_ENVIRONMENT, _by_variable(environ)),
+        (".env", _by_variable(_dotenv(folder / ".env"))),
+        ("prefect.toml", _by_table(_toml(folder / "prefect.toml"))),
+        ("pyproject.toml", _by_table(shared)),
+    ]
+    said, _ = _first(places, "profiles_path")
+    profiles = _toml(folder / (said or _home(environ) / "profiles.toml"))
+    name = environ.get("PREFECT_PROFILE") or profiles.get("active")
+    profile = profiles.get("profiles", {}).get(name)
+    own = _by_variable(profile) if isinstance(profile, dict) else {}
+    return [*places, (f"profile {name}", own)]
 
 
-def _by_variable(said: Mapping[str, Any]) -> Ask:
-    return lambda section, name: said.get(f"prefect_{section}_{name}")
+def _by_variable(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.lower(): value for name, value in said.items()}
 
 
-def _by_table(said: Mapping[str, Any]) -> Ask:
-    def ask(section: str, name: str) -> Any:
-        table = said.get(section)
-        return table.get(name) if isinstance(table, dict) else None
-
-    return ask
+def _by_table(said: Mapping[str, Any]) -> dict[str, Any]:
+    found = {f"prefect_{name}": value for name, value in said.items()}
+    tables = [(name, table) for name, table in found.items() if isinstance(table, dict)]
+    return found | {f"{name}_{key}": it for name, table in tables for key, it in table.items()}
 
 
-def _dotenv(path: Path) -> dict[str, str]:
+def _dotenv(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     # Read by what Prefect reads it with; most folders have none to pay for.
     from dotenv import dotenv_values
 
     with suppress(OSError, ValueError):
-        return {name: value for name, value in dotenv_values(path).items() if value is not None}
+        return dict(dotenv_values(path))
     return {}
 
 
@@ -264,27 +280,9 @@ def _toml(path: Path) -> dict[str, Any]:
     return {}
 
 
-def _profiles_file(
-    environ: Mapping[str, str],
-    dotenv: Mapping[str, str],
-    own: Mapping[str, Any],
-    shared: Mapping[str, Any],
-) -> Path:
-    """Return where Prefect keeps its profiles: of its home it asks the environment alone."""
-    name = "PREFECT_PROFILES_PATH"
-    said = environ.get(name) or dotenv.get(name)
-    said = said or own.get("profiles_path") or shared.get("profiles_path")
-    if said:
-        return Path(str(said))
+def _home(environ: Mapping[str, str]) -> Path:
+    """Return Prefect's folder, of which it asks the environment alone."""
     if environ.get("PREFECT_HOME"):
-        return Path(environ["PREFECT_HOME"]) / "profiles.toml"
+        return Path(environ["PREFECT_HOME"])
     home = environ.get("HOME") if os.name == "posix" else None
-    return Path(home or Path.home()) / ".prefect" / "profiles.toml"
-
-
-def _profile(
-    said: Mapping[str, Any], environ: Mapping[str, str]
-) -> tuple[str | None, Mapping[str, Any]]:
-    name = environ.get("PREFECT_PROFILE") or said.get("active")
-    found = said.get("profiles", {}).get(name, {})
-    return name, found if isinstance(found, dict) else {}
+    return Path(home or Path.home()) / ".prefect"

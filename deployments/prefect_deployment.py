@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
+from callsheet.deployments.prefect_address import prefect_address
 from callsheet.tasks.ledger.runs import RunRow
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.redact import redact
@@ -62,7 +62,7 @@ class FlowRuns:
         if at is None:
             return None
         try:
-            async with _client(at) as client:
+            async with at.client(timeout=10) as client:
                 found = await client.get(f"deployments/name/{FLOW}/{DEPLOYMENT}")
                 if found.status_code in (401, 403):
                     log.warning("%s: a run starts without it", at.refusal())
@@ -97,7 +97,7 @@ class FlowRuns:
         if at is None:
             return FlowRunState()
         try:
-            async with _client(at) as client:
+            async with at.client(timeout=10) as client:
                 found = await client.get(f"flow_runs/{place.removeprefix(_PLACE)}")
                 told: dict[str, Any] = found.json().get("state") or {}
         except (httpx.HTTPError, ValueError):
@@ -110,14 +110,3 @@ class FlowRuns:
             why = redact(shorten(str(told.get("message") or ""), 600))
             return FlowRunState(ended=f"{words}: {why}" if why else words)
         return FlowRunState(waits=kind in WAITING)
-
-
-def _client(at: PrefectAddress) -> httpx.AsyncClient:
-    base = f"{at.url.rstrip('/')}/"
-    return httpx.AsyncClient(base_url=base, headers=at.headers(), verify=at.tls(), timeout=10)
-
-
-def client_of(at: PrefectAddress) -> httpx.Client:
-    """Return a client of the interface of a server, with its credentials."""
-    base = f"{at.url.rstrip('/')}/"
-    return httpx.Client(base_url=base, headers=at.headers(), verify=at.tls(), timeout=30)

@@ -9,19 +9,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import ssl
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any, Literal
 from uuid import uuid4
 
-import aiohttp
+import httpx
 
 from callsheet.deployments.prefect_address import REFUSALS, REMEDY, PrefectAddress
+from callsheet.flows.shown.artifacts import out_of_the_way
+from callsheet.flows.shown.page import PageLost
 from callsheet.tasks.campaign.shown_states import ShownState
-from callsheet.tasks.runtime.connections import ERRORS
 from callsheet.tasks.runtime.errors import CallsheetError, shorten
 from callsheet.tasks.runtime.redact import redact
 
@@ -40,10 +39,6 @@ TAG, FLOW = "callsheet", "campaign"
 log = logging.getLogger("callsheet.prefect")
 
 
-class PageLost(CallsheetError):
-    """The server is given up, and that was said."""
-
-
 class PrefectPage:
     """The flow run that shows a run; `say` gets the one sentence on a server that is given up."""
 
@@ -51,15 +46,9 @@ class PrefectPage:
         self._at = at
         self._say = say
         self._loop = asyncio.get_running_loop()
-        self._session = aiohttp.ClientSession(
-            headers={**at.headers(), "Content-Type": "application/json"},
-            # On SQLite, a server refuses what comes while it writes something else.
-            connector=aiohttp.TCPConnector(limit=1),
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=ANSWERS_WITHIN, sock_read=ANSWERS_WITHIN
-            ),
-            trust_env=True,
-        )
+        limit = httpx.Timeout(ANSWERS_WITHIN, pool=None)
+        # On SQLite, a server refuses what comes while it writes something else: one connection.
+        self._client = at.client(timeout=limit, limits=httpx.Limits(max_connections=1))
         self._is_lost = False
         self._has_answered = False
         self._went_well = 0.0
@@ -68,12 +57,17 @@ class PrefectPage:
         self._lines: list[dict[str, Any]] = []
         self._work: set[asyncio.Task[None]] = set()
         self._watching: set[asyncio.Task[None]] = set()
-        self._run: asyncio.Task[str] | None = None
+        self._begun = self._loop.create_future()
+        self._run = asyncio.create_task(self._make(), name="flow run")
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything to show: until then, all that is to be shown waits."""
+        return self._begun.done()
 
     def begin(self, name: str, parameters: Mapping[str, Any]) -> None:
         """Make the flow run."""
-        self._went_well = self._loop.time()
-        self._run = asyncio.create_task(self._make(name, parameters), name="flow run")
+        self._begun.set_result({"name": name, "parameters": parameters})
         self.watch(self._send_lines())
         self.watch(self._beat(name))
 
@@ -116,22 +110,18 @@ class PrefectPage:
         words: str | None = None,
     ) -> str | None:
         """Publish an artifact; return its id."""
-        with suppress(PageLost):
-            artifact = {"type": kind, "data": data, "key": key, "description": words}
-            run = await self._number()
-            return await self._add("artifacts/", {**artifact, "flow_run_id": run})
-        return None
+        artifact = {"type": kind, "data": data, "key": key, "description": words}
+        run = await self._number()
+        return await self._add("artifacts/", {**artifact, "flow_run_id": run})
 
     async def change(self, artifact: str, data: Any, words: str) -> None:
         """Change an artifact."""
-        with suppress(PageLost):
-            await self._ask("PATCH", f"artifacts/{artifact}", {"data": data, "description": words})
+        await self._ask("PATCH", f"artifacts/{artifact}", {"data": data, "description": words})
 
     async def tag(self, tags: Sequence[str]) -> None:
         """Add tags to the flow run."""
-        with suppress(PageLost):
-            self._tags = list(dict.fromkeys((*self._tags, *tags)))
-            await self._ask("PATCH", f"flow_runs/{await self._number()}", {"tags": self._tags})
+        self._tags = list(dict.fromkeys((*self._tags, *tags)))
+        await self._ask("PATCH", f"flow_runs/{await self._number()}", {"tags": self._tags})
 
     def address(self, path: str, name: object) -> str | None:
         """Return the address of another page of the same server."""
@@ -175,11 +165,11 @@ class PrefectPage:
 
     async def aclose(self) -> None:
         """Give up what is not sent."""
-        left = {*self._work, *self._watching, *([self._run] if self._run else [])}
+        left = {*self._work, *self._watching, self._run}
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        await self._session.close()
+        await self._client.aclose()
 
     def lose(self, words: str) -> None:
         """Give the server up, and say so: once."""
@@ -189,26 +179,16 @@ class PrefectPage:
             self._say(words)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        async def shown() -> None:
-            try:
-                await work
-            except PageLost:
-                pass
-            except Exception as error:
-                # Whatever it is, it is no reason to leave videos where they are.
-                words = redact(str(error) or repr(error))
-                log.warning("Prefect does not show all of this run: %s", words)
-
-        return asyncio.create_task(shown(), name="Prefect")
+        return asyncio.create_task(out_of_the_way(lambda: work)(), name="Prefect")
 
     async def _number(self) -> str:
-        assert self._run is not None, "it is shown from when it begins"
         return await asyncio.shield(self._run)
 
-    async def _make(self, name: str, parameters: Mapping[str, Any]) -> str:
-        run = {"name": name, "parameters": parameters, "tags": self._tags}
+    async def _make(self) -> str:
+        run = {**await self._begun, "tags": self._tags, "state": _state(ShownState("RUNNING"))}
         # Asked again after an answer that was lost, the server makes no second one.
-        run |= {"idempotency_key": uuid4().hex, "state": _state(ShownState("RUNNING"))}
+        run["idempotency_key"] = uuid4().hex
+        self._went_well = self._loop.time()
         try:
             run["flow_id"] = await self._add("flows/", {"name": FLOW})
             return await self._add("flow_runs/", run)
@@ -259,36 +239,24 @@ class PrefectPage:
 
     async def _ask_now(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """Return an answer; raise PageLost without one, CallsheetError for a refusal."""
+        content = None if body is None else json.dumps(body, default=str).encode()
         while True:
             if self._is_lost:
                 raise PageLost
-            status, content = await self._answer(method, path, body)
-            if status in REFUSALS:
+            answer: httpx.Response | None = None
+            with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):
+                answer = await self._client.request(method, path, content=content)
+            if answer is not None and answer.status_code in REFUSALS:
                 self.lose(f"{self._at.refusal()}: {CONTINUES}\n  {REMEDY}")
-            elif status is None or status == 429 or status >= 500:
-                self._has_answered = self._has_answered or status is not None
+            elif answer is None or answer.status_code == 429 or answer.is_server_error:
+                self._has_answered = self._has_answered or answer is not None
                 await self._bear_with_it()
             else:
                 self._has_answered, self._went_well = True, self._loop.time()
-                if status >= 300:
-                    words = shorten(content.decode(errors="replace"))
-                    raise CallsheetError(redact(f"{path}: HTTP {status} {words}"))
-                return _document(content)
-
-    async def _answer(self, method: str, path: str, body: Any) -> tuple[int | None, bytes]:
-        """Return status and body of an answer, without a status where there is none."""
-        url = f"{self._at.url.rstrip('/')}/{path}"
-        data = None if body is None else json.dumps(body, default=str).encode()
-        with suppress(*ERRORS, ValueError):
-            tls = self._tls if url.startswith("https:") else True
-            asked = self._session.request(method, url, data=data, ssl=tls, allow_redirects=False)
-            async with asked as answer:
-                return answer.status, await answer.read()
-        return None, b""
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        return self._at.tls()
+                if not answer.is_success:
+                    words = f"{path}: HTTP {answer.status_code} {shorten(answer.text)}"
+                    raise CallsheetError(redact(words))
+                return _document(answer)
 
     async def _bear_with_it(self) -> None:
         """Wait for a server that may come back; give up one that never answered, or for long."""
@@ -303,9 +271,9 @@ def _state(shown: ShownState) -> dict[str, Any]:
     return {"type": shown.type, "name": shown.name, "message": message}
 
 
-def _document(content: bytes) -> dict[str, Any]:
+def _document(answer: httpx.Response) -> dict[str, Any]:
     """Return what an answer says; most say something that is not read."""
     with suppress(ValueError):
-        found = json.loads(content)
+        found = answer.json()
         return found if isinstance(found, dict) else {}
     return {}

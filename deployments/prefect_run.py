@@ -32,31 +32,23 @@ from callsheet.flows.shown import (
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.shown_states import (
     NAMES,
+    PRODUCE,
+    STEPS,
     ShownState,
+    state_of_end,
     state_of_error,
-    state_of_outcome,
-    state_of_refusal,
     state_of_rows,
     state_of_shard,
+    words_of,
 )
 from callsheet.tasks.campaign.workers import WorkerStarter
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.values import State
-from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.errors import CallsheetError, Parked
 from callsheet.tasks.runtime.redact import say
 
 #: How long the command may take at its end to have Prefect show that, in seconds.
 WAIT = 2.0
-Counts = Mapping[State, int]
-PRODUCE = "produce-rows"
-#: The steps as Prefect knows them, and what they are called by what they are called with.
-STEPS = (
-    ("read-sheet", "read the sheet"),
-    ("plan-rows", "plan {0}"),
-    ("quote-rows", "quote {0}"),
-    (PRODUCE, "{2}"),
-    ("report-campaign", "report {0}"),
-)
 #: What a person has done to a flow run whose state has this type.
 DONE: Mapping[str, Kind] = {
     "CANCELLING": "cancelled",
@@ -69,8 +61,7 @@ class PrefectDisplay:
     """Shows runs on a server; a run that it shows takes its `steps`."""
 
     def __init__(self, at: PrefectAddress, *, asked: Mapping[str, Any]) -> None:
-        steps = zip(astuple(PLAIN), STEPS, strict=True)
-        self.steps = Steps(*(partial(self._take, step, *names) for step, names in steps))
+        self.steps = Steps(*map(partial(partial, self._take), STEPS, astuple(PLAIN)))
         self._at = at
         self._asked = asked
         self._shown: _ShownRun | None = None
@@ -90,18 +81,19 @@ class PrefectDisplay:
             raise
         await shown.leave(None)
 
-    async def _take(self, step: Any, key: str, name: str, run: Run, *ids: str | int) -> Any:
+    async def _take(self, key: str, step: Any, run: Run, *ids: str | int) -> Any:
         """Take a step, and show how it ends."""
         assert self._shown is not None
-        number = str(ids[1]) if key == PRODUCE else "0"
-        ended = self._shown.step(name.format(*ids), key, number)
+        page, label = self._shown.page, STEPS[key].format(*ids)
+        ended: asyncio.Future[ShownState] = asyncio.get_running_loop().create_future()
+        page.do(page.step(label, key, str(ids[1]) if key == PRODUCE else "0", ended))
         try:
             result = await step(run, *ids)
         except BaseException as error:
             ended.set_result(state_of_error(error, run))
             raise
         if key == PRODUCE:
-            self._shown.end_shard(ended, result, str(ids[0]), str(ids[2]))
+            page.do(self._shown.end_shard(ended, result, label))
         else:
             ended.set_result(ShownState("COMPLETED"))
         return result
@@ -117,46 +109,28 @@ class _ShownRun:
         self._url = at.url
         self._showing = Showing(run, self.page)
         self._interruption = Interruption(run, self.page)
-        self._steps: list[tuple[str, str, str, asyncio.Future[ShownState]]] = []
-        self._has_begun = False
 
-    def step(self, name: str, key: str, number: str) -> asyncio.Future[ShownState]:
-        """Show that a step begins; return what is to be told how it ended."""
-        ended: asyncio.Future[ShownState] = asyncio.get_running_loop().create_future()
-        self._steps.append((name, key, number, ended))
-        if self._has_begun:
-            self.page.do(self.page.step(*self._steps[-1]))
-        return ended
-
-    def end_shard(
-        self, ended: asyncio.Future[ShownState], states: Counts, campaign: str, label: str
+    async def end_shard(
+        self, ended: asyncio.Future[ShownState], states: Mapping[State, int], label: str
     ) -> None:
         """Show how a shard ended, once the reason of a row that has one to itself is read."""
-
-        async def tell() -> None:
-            table = table_of_rows(self.page, campaign)
-            try:
-                ended.set_result(await state_of_shard(self._run, states, label, table))
-            except CallsheetError:
-                ended.set_result(state_of_rows(states, None))
-
-        self.page.do(tell())
+        assert self._run.campaign is not None
+        table = table_of_rows(self.page, self._run.campaign.name)
+        try:
+            ended.set_result(await state_of_shard(self._run, states, label, table))
+        except CallsheetError:
+            ended.set_result(state_of_rows(states, None))
 
     def on_snapshot(self, snapshot: Snapshot) -> None:
         """Begin to show the run once it has something to do."""
-        if snapshot.to_do and not self._has_begun:
-            self._has_begun = True
-            self._begin()
-
-    def _begin(self) -> None:
         run, page = self._run, self.page
+        if not snapshot.to_do or page.has_begun:
+            return
         assert run.campaign is not None
         assert run.plan is not None
         name = run.campaign.name
         page.begin(f"{name} {datetime.now(UTC):%Y-%m-%d %H:%M}", {**self._asked, "campaign": name})
         self._showing.begin()
-        for one in self._steps:
-            page.do(page.step(*one))
         page.do(publish_plan(page, run.plan, ()))
         page.watch(self._ask())
 
@@ -172,7 +146,7 @@ class _ShownRun:
     async def leave(self, error: BaseException | None) -> None:
         """Show how the run ended, for as long as the command may wait for that."""
         try:
-            if self._has_begun:
+            if self.page.has_begun:
                 await self._interruption.acted()
                 async with asyncio.timeout(WAIT):
                     await self._show_end(error)
@@ -191,13 +165,13 @@ class _ShownRun:
             await self.page.aclose()
 
     async def _show_end(self, error: BaseException | None) -> None:
-        self.page.do(self._give_last_state(error))
+        self.page.do(self._end_page(error))
         await self._showing.end()
         if error is None:
             await publish_report(self.page, self._run)
         await self.page.settle()
 
-    async def _give_last_state(self, error: BaseException | None) -> None:
+    async def _end_page(self, error: BaseException | None) -> None:
         await self.page.end(await self._last_state(error))
 
     async def _last_state(self, error: BaseException | None) -> ShownState:
@@ -207,10 +181,14 @@ class _ShownRun:
                 return ShownState("COMPLETED", words, NAMES[5])
             return ShownState("CANCELLED", words)
         if error is None:
-            assert self._run.outcome is not None
-            return state_of_outcome(self._run.outcome)
+            outcome = self._run.outcome
+            assert outcome is not None
+            until = outcome.parked_until
+            return state_of_end(outcome.exit_status, words_of(outcome), until=until)
         if isinstance(error, CallsheetError):
-            return state_of_refusal(error, await publish_problems(self.page, error))
+            words = await publish_problems(self.page, error)
+            until = error.until if isinstance(error, Parked) else None
+            return state_of_end(error.exit_status, words, until=until)
         words = "the command ended before the run did; the ledger knows what it made"
         return ShownState("FAILED", words)
 

@@ -8,16 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from prefect import flow
-from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
 from callsheet.flows.consent import Consent
-from callsheet.flows.endings import ShownDoor, end, ended
+from callsheet.flows.endings import callsheet_flow, end
 from callsheet.flows.executor import run_sheet
 from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_flow
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
 from callsheet.flows.perform import Approver, perform
+from callsheet.flows.watch import ShownDoor
 from callsheet.flows.workers import worker_runs
 from callsheet.tasks.campaign.approve import Verb
 from callsheet.tasks.campaign.options import RunOptions
@@ -32,12 +31,7 @@ from callsheet.tasks.values.edits import Edits
 from callsheet.tasks.webhooks.listener import check_address
 
 
-@flow(
-    name="campaign",
-    description="A campaign sheet becomes finished videos in the store.",
-    flow_run_name=run_name,
-    retries=0,
-)
+@callsheet_flow("campaign", "A campaign sheet becomes finished videos in the store.", run_name)
 async def run_campaign(
     sheet: str,
     approve: Approve = "no",
@@ -115,26 +109,14 @@ async def run_campaign(
     """
     # If Prefect restarts the run, its own budget is counted by the same run id.
     options = RunOptions.of(locals(), run_id=flow_run.id, saved_plan=plan is not None)
-    running = _run(options, approve, plan, needs_person, profile)
-    # A flow may return a state; its caller gets the data of the state.
-    return cast(CampaignResult, await ended(running))
-
-
-async def _run(
-    options: RunOptions,
-    approve: Approve,
-    plan: str | None,
-    needs_person: NeedsPerson | None,
-    profile: str | None,
-) -> State[Any]:
-    """Run a campaign, and show progress."""
     settings = set_up_flow(profile, sheet=options.sheet)
     saved = None if plan is None else read_plan(Path(plan))
     options = _whole(options, saved, settings)
     door = Consent(approve, saved=saved)
     if options.workers is not None:
         door.find_starter = partial(worker_runs, profile)
-    return await end(await run_sheet(options, settings, door, AS_TASKS), needs_person or "failed")
+    outcome = await run_sheet(options, settings, door, AS_TASKS)
+    return cast(CampaignResult, await end(outcome, needs_person or "failed"))
 
 
 def _whole(options: RunOptions, saved: SavedPlan | None, settings: Settings) -> RunOptions:
@@ -157,7 +139,7 @@ async def performed(
     approver: Approver,
     profile: str | None,
     door: Door | None = None,
-) -> State[Any]:
+) -> Any:
     """Perform a verb as this flow run, which approves once, however often Prefect starts it."""
     settings, plan_id = set_up_flow(profile), str(flow_run.id)
     performing = partial(perform, verb, ask, settings, door or ShownDoor(), approver)

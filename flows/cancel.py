@@ -8,29 +8,23 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from prefect import flow, get_run_logger
-from prefect.artifacts import acreate_table_artifact
+from prefect import get_run_logger
 from prefect.client.schemas.objects import State
-from prefect.states import Completed
 
-from callsheet.flows.endings import ended, needs_person
+from callsheet.flows.endings import callsheet_flow, ending
 from callsheet.flows.flow_runs import set_up_flow
+from callsheet.flows.shown.artifacts import LINES, put_table
+from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.aftercare.cancel import cancel, exit_status, finish, released, say_ended
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.shown_states import NAMES
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.values.amounts import as_number
 
-#: Maximum rows in the artifact.
-SHOWN = 1000
 
-
-@flow(
-    name="cancel",
-    description="Rows that are not made yet are cancelled; reserved credits are released.",
-    flow_run_name="cancel {campaign}",
-    retries=0,
-    persist_result=False,
+@callsheet_flow(
+    "cancel",
+    "Rows that are not made yet are cancelled; reserved credits are released.",
+    "cancel {campaign}",
 )
 async def cancel_campaign(
     campaign: str, select: str | None = None, profile: str | None = None
@@ -42,26 +36,16 @@ async def cancel_campaign(
         select: only these rows, as `tag:launch,language:en|de`.
         profile: settings from a TOML profile.
     """
-    return await ended(_cancel(campaign, select, profile))
-
-
-async def _cancel(campaign: str, select: str | None, profile: str | None) -> State[Any]:
-    """Cancel what is asked for, show what came of every row, and return the final state."""
     settings, ask = set_up_flow(profile), RunOptions(campaign=campaign, select=select)
     async with await open_ledger(settings.ledger, create=False) as ledger:
         plan = await ledger.write(cancel, ask=ask, at=time.time())
         found = await finish(ledger, settings, plan)
     touched = [one for one in found if one.was != one.now or one.released]
     columns = ("row", "was", "is", "released", "why")
-    cells = ((e.row, e.was, e.now, as_number(e.released), e.why) for e in touched[:SHOWN])
+    cells = ((e.row, e.was, e.now, as_number(e.released), e.why) for e in touched[:LINES])
     lines = [dict(zip(columns, line, strict=True)) for line in cells]
-    await acreate_table_artifact(
-        lines, key="callsheet-cancelled", description=f"Cancelled in {plan.campaign}"
-    )
+    await put_table(PAGE, "callsheet-cancelled", lines, words=f"Cancelled in {plan.campaign}")
     words, status = say_ended(touched), exit_status(found)
     get_run_logger().info(words)
     freed = as_number(released(found))
-    document = {"campaign": plan.campaign, "released": freed, "exit": status}
-    if status == 3:
-        return needs_person(words, document)
-    return Completed(name=NAMES.get(status, "Completed"), message=words, data=document)
+    return ending(status, words, {"campaign": plan.campaign, "released": freed, "exit": status})

@@ -14,17 +14,17 @@ from decimal import Decimal
 from typing import Literal, cast
 
 from prefect.client.schemas.objects import FlowRunInput
-from prefect.context import FlowRunContext
 from prefect.flow_runs import apause_flow_run, asuspend_flow_run
 from prefect.input import RunInput
 from prefect.input.actions import afilter_flow_run_input
 from pydantic import Field
 
-from callsheet.flows.endings import ShownDoor
+from callsheet.flows.endings import is_called_back
 from callsheet.flows.interface import QUESTION, Approve, Credits, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.artifacts import cell
 from callsheet.flows.shown.flow_page import PAGE
+from callsheet.flows.watch import ShownDoor
 from callsheet.tasks.campaign.plan import check_retirement
 from callsheet.tasks.campaign.plan_document import SavedPlan
 from callsheet.tasks.campaign.quotes import check_budget, shortage
@@ -61,6 +61,7 @@ class Consent(ShownDoor):
     """Approves or refuses the plan of a run, by its parameters or by asking a person."""
 
     def __init__(self, approve: Approve, *, saved: SavedPlan | None = None) -> None:
+        super().__init__()
         self._approve = approve
         self._saved = saved
         # The form asks about the first round alone.
@@ -106,15 +107,14 @@ class Consent(ShownDoor):
         at_limit = run.options.at_limit
         while True:
             answer = await _answer(plan, refusal=shortage(plan, at_limit))
+            note = f": {redact(answer.note)}" if answer.note else ""
             if answer.approve == "no":
-                said = f": {redact(answer.note)}" if answer.note else ""
-                raise NotApproved(f"{_price_of(plan)} not approved{said}; nothing was spent")
+                raise NotApproved(f"{_price_of(plan)} not approved{note}; nothing was spent")
             asked, plan = plan, replace(plan, budget=_budget_of(answer, plan.budget))
             # If the plan still does not fit, it is checked once more with the new budget.
             if not shortage(plan, at_limit) or plan == asked:
                 break
         check_budget(plan, at_limit)
-        note = f": {redact(answer.note)}" if answer.note else ""
         return plan.approved(f"approved on Prefect's page{note}")
 
 
@@ -141,7 +141,7 @@ async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:
     """
     form = PlanApproval.with_initial_data(description=question_of(plan, refusal))
     key = f"{QUESTION}{digest_of(plan)}"
-    if _can_be_suspended():
+    if is_called_back():
         return await asuspend_flow_run(wait_for_input=form, key=key)
     return await apause_flow_run(wait_for_input=form, key=key, timeout=PATIENCE)
 
@@ -159,13 +159,6 @@ def answers_in(inputs: Sequence[FlowRunInput]) -> list[PlanApproval]:
     """
     given = [one for one in inputs if one.key.endswith("-response")]
     return [PlanApproval.load_from_flow_run_input(one) for one in given]
-
-
-def _can_be_suspended() -> bool:
-    context = FlowRunContext.get()
-    assert context is not None, "it is asked within a flow"
-    run = context.flow_run
-    return run is not None and run.deployment_id is not None and run.parent_task_run_id is None
 
 
 def _budget_of(answer: PlanApproval, planned: Decimal | None) -> Decimal | None:

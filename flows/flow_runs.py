@@ -6,77 +6,51 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import astuple
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any, cast
 
 from coolname.data import config
-from prefect import Task, get_run_logger
+from prefect import get_run_logger
 from prefect.client.schemas.objects import State
-from prefect.exceptions import CancelledRun
 from prefect.runtime import flow_run
 
-from callsheet.flows.endings import FlowWatch
-from callsheet.flows.executor import Steps
+from callsheet.flows.executor import PLAIN, Steps
 from callsheet.flows.interruption import WORDS, Kind
 from callsheet.flows.shown import showing, table_of_rows
 from callsheet.flows.shown.flow_page import PAGE
+from callsheet.flows.watch import FlowWatch
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.run_record import comes_from
+from callsheet.tasks.campaign.shown_states import PRODUCE, STEPS
 from callsheet.tasks.ledger.runs import RunDoor
-from callsheet.tasks.prefect_tasks import (
-    plan_rows,
-    produce_rows,
-    quote_rows,
-    read_sheet,
-    report_campaign,
-)
+from callsheet.tasks.prefect_tasks import as_task
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import install
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
 
 
-async def produce(_: Run, campaign: str, shard: int, label: str) -> Any:
-    """Process a shard as a task run; return the number of rows in each state."""
-    state = await _taken(produce_rows, campaign, shard, label, table_of_rows(PAGE, campaign))
-    return await _result(state)
-
-
-def step_of(task: Task[..., Any]) -> Any:
+def step_of(key: str, step: Any) -> Any:
     """Return a step as a task run, which may have its own final state."""
+    task = as_task(key, step)
 
-    # The task looks up the run itself, because Prefect inspects every argument.
-    async def step(_: Run, *ids: str | int) -> Any:
-        return await _result(await _taken(task, *ids))
+    async def taken(_: Run, *ids: str | int) -> Any:
+        table = table_of_rows(PAGE, str(ids[0])) if key == PRODUCE else None
+        label = STEPS[key].format(*ids)
+        state: State[Any] = await task(label, ids, table, return_state=True)
+        # Rows that failed end no run; the error of the step itself does.
+        found = await state.aresult(raise_on_failure=False)
+        if isinstance(found, BaseException):
+            raise found
+        return found
 
-    return step
-
-
-async def _taken(task: Task[..., Any], *ids: str | int | None) -> State[Any]:
-    state: State[Any] = await task(*ids, return_state=True)
-    return state
-
-
-async def _result(state: State[Any]) -> Any:
-    """Return the result of a step, even if rows failed; raise the error of the step itself."""
-    found = await state.aresult(raise_on_failure=False)
-    if isinstance(found, BaseException):
-        raise found
-    if state.is_cancelled() and found is None:
-        # It was interrupted: nothing may follow.
-        raise CancelledRun(state.message)
-    return found
+    return taken
 
 
-AS_TASKS = Steps(
-    step_of(read_sheet),
-    step_of(plan_rows),
-    step_of(quote_rows),
-    produce,
-    step_of(report_campaign),
-)
+AS_TASKS = Steps(*map(step_of, STEPS, astuple(PLAIN)))
 
 
 # Interruptions of the flow run of a night, and the updates of its page.

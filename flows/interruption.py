@@ -105,12 +105,9 @@ class Interruption:
         run = self._run
         if run.campaign is None:
             return
-        await _publish(self._page, key_of(run.campaign.name, "interruption"), words)
+        key = key_of(run.campaign.name, "interruption")
+        title = "What ended this run, and what continues"
+        await out_of_the_way(put_words)(self._page, key, [words], words=title)
         if run.engine is not None and run.outcome is None:
             with suppress(CallsheetError):
                 await report_step(run, run.campaign.name)
-
-
-@out_of_the_way
-async def _publish(page: Page, key: str, words: str) -> None:
-    await put_words(page, key, [words], words="What ended this run, and what continues")

@@ -3,14 +3,10 @@
 from collections import Counter
 from decimal import Decimal
 from functools import partial
-from typing import Any, cast
-
-from prefect import flow
-from prefect.client.schemas.objects import State
-from prefect.states import Completed
+from typing import cast
 
 from callsheet.flows.campaign import performed
-from callsheet.flows.endings import ended
+from callsheet.flows.endings import callsheet_flow, ending
 from callsheet.flows.flow_runs import run_name, set_up_flow
 from callsheet.flows.interface import CampaignResult, Credits, PlanResult, amount_of
 from callsheet.flows.shown import publish_plan
@@ -31,11 +27,8 @@ from callsheet.tasks.values.briefs import HiddenRows
 from callsheet.tasks.values.edits import Edits
 
 
-@flow(
-    name="plan",
-    description="What a run of a campaign sheet would do and cost. Spends and writes nothing.",
-    flow_run_name=run_name,
-    retries=0,
+@callsheet_flow(
+    "plan", "What a run of a campaign sheet would do and cost. Spends and writes nothing.", run_name
 )
 async def plan_campaign(
     sheet: str,
@@ -90,11 +83,6 @@ async def plan_campaign(
         profile: settings from a TOML profile.
     """
     options = RunOptions.of(locals())
-    # A flow may return a state; anyone who calls it gets its data.
-    return cast(PlanResult, await ended(_plan(options, profile)))
-
-
-async def _plan(options: RunOptions, profile: str | None) -> State[Any]:
     settings = set_up_flow(profile, sheet=options.sheet)
     options = options.but(sandbox=settings.sandbox)
     _, plan, match = await plan_from(options, settings, plan_with_prices)
@@ -102,12 +90,11 @@ async def _plan(options: RunOptions, profile: str | None) -> State[Any]:
     refreshed = await refresh_for_plan(plan.campaign, options, settings)
     if match.refusal is not None:
         raise match.refusal
-    result = _result(plan)
-    if refreshed is None:
-        return Completed(message=_words(plan), data=result)
-    result["drift"] = [one.as_json(DRIFT) for one in refreshed.drift]
-    changed = count(len(refreshed.drift), "change") + " outside since delivery"
-    return Completed(message=f"{_words(plan)}; {changed}", data=result)
+    result, words = _result(plan), _words(plan)
+    if refreshed is not None:
+        result["drift"] = [one.as_json(DRIFT) for one in refreshed.drift]
+        words += f"; {count(len(refreshed.drift), 'change')} outside since delivery"
+    return cast(PlanResult, ending(0, words, result))
 
 
 def _result(plan: Plan) -> PlanResult:
@@ -135,11 +122,10 @@ def _words(plan: Plan) -> str:
 # It approves and makes the rows that are priced and wait for approval, without the sheet.
 
 
-@flow(
-    name="approve",
-    description="Approves the rows that a run has priced, and makes their videos.",
-    flow_run_name="approve {campaign}",
-    retries=0,
+@callsheet_flow(
+    "approve",
+    "Approves the rows that a run has priced, and makes their videos.",
+    "approve {campaign}",
 )
 async def approve_campaign(
     campaign: str,
@@ -163,9 +149,8 @@ async def approve_campaign(
     assert limit is not None, "its type says what an amount is"
     ask = RunOptions.of({"campaign": campaign, "budget": given, "max_wait": max_wait})
     by = "approved by the flow approve" + (f": {redact(note)}" if note else "")
-    approving = performed(WAITING, ask, partial(_within, at_most=limit, by=by), profile)
-    # A flow may return a state; anyone who calls it gets its data.
-    return cast(CampaignResult, await ended(approving))
+    approver = partial(_within, at_most=limit, by=by)
+    return cast(CampaignResult, await performed(WAITING, ask, approver, profile))
 
 
 async def _within(plan: Plan, *, at_most: Decimal, by: str) -> str:

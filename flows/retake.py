@@ -4,13 +4,12 @@ The same steps as `callsheet retake --run`, without the sheet.
 """
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
-from prefect import flow
 from prefect.client.schemas.objects import State
 
 from callsheet.flows.campaign import performed
-from callsheet.flows.endings import ended
+from callsheet.flows.endings import callsheet_flow
 from callsheet.flows.interface import Credits, amount_of
 from callsheet.flows.perform import Approver
 from callsheet.tasks.aftercare.retake import RETAKE
@@ -21,12 +20,8 @@ from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.values.amounts import count, in_credits
 
 
-@flow(
-    name="retake",
-    description="Retakes of rows: a new video each, at an approved price.",
-    flow_run_name="retake of {campaign}",
-    retries=0,
-    persist_result=False,
+@callsheet_flow(
+    "retake", "Retakes of rows: a new video each, at an approved price.", "retake of {campaign}"
 )
 async def retake_rows(
     campaign: str,
@@ -47,7 +42,7 @@ async def retake_rows(
         profile: settings from a TOML profile.
     """
     ask, approver = RunOptions.of(locals()), within(amount_of(at_most))
-    return await ended(performed(RETAKE, ask, approver, profile))
+    return cast(State[dict[str, Any]], await performed(RETAKE, ask, approver, profile))
 
 
 def within(at_most: Decimal | None) -> Approver:

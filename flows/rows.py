@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 from callsheet.flows.interface import RowResult
+from callsheet.tasks.campaign.propose import campaign_named
 from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.campaign.selection import choose_rows
-from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.values import rows_of
-from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.settings import load_settings
 
 #: Rows that are read from the ledger at a time: a campaign may have 100,000.
@@ -33,9 +32,7 @@ async def campaign_rows(
     """
     settings = load_settings(profile=profile)
     async with await open_ledger(settings.ledger, create=False) as ledger:
-        found = await ledger.read(find_campaign, name=campaign)
-        if found is None:
-            raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
+        found = await ledger.read(campaign_named, name=campaign)
         known = await ledger.read(rows_of, campaign_id=found.id)
         chosen = choose_rows(known, None, select)
         for start in range(0, len(chosen), PAGE):

@@ -7,33 +7,33 @@ dies, another worker processes its rows: nothing depends on Prefect noticing.
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-import httpx
-from prefect import flow, get_client, get_run_logger
+from prefect import get_client, get_run_logger
+from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import State, StateType
 from prefect.deployments import arun_deployment
-from prefect.exceptions import ObjectNotFound, PrefectException
+from prefect.exceptions import ObjectNotFound
 from prefect.states import Cancelled, Completed, Scheduled
 
-from callsheet.flows.endings import FlowWatch, ended, park
+from callsheet.flows.endings import callsheet_flow, park
 from callsheet.flows.flow_runs import set_up_flow
 from callsheet.flows.interruption import WORDS
+from callsheet.flows.watch import TROUBLE, FlowWatch
 from callsheet.tasks.campaign.worker import Worker, WorkerReport
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.engine.context import connect
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
 
 
-@flow(
-    name="worker",
-    description="One of several workers of a distributed run; the run starts it.",
-    flow_run_name="worker {worker} of {production}",
-    retries=0,
-    persist_result=False,
+@callsheet_flow(
+    "worker",
+    "One of several workers of a distributed run; the run starts it.",
+    "worker {worker} of {production}",
 )
 async def carry_batches(
     production: str, worker: int, profile: str | None = None
@@ -45,15 +45,11 @@ async def carry_batches(
         worker: which of them this is, from 1.
         profile: settings from a TOML profile.
     """
-    return await ended(_process(production, worker, profile))
-
-
-async def _process(production: str, number: int, profile: str | None) -> State[Any]:
     async with connect(set_up_flow(profile, door="worker")) as at:
-        worker = Worker(at, production, number)
-        watch = FlowWatch(lambda kind: worker.leave(WORDS[kind]))
+        work = Worker(at, production, worker)
+        watch = FlowWatch(lambda kind: work.leave(WORDS[kind]))
         with watch.listening():
-            report = await worker.process()
+            report = await work.process()
     words = _words(report)
     if report.left_because:
         get_run_logger().warning(words)
@@ -89,9 +85,19 @@ TAKEN_UP = 900.0
 
 async def worker_runs(profile: str | None) -> WorkerRuns:
     """Return what starts workers; raise ConfigurationError if it cannot."""
-    runs = WorkerRuns(profile)
-    await runs.check()
-    return runs
+    try:
+        async with get_client() as client:
+            if (await client.read_deployment_by_name(DEPLOYMENT)).work_pool_name is not None:
+                return WorkerRuns(profile)
+        lacks = f"Prefect's deployment {DEPLOYMENT} has no work pool"
+    except ObjectNotFound:
+        lacks = f"the Prefect server has no deployment {DEPLOYMENT}"
+    except TROUBLE as error:
+        raise ConfigurationError(
+            f"--workers needs a Prefect server, and none answers ({error!r}); nothing was spent",
+            remedy="set PREFECT_API_URL, or start `callsheet up`",
+        ) from None
+    raise ConfigurationError(f"{lacks}; nothing was spent", remedy=_DEPLOY)
 
 
 class WorkerRuns:
@@ -105,28 +111,6 @@ class WorkerRuns:
         self._taken_up = taken_up
         self._runs: set[UUID] = set()
 
-    async def check(self) -> None:
-        """Raise ConfigurationError if no worker can be started."""
-        try:
-            async with get_client() as client:
-                found = await client.read_deployment_by_name(DEPLOYMENT)
-                if found.work_pool_name is None:
-                    raise ConfigurationError(
-                        f"Prefect's deployment {DEPLOYMENT} has no work pool; nothing was spent",
-                        remedy=_DEPLOY,
-                    )
-        except ObjectNotFound:
-            raise ConfigurationError(
-                f"the Prefect server has no deployment {DEPLOYMENT}; nothing was spent",
-                remedy=_DEPLOY,
-            ) from None
-        except (httpx.HTTPError, PrefectException, OSError) as error:
-            raise ConfigurationError(
-                f"--workers needs a Prefect server, and none answers ({error!r}); nothing was "
-                "spent",
-                remedy="set PREFECT_API_URL, or start `callsheet up`",
-            ) from None
-
     async def start(self, production: str, number: int, turn: int) -> None:
         """Start a worker; raise CallsheetError if Prefect refuses it."""
         try:
@@ -137,7 +121,7 @@ class WorkerRuns:
                 idempotency_key=f"callsheet {production} {number} {turn}",
                 tags=["callsheet"],
             )
-        except (httpx.HTTPError, PrefectException, OSError) as error:
+        except TROUBLE as error:
             raise CallsheetError(
                 f"worker {number} could not be started: {error!r}",
                 remedy="run the same command again: it continues what is approved",
@@ -150,30 +134,32 @@ class WorkerRuns:
         A Prefect worker may have accepted one without starting it, because the server was
         unavailable: then another one is asked.
         """
-        found = WorkersAtWork(0, 0)
-        with suppress(httpx.HTTPError, PrefectException, OSError):
+        waits = list[bool]()
+        with suppress(*TROUBLE):
             async with get_client() as client:
-                for run in self._runs:
-                    state = (await client.read_flow_run(run)).state
-                    if state is None or state.is_final():
-                        continue
+                async for run, state in self._states(client):
                     if self._is_stuck(state):
                         again: State[None] = Scheduled(name="AwaitingRetry", message=_STUCK)
                         await client.set_flow_run_state(run, again, force=True)
-                    waits = state.type in _WAITING
-                    found = WorkersAtWork(found.waiting + waits, found.running + (not waits))
-            return found
+                    waits.append(state.type in _WAITING)
+            return WorkersAtWork(waiting=sum(waits), running=len(waits) - sum(waits))
         return None
 
     async def end(self) -> None:
         """Cancel workers that no Prefect worker has accepted: no rows are left for them."""
-        with suppress(httpx.HTTPError, PrefectException, OSError):
+        with suppress(*TROUBLE):
             async with get_client() as client:
-                for run in self._runs:
-                    state = (await client.read_flow_run(run)).state
-                    if state is not None and state.type in _WAITING:
+                async for run, state in self._states(client):
+                    if state.type in _WAITING:
                         over: State[None] = Cancelled(message="its run is over")
                         await client.set_flow_run_state(run, over, force=True)
+
+    async def _states(self, client: PrefectClient) -> AsyncIterator[tuple[UUID, State[Any]]]:
+        """Yield the workers that are not over, with their states."""
+        for run in self._runs:
+            state = (await client.read_flow_run(run)).state
+            if state is not None and not state.is_final():
+                yield run, state
 
     def _is_stuck(self, state: State[Any]) -> bool:
         since = (datetime.now(UTC) - state.timestamp).total_seconds()

@@ -13,12 +13,11 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
-import httpx
 from ruamel.yaml import YAML
 
-from callsheet.deployments.prefect_address import prefect_address
-from callsheet.deployments.prefect_deployment import client_of
+from callsheet.deployments.prefect_address import TROUBLE, PrefectAddress, prefect_address
 from callsheet.tasks.runtime.redact import say, visible
 
 #: Where a file wants the id of a notification block.
@@ -40,11 +39,10 @@ def main(words: Sequence[str] | None = None) -> int:
         say("no Prefect server is configured: set PREFECT_API_URL")
         return 2
     try:
-        with client_of(at) as client:
-            block = _block(client, args.notify) if args.notify else None
-            for path in (HERE / f"{name}.yaml" for name in args.names or known):
-                print(visible(_load(client, path, block)))
-    except (httpx.HTTPError, LookupError) as error:
+        block = _block(at, args.notify) if args.notify else None
+        for path in (HERE / f"{name}.yaml" for name in args.names or known):
+            print(visible(_load(at, path, block)))
+    except (*TROUBLE, LookupError) as error:
         say(f"the Prefect server at {at.url} does not take it: {error}")
         return 2
     return 0
@@ -64,26 +62,29 @@ def _notifications(automation: dict[str, Any]) -> Iterator[dict[str, Any]]:
     return (a for a in automation["actions"] if a.get("block_document_id") == NOTIFY)
 
 
-def _block(client: httpx.Client, name: str) -> str:
+def _block(at: PrefectAddress, name: str) -> str:
     kind, _, name = name.partition("/")
-    found = client.get(f"block_types/slug/{kind}/block_documents/name/{name}")
-    if found.status_code == 404:
-        raise LookupError(f"it has no block {kind}/{name}")
-    return str(found.raise_for_status().json()["id"])
+    try:
+        found = at.ask(f"block_types/slug/{kind}/block_documents/name/{name}")
+    except HTTPError as error:
+        if error.code != 404:
+            raise
+        raise LookupError(f"it has no block {kind}/{name}") from None
+    return str(found["id"])
 
 
-def _load(client: httpx.Client, path: Path, block: str | None) -> str:
+def _load(at: PrefectAddress, path: Path, block: str | None) -> str:
     """Have the server know an automation as the file has it; say what was done."""
     automation = read(path, block)
     if automation is None:
         words = "skipped, because it sends notifications: name a recipient with"
         return f"{path.stem}: {words} --notify TYPE/NAME"
     named = {"automations": {"name": {"any_": [automation["name"]]}}}
-    known = client.post("automations/filter", json=named).raise_for_status().json()
+    known = at.ask("automations/filter", named)
     if known:
-        client.put(f"automations/{known[0]['id']}", json=automation).raise_for_status()
+        at.ask(f"automations/{known[0]['id']}", automation, method="PUT")
         return f"{path.stem}: brought up to date"
-    client.post("automations/", json=automation).raise_for_status()
+    at.ask("automations/", automation)
     return f"{path.stem}: made"
 
 

@@ -78,7 +78,7 @@ async def _receiver_at(
             yield receiver
         return
     # Nothing else here needs Prefect.
-    from callsheet.flows.webhook_events import announcer
+    from callsheet.deployments.prefect_events import announcer
 
     async with (
         announcer(ledger) as announce,

@@ -22,12 +22,10 @@ import runpy
 import sys
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from callsheet.deployments.automations.__main__ import main as load_automations
@@ -41,8 +39,8 @@ POOL = "callsheet"
 TEMPLATE = Path(__file__).parents[1] / "work-pools" / "process.json"
 #: Automations that need no recipient and pay for nothing.
 AUTOMATIONS = ["zombie"]
-#: Timeout for an answer of the server, in seconds.
-WITHIN = 10.0
+#: Returns the answer of a server's API; raises OSError if it fails or refuses.
+ask_prefect = PrefectAddress.ask
 #: How long to wait for the server to start, and how often to ask it, in seconds.
 START_LIMIT, ASK = 150.0, 0.25
 
@@ -163,21 +161,6 @@ def deployments_in(file: Path) -> dict[str, str]:
     from ruamel.yaml import YAML
 
     return {one["name"]: one["entrypoint"] for one in YAML(typ="safe").load(file)["deployments"]}
-
-
-def ask_prefect(
-    at: PrefectAddress, path: str, body: object = None, *, method: str | None = None
-) -> Any:
-    """Return the answer of the server's API; raise OSError if it fails or refuses."""
-    request = urllib.request.Request(
-        f"{at.url.rstrip('/')}/{path}",
-        data=None if body is None else json.dumps(body).encode(),
-        headers={"content-type": "application/json", **at.headers()},
-        method=method,
-    )
-    tls = at.tls() if at.url.startswith("https:") else None
-    with urllib.request.urlopen(request, timeout=WITHIN, context=tls) as answer:
-        return json.loads(answer.read() or "null")
 
 
 def pools_of(at: PrefectAddress, deployments: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import wraps
@@ -22,7 +22,7 @@ from textwrap import wrap
 from typing import Any, ParamSpec
 from urllib.parse import quote
 
-from callsheet.flows.shown.page import Page
+from callsheet.flows.shown.page import Page, PageLost
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.runtime.errors import CallsheetError, Problem, SheetError, shorten
 from callsheet.tasks.runtime.known_settings import Settings
@@ -108,7 +108,10 @@ def out_of_the_way(
     async def published(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             await publish(*args, **kwargs)
+        except PageLost:
+            pass
         except Exception as error:
+            # Whatever it is, it is no reason to leave videos where they are.
             words = redact(str(error) or repr(error))
             log.warning("Prefect does not show all of this run: %s", words)
 
@@ -184,45 +187,36 @@ VIDEO = "video"
 
 @dataclass(frozen=True, kw_only=True)
 class VideoLinks:
-    """Links to a campaign's rows and videos; `store` is the address of its store."""
+    """Links to a campaign's rows and videos: on its `board`, if there is one, or in its store."""
 
-    campaign: str
     store: str
-    settings: Settings
+    board: str | None
 
-    def row(self, row: str) -> str:
+    @classmethod
+    def of(cls, campaign: str, store: str, settings: Settings) -> VideoLinks:
+        """Return the links of a campaign; `store` is the address of its store."""
+        board = settings.board_url
+        return cls(store=store, board=board and f"{board}/c/{_part(campaign)}")
+
+    def row(self, row: str, text: str | None = None) -> str:
         """Return the cell of a row id: a link to its page on the board, if there is one."""
-        board = self.settings.board_url
-        return cell(row) if board is None else link(row, f"{self.board}/rows/{_part(row)}")
+        if self.board is None:
+            return cell(row)
+        return link(text or row, f"{self.board}/rows/{_part(row)}")
 
-    @property
-    def board(self) -> str | None:
-        """The address of the campaign's page on the board."""
-        board = self.settings.board_url
-        return None if board is None else f"{board}/c/{_part(self.campaign)}"
-
-    def videos(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return the cell of the video of each row (`row_documents`): a link, or its location.
+    def video(self, row: Mapping[str, Any]) -> str:
+        """Return the cell of the video of a row (`row_document`): a link, or its location.
 
         Never a signed address: everyone who sees Prefect's page could watch the video.
         """
-        return [self._cell(row, _video(row)) for row in rows]
-
-    def _cell(self, row: Mapping[str, Any], uri: str | None) -> str:
+        files = (file["uri"] for file in row["deliveries"] if file["kind"] == "mp4")
+        uri = next(files, None)
+        if self.board is None:
+            return "" if uri is None else cell(uri.removeprefix(self.store.rstrip("/") + "/"))
         if uri is None:
-            return self._page(row["row"])
-        below = uri.removeprefix(self.store.rstrip("/") + "/")
-        if self.board is not None:
-            # The player and not the file: it asks for a login.
-            return link(VIDEO, f"{self.board}/videos?open={_part(row['row'])}")
-        return cell(below)
-
-    def _page(self, row: str) -> str:
-        return link("board", f"{self.board}/rows/{_part(row)}") if self.board else ""
-
-
-def _video(row: Mapping[str, Any]) -> str | None:
-    return next((file["uri"] for file in row["deliveries"] if file["kind"] == "mp4"), None)
+            return self.row(row["row"], "board")
+        # The player and not the file: it asks for a login.
+        return link(VIDEO, f"{self.board}/videos?open={_part(row['row'])}")
 
 
 def _part(name: str) -> str:

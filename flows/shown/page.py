@@ -6,6 +6,12 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
+from callsheet.tasks.runtime.errors import CallsheetError
+
+
+class PageLost(CallsheetError):
+    """The server is given up, and that was said."""
+
 
 class Page(Protocol):
     """What can be written on the page of one flow run."""

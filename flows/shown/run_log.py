@@ -47,34 +47,12 @@ async def showing(run: Run, page: Page) -> AsyncIterator[None]:
 
 
 class Showing:
-    """One run on a page, from `begin` to `end`."""
-
-    def __init__(self, run: Run, page: Page) -> None:
-        self._run = run
-        self._progress, self._log = ProgressArtifact(page), RunLog(run, page)
-
-    def begin(self) -> None:
-        """Show what is known of the run, and listen to it."""
-        self._run.listeners += [self._progress.on_snapshot, self._log.on_snapshot]
-        self._log.begin()
-
-    async def end(self) -> None:
-        """Listen no more, and show the end."""
-        self._run.listeners.remove(self._progress.on_snapshot)
-        self._run.listeners.remove(self._log.on_snapshot)
-        try:
-            await self._progress.settle()
-            await self._log.settle()
-        finally:
-            self._log.leave()
-
-
-class RunLog:
-    """Logs one run in its flow run."""
+    """One run on a page: its progress, and what its log says."""
 
     def __init__(self, run: Run, page: Page) -> None:
         self._run = run
         self._page = page
+        self._progress = ProgressArtifact(page)
         # It is called from tasks that do not belong to the flow.
         self._flow = copy_context()
         self._pace = LinePace(time.monotonic)
@@ -85,9 +63,10 @@ class RunLog:
         self._handler = _handler_for(run, page)
 
     def begin(self) -> None:
-        """Log what was said until now, and listen."""
+        """Show what is known of the run until now, and listen to it."""
         logging.getLogger(OURS).addHandler(self._handler)
         run = self._run
+        run.listeners.append(self.on_snapshot)
         for words in run.said:
             self._say(words)
         run.on_said = self._say
@@ -98,13 +77,19 @@ class RunLog:
         if run.campaign is not None:
             self._do(self._tag())
 
-    def leave(self) -> None:
-        """Listen no more."""
-        logging.getLogger(OURS).removeHandler(self._handler)
-        self._run.on_said = None
+    async def end(self) -> None:
+        """Listen no more, and show the end."""
+        self._run.listeners.remove(self.on_snapshot)
+        try:
+            await self._progress.settle()
+            await self._settle()
+        finally:
+            logging.getLogger(OURS).removeHandler(self._handler)
+            self._run.on_said = None
 
     def on_snapshot(self, snapshot: Snapshot) -> None:
-        """Log the progress if it has changed and the last line is not too recent."""
+        """Show the progress; log it if it has changed and the last line is not too recent."""
+        self._progress.on_snapshot(snapshot)
         if not snapshot.to_do:
             return
         counts = (dict(snapshot.rows), snapshot.done, snapshot.waits_for)
@@ -117,7 +102,7 @@ class RunLog:
             self._needing = needing
             self._do(self._name_rows())
 
-    async def settle(self) -> None:
+    async def _settle(self) -> None:
         """Log the rows that need attention, and how the run ended."""
         await asyncio.gather(*self._tasks)
         if self._run.campaign is None:

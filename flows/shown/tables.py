@@ -137,18 +137,12 @@ async def publish_report(page: Page, run: Run) -> None:
 
 async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
     assert run.campaign is not None
-    table, places = list[dict[str, Any]](), _places(run)
+    table, links = list[dict[str, Any]](), _links(run)
     for page in pages_of(rows):
         numbers = [row.id for row in page]
-        said = list(
-            map(
-                await run.at.ledger.read(
-                    row_documents, campaign_id=run.campaign.id, numbers=numbers
-                ),
-                page,
-            )
+        document = await run.at.ledger.read(
+            row_documents, campaign_id=run.campaign.id, numbers=numbers
         )
-        videos = places.videos(said)
         table += (
             {
                 "row": cell(row["row"]),
@@ -157,22 +151,21 @@ async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
                 "quoted": row["quoted"],
                 "set aside": row["reserved"],
                 "reason": "" if row["state"] == "delivered" else words_cell(row["reason"] or ""),
-                "video": video,
+                "video": links.video(row),
             }
-            for row, video in zip(said, videos, strict=True)
+            for row in map(document, page)
         )
     return table
 
 
-def _places(run: Run) -> VideoLinks:
+def _links(run: Run) -> VideoLinks:
     assert run.campaign is not None
-    at = run.at
-    return VideoLinks(campaign=run.campaign.name, store=at.store.address, settings=at.settings)
+    return VideoLinks.of(run.campaign.name, run.at.store.address, run.at.settings)
 
 
 def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], table: str | None) -> list[str]:
     assert run.campaign is not None
-    name, places = run.campaign.name, _places(run)
+    name, links = run.campaign.name, _links(run)
     lines = [f"# {cell(name)}", ""]
     lines += table_in_words(("state", "rows"), tally.rows.items())
     lines += ["", _money(run, tally)]
@@ -182,8 +175,8 @@ def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], table: str | N
         lines += ["", cell(run.outcome.words)]
     lines += _for_somebody(run, [row for row in rows if row.state in NEEDS_PERSON])
     lines += ["", f"Row by row: {link('the table of rows', table)}"] if table else []
-    if places.board:
-        lines += ["", f"On the board: {link(name, places.board)}"]
+    if links.board:
+        lines += ["", f"On the board: {link(name, links.board)}"]
     return [*lines, "", f"Videos: `{run.at.store.address}`"]
 
 
@@ -205,12 +198,12 @@ def _for_somebody(run: Run, rows: Sequence[CampaignRow]) -> list[str]:
     if not rows:
         return []
     assert run.campaign is not None
-    places = _places(run)
+    links = _links(run)
     lines = ["", "## What needs attention", ""]
     for row in rows[:NAMED]:
         first = commands_for(run.campaign, row)[0]
         why = cell(row.reason or "no reason is known")
-        lines.append(f"- **{places.row(row.row)}** is {row.state}: {why}")
+        lines.append(f"- **{links.row(row.row)}** is {row.state}: {why}")
         if first.line not in (row.reason or ""):
             lines.append(f"  - `{first.line}`: {cell(first.does)}")
     if len(rows) > NAMED:

@@ -102,14 +102,20 @@ def _at_price(line: PlanLine, price: Price | None) -> PlanLine:
 # What planners share.
 
 
+def campaign_named(connection: Connection, name: str | None) -> Campaign:
+    """Return the campaign of this name; raise NotHere for none."""
+    found = find_campaign(connection, name or "")
+    if found is None:
+        raise NotHere(f'there is no campaign "{name}" in the ledger; nothing was spent')
+    return found
+
+
 def campaign_asked(connection: Connection, ask: RunOptions) -> Campaign:
     """Return the campaign that is asked about.
 
     Raise NotHere for none, SpendRefused where its videos are of the other kind of service.
     """
-    found = find_campaign(connection, ask.campaign or "")
-    if found is None:
-        raise NotHere(f'there is no campaign "{ask.campaign}" in the ledger; nothing was spent')
+    found = campaign_named(connection, ask.campaign)
     check_same_money(found, sandbox=ask.sandbox)
     return found
 

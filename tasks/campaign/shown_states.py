@@ -16,6 +16,16 @@ from callsheet.tasks.runtime.errors import CallsheetError, Parked
 
 #: Names of final states by exit status, if they are not Prefect's own.
 NAMES: Final = {2: "Invalid", 3: "NeedsPerson", 4: "Refused", 5: "Parked"}
+#: The step of which a run takes many.
+PRODUCE: Final = "produce-rows"
+#: What each step is called, by its name at Prefect and with its ids: in the order of `Steps`.
+STEPS: Final = {
+    "read-sheet": "read the sheet",
+    "plan-rows": "plan {0}",
+    "quote-rows": "quote {0}",
+    PRODUCE: "{2}",
+    "report-campaign": "report {0}",
+}
 #: A resume time less than this many seconds ahead counts as now.
 SOON = 1.0
 
@@ -87,25 +97,29 @@ def state_of_error(error: BaseException, run: Run) -> ShownState:
     return ShownState("CRASHED", "it was left before its end")
 
 
-def state_of_outcome(outcome: RunOutcome) -> ShownState:
-    """Return the state of a run that has ended in order."""
-    words = counts(outcome)
-    if outcome.exit_status == 3:
-        return ShownState("FAILED", words, NAMES[3])
-    if outcome.exit_status == 5:
-        words = _parked("; ".join(filter(None, (outcome.words, words))), outcome.parked_until)
-    return ShownState("COMPLETED", words, NAMES.get(outcome.exit_status))
+def state_of_end(
+    status: int,
+    words: str,
+    *,
+    until: datetime | None = None,
+    needs: Literal["failed", "completed"] = "failed",
+) -> ShownState:
+    """Return the state of a run that ended with this exit status; `words` say how it ended.
+
+    `until` is from when a parked run may go on. `needs` is what rows that need attention make of
+    the run. A run that parked is no failure, since nobody has to do anything about it.
+    """
+    if until is not None and is_ahead(until):
+        words = until_words(words, until)
+    is_fine = status in (0, 5) or (status == 3 and needs == "completed")
+    return ShownState("COMPLETED" if is_fine else "FAILED", words, NAMES.get(status))
 
 
-def state_of_refusal(error: CallsheetError, words: str) -> ShownState:
-    """Return the state of a run that an error stopped; `words` are those of its page."""
-    if isinstance(error, Parked):
-        return ShownState("COMPLETED", _parked(words, error.until), NAMES[5])
-    return ShownState("FAILED", words, NAMES.get(error.exit_status))
-
-
-def _parked(words: str, until: datetime | None) -> str:
-    return until_words(words, until) if until is not None and is_ahead(until) else words
+def words_of(outcome: RunOutcome) -> str:
+    """Return what the state of a run says: its rows by state, and why it is parked."""
+    counts = ", ".join(f"{count} {state}" for state, count in outcome.tally.rows.items())
+    why = outcome.words if outcome.exit_status == 5 else None
+    return "; ".join(filter(None, (why, counts)))
 
 
 def is_ahead(until: datetime) -> bool:
@@ -116,8 +130,3 @@ def is_ahead(until: datetime) -> bool:
 def until_words(words: str, until: datetime) -> str:
     """Say from when a parked run may go on."""
     return f"{words}; run it again after {until:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def counts(outcome: RunOutcome) -> str:
-    """Return the number of rows in each state, in words."""
-    return ", ".join(f"{count} {state}" for state, count in outcome.tally.rows.items())

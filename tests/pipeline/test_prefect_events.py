@@ -26,11 +26,10 @@ from tests.programs import ROOT
 #: The server is one for all that ask for it.
 pytestmark = pytest.mark.prefect
 
-#: Tells of a hint for every line on stdin, once Prefect is imported; says how long the end took.
+#: Tells of a hint for every line on stdin; says how long the end took.
 PROGRAM = """
 import asyncio, sys, time
-import callsheet.flows.event_stream
-from callsheet.flows.webhook_events import announcer
+from callsheet.deployments.prefect_events import announcer
 from callsheet.tasks.ledger.webhook_events import Hint
 from callsheet.tasks.ledger.ledger import open_ledger
 
@@ -71,7 +70,7 @@ def ledger(tmp_path: Path) -> str:
 def test_a_hint_is_an_event_and_an_unattended_one_starts_a_run(
     ledger: str, server: PrefectServer, tmp_path: Path
 ) -> None:
-    # It imports for seconds; what is told waits for the deployment.
+    # What is told waits for the deployment.
     program = _start([sys.executable, "-c", PROGRAM, ledger], tmp_path, server.url)
     with httpx.Client(base_url=server.url, timeout=30) as client:
         pool = {"name": "callsheet", "type": "process"}

@@ -31,7 +31,7 @@ from prefect import tags
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from callsheet.flows.plan import approve_campaign
 from callsheet.flows.campaign import run_campaign
-from callsheet.flows.endings import ASK
+from callsheet.flows.interruption import ASK
 from callsheet.flows.retake import retake_rows
 from callsheet.tasks.runtime.crash_points import arm
 

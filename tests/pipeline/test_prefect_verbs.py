@@ -54,6 +54,7 @@ RECONCILE = ("callsheet.flows.reconcile", "reconcile_ledger")
 CARRY_ON = ("callsheet.flows.resume", "carry_on")
 CAMPAIGN = ("callsheet.flows.campaign", "run_campaign")
 APPROVE = ("callsheet.flows.plan", "approve_campaign")
+CANCEL = ("callsheet.flows.cancel", "cancel_campaign")
 #: The last of it is the id of the flow run, where one is begun anew.
 Order = tuple[str, str, Mapping[str, Any]] | tuple[str, str, Mapping[str, Any], str]
 
@@ -115,6 +116,8 @@ def told(tmp_path_factory: pytest.TempPathFactory, service: Sandbox, server: Pre
         (*RETAKE, {"campaign": name, "select": "r002", "at_most": 15, "profile": "trial.toml"}),
         (*CAMPAIGN, own, "begun-7"),
         (*CAMPAIGN, own, "begun-7"),
+        (*CANCEL, {"campaign": f"{name}-6"}),
+        (*CANCEL, {"campaign": f"{name}-3"}),
     ]
     ends = _call(desk, server, orders)
     return Told(desk, name, before, creates, ends, _artifacts(server))
@@ -199,6 +202,16 @@ def test_an_approval_that_is_begun_anew_is_of_nothing_more(told: Told) -> None:
     assert (again["state"], again["data"]["rows"]) == (
         "Completed", {"total": 3, "quoted": 2, "delivered": 1},
     )  # fmt: skip
+
+
+def test_what_is_cancelled_is_never_made_and_is_shown(told: Told) -> None:
+    cancelled, unknown = told.ends[18:20]
+    document = {"campaign": f"{told.name}-6", "released": 0, "exit": 0}
+    assert (cancelled["state"], cancelled["data"]) == ("Completed", document)
+    states = [row["state"] for row in told.desk.rows(f"{told.name}-6").values()]
+    assert sorted(states) == ["cancelled", "cancelled", "delivered"]
+    assert "callsheet-cancelled" in told.artifacts
+    assert (unknown["state"], unknown["type"]) == ("Invalid", "FAILED")
 
 
 def _leave_under_way(desk: Desk, service: Sandbox, name: str) -> None:

@@ -10,15 +10,15 @@ from typing import cast
 import pytest
 from prefect.client.schemas.objects import State
 
-from callsheet.flows.endings import ended, ending, park, refusal
+from callsheet.flows.endings import end, ended, ending, park
 from callsheet.flows.interface import NeedsPerson as NeedsPersonEnds
 from callsheet.flows.shown.artifacts import percent_delivered
 from callsheet.tasks.campaign.shown_states import (
     NAMES,
     ShownState,
-    state_of_outcome,
-    state_of_refusal,
+    state_of_end,
     state_of_rows,
+    words_of,
 )
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.engine.progress import Snapshot
@@ -38,7 +38,7 @@ OUTCOMES = [
 
 
 @pytest.mark.parametrize(("status", "setting", "kind", "name"), OUTCOMES)
-def test_an_outcome_is_a_state_that_alarms_can_use(
+async def test_an_outcome_is_a_state_that_alarms_can_use(
     status: int, setting: str, kind: str, name: str
 ) -> None:
     outcome = RunOutcome(
@@ -48,13 +48,13 @@ def test_an_outcome_is_a_state_that_alarms_can_use(
         exit_status=status,
     )
 
-    state = ending(outcome, cast(NeedsPersonEnds, setting))
+    state = await end(outcome, cast(NeedsPersonEnds, setting))
 
     assert (state.type.value, state.name) == (kind, name)
     assert state.message == "2 delivered, 1 failed"
     if setting == "failed":
         # A run of the command line ends on its page as a flow run does.
-        shown = state_of_outcome(outcome)
+        shown = state_of_end(status, words_of(outcome))
         assert (shown.type, _name_of(shown), shown.message) == (kind, name, state.message)
     if kind == "FAILED":
         assert isinstance(state.data, NeedsPerson)
@@ -73,11 +73,11 @@ ERRORS: list[tuple[CallsheetError, str, str]] = [
 def test_what_stops_a_run_is_a_state_with_its_words(
     error: CallsheetError, kind: str, name: str
 ) -> None:
-    state = refusal(error, "why")
+    state = ending(error.exit_status, "why", error)
 
     assert (state.type.value, state.name, state.message) == (kind, name, "why")
     assert state.data is error
-    shown = state_of_refusal(error, "why")
+    shown = state_of_end(error.exit_status, "why")
     assert (shown.type, _name_of(shown), shown.message) == (kind, name, "why")
 
 

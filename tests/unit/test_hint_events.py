@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from callsheet.flows import webhook_events
-from callsheet.flows.webhook_events import HEARD, PAUSE, UNATTENDED, HintEvents, announcer
+from callsheet.deployments import prefect_events
+from callsheet.deployments.prefect_events import HEARD, PAUSE, UNATTENDED, HintEvents, announcing
 from callsheet.tasks.engine.owner import this_process
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.ledger import Ledger
@@ -31,16 +30,12 @@ class Prefect:
     def __post_init__(self) -> None:
         self.there.set()
 
-    async def emit(self, event: str, **named: Any) -> None:
+    async def emit(self, event: Mapping[str, Any]) -> None:
         await self.there.wait()
-        if named["payload"]["video_id"] in self.chokes:
+        if event["payload"]["video_id"] in self.chokes:
             self.chokes.clear()
             raise ValueError("no such event")
-        self.told.append((event, named))
-
-    @asynccontextmanager
-    async def stream(self) -> AsyncIterator[Any]:
-        yield self.emit
+        self.told.append((event["event"], dict(event)))
 
     @property
     def events(self) -> list[tuple[str, str]]:
@@ -70,9 +65,8 @@ def hint(*videos: str, ping: bool = False) -> Hint:
 
 
 async def tell(stage: Stage, prefect: Prefect, hints: Iterable[Hint]) -> None:
-    clock, stream = Clock(), prefect.stream
     # However slow the machine is: what is told counts here, not how soon.
-    async with announcer(stage.ledger, stream=stream, clock=clock, drain=60) as announce:
+    async with announcing(stage.ledger, prefect.emit, clock=Clock(), drain=60) as announce:
         for one in hints:
             announce(one)
 
@@ -125,12 +119,12 @@ async def test_each_campaign_is_called_for(stage: Stage) -> None:
 
 async def test_calls_become_rarer_while_nobody_comes(stage: Stage) -> None:
     prefect, clock = Prefect(), Clock()
-    events = HintEvents(stage.ledger, clock)
+    events = HintEvents(stage.ledger, clock, prefect.emit)
     called = []
     for minute in range(8):
         clock.now = NOW + minute * PAUSE
         prefect.told.clear()
-        await events.tell(hint("vid_a"), prefect.emit)
+        await events.tell(hint("vid_a"))
         called += [minute for event, _ in prefect.told if event == UNATTENDED]
     assert called == [0, 1, 3, 7]
 
@@ -192,14 +186,14 @@ async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(
     prefect = Prefect()
     prefect.there.clear()
     async with (
-        asyncio.timeout(webhook_events.DRAIN + 60),
-        announcer(stage.ledger, stream=prefect.stream, clock=Clock()) as announce,
+        asyncio.timeout(prefect_events.DRAIN + 60),
+        announcing(stage.ledger, prefect.emit, clock=Clock()) as announce,
     ):
         # Never ends if it waits for Prefect, which does not come back.
-        for _ in range(webhook_events.ROOM + 10):
+        for _ in range(prefect_events.ROOM + 10):
             announce(hint("vid_a"))
     assert prefect.told == []
-    count = webhook_events.ROOM + 10
+    count = prefect_events.ROOM + 10
     assert f"{count} of {count} webhook events were not sent to Prefect" in caplog.text
 
 

@@ -8,7 +8,7 @@ import pytest
 from prefect.client.schemas.objects import State
 from prefect.states import Paused, Running, Suspended
 
-from callsheet.flows.endings import is_question
+from callsheet.flows.watch import is_question
 
 
 @pytest.mark.parametrize(

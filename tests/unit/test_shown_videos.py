@@ -27,7 +27,7 @@ def test_a_video_leads_to_the_board_or_says_where_it_is(
 ) -> None:
     places = places_of(environ, store, tmp_path)
 
-    (found, none) = places.videos([video(store), {"row": "r2", "deliveries": []}])
+    found, none = places.video(video(store)), places.video({"row": "r2", "deliveries": []})
 
     assert found == shown
     board = "CALLSHEET_BOARD_URL" in environ
@@ -36,7 +36,7 @@ def test_a_video_leads_to_the_board_or_says_where_it_is(
 
 def places_of(environ: dict[str, str], store: str, folder: Path) -> VideoLinks:
     settings = load_settings(environ=environ, folder=folder)
-    return VideoLinks(campaign="spr/ing", store=store, settings=settings)
+    return VideoLinks.of("spr/ing", store, settings)
 
 
 def video(store: str) -> dict[str, Any]:
