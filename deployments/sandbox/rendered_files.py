@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import contextlib
+import ctypes
 import hashlib
 import hmac
 import io
@@ -13,6 +13,7 @@ import math
 import os
 import signal
 import sys
+import tempfile
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +22,14 @@ from typing import NamedTuple
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.mp4.encode import command
 from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 MOST_PIXELS = 50_000_000
 LARGEST_SIDE = 1280
+#: `prctl`: the signal that a process gets when its parent is gone.
+PR_SET_PDEATHSIG = 1
 #: Everything that decoding something made up is known to raise.
 TROUBLES = (
     *(binascii.Error, UnidentifiedImageError, Image.DecompressionBombError),
@@ -38,51 +42,46 @@ class RenderFailed(Exception):
 
 
 async def make_video(plan: VideoPlan, path: Path) -> None:
-    """Make a video and put it in its place whole; a cancelled task ends the process at once.
+    """Make a video and put it in its place whole; a cancelled task ends the encoder at once.
 
     A picture in the plan is looked for next to the video. Raises RenderFailed with the reason.
     """
     part = path.with_name(f"{path.name}.part")
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "callsheet.deployments.sandbox.mp4", str(part)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        # Ctrl+C is for the service alone: it stops its renders itself.
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    assert process.stderr is not None
-    try:
-        with contextlib.suppress(ConnectionError):
-            process.stdin.write(_placed(plan, path.parent).to_json().encode() + b"\n")
-            await process.stdin.drain()
-        complaint = await process.stderr.read()
-        status = await process.wait()
-        if status:
-            last = complaint.decode(errors="replace").strip().splitlines()[-1:]
-            raise RenderFailed(last[0] if last else f"The encoder ended with status {status}.")
-        part.replace(path)
-    finally:
-        if process.returncode is None:
-            _kill(process)
-        await process.wait()
-        part.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        process = await asyncio.create_subprocess_exec(
+            *command(_placed(plan, path.parent), part.absolute(), folder=Path(folder)),
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            # Ctrl+C is for the service alone: it stops its renders itself.
+            start_new_session=True,
+            preexec_fn=_yield_to_parent if sys.platform != "win32" else None,
+        )
+        try:
+            _, complaint = await process.communicate()
+            if process.returncode:
+                last = complaint.decode(errors="replace").strip().splitlines()[-1:]
+                raise RenderFailed(*last or ["The encoder ended without a word."])
+            part.replace(path)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+            part.unlink(missing_ok=True)
+
+
+def _yield_to_parent() -> None:
+    """Run in the encoder: be nice to the service and, on Linux, end with it however it goes."""
+    os.nice(5)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _placed(plan: VideoPlan, folder: Path) -> VideoPlan:
     if plan.clip is None or plan.clip.picture is None:
         return plan
-    return replace(plan, clip=replace(plan.clip, picture=str(folder / plan.clip.picture)))
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    """End a video process and its encoder, which share a group of their own."""
-    with contextlib.suppress(ProcessLookupError):
-        if sys.platform != "win32":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+    picture = str((folder / plan.clip.picture).absolute())
+    return replace(plan, clip=replace(plan.clip, picture=picture))
 
 
 class Fingerprint(NamedTuple):

@@ -30,6 +30,11 @@ class ClipSource:
     source: str
     picture: str | None = None
 
+    @property
+    def is_ground(self) -> bool:
+        """Say whether the picture fills the video; in any other clip it is a face."""
+        return self.operation == "image-to-video" and self.picture is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class VideoPlan:
