@@ -82,6 +82,11 @@ class Container:
         await self.keyring.keep_uses(self.database)
         self.database.close()
 
+    async def forget_key(self, key: str | None) -> None:
+        """Forget that this idempotency key ever came."""
+        forgotten = "DELETE FROM idempotency WHERE key = ?"
+        await self.database.run(lambda db: db.execute(forgotten, (key,)))
+
     def operation(self, name: str, scope: str | None) -> Dependency:
         """Count a call of this operation and let it pass only with a key that holds the scope.
 

@@ -20,7 +20,7 @@ from callsheet.deployments.sandbox import accounting
 from callsheet.deployments.sandbox.accounting import CallTerms, Render, RenderOrder
 from callsheet.deployments.sandbox.database import Database
 from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.faults.planned import Fault
+from callsheet.deployments.sandbox.faults.fault import Fault
 from callsheet.deployments.sandbox.mp4.video_plan import Scene, VideoPlan
 from callsheet.deployments.sandbox.rendered_files import (
     RenderFailed,

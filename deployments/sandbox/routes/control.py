@@ -17,7 +17,8 @@ from callsheet.deployments.sandbox.auth import oauth, pages
 from callsheet.deployments.sandbox.auth.oauth import CodeApproval, normal_code
 from callsheet.deployments.sandbox.container import Container
 from callsheet.deployments.sandbox.envelope import Refusal, RequestBody, body_of
-from callsheet.deployments.sandbox.faults.planned import FaultRefused, listed_kinds
+from callsheet.deployments.sandbox.faults.kinds import listed_kinds
+from callsheet.deployments.sandbox.faults.planned import FaultRefused
 from callsheet.deployments.sandbox.webhooks import outbox
 
 

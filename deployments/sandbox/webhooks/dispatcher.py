@@ -19,7 +19,7 @@ from functools import partial
 from typing import NamedTuple
 
 from callsheet.deployments.sandbox.database import Database
-from callsheet.deployments.sandbox.faults.planned import Fault
+from callsheet.deployments.sandbox.faults.fault import Fault
 from callsheet.deployments.sandbox.webhooks import outbox
 from callsheet.deployments.sandbox.webhooks.outbox import (
     Delivery,
