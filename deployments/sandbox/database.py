@@ -7,12 +7,15 @@ every answer is durable and a thousand creates do not cost a thousand flushes of
 from __future__ import annotations
 
 import asyncio
+import json
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -195,62 +198,19 @@ CREATE TABLE IF NOT EXISTS reports (
 );
 """
 
-ACCESS = """
-CREATE TABLE IF NOT EXISTS api_keys (
-    id TEXT PRIMARY KEY,
-    digest TEXT NOT NULL UNIQUE,
-    name TEXT NOT NULL,
-    scopes TEXT NOT NULL,
-    made_by TEXT NOT NULL,
-    created_at REAL NOT NULL,
-    expires_at REAL,
-    last_used_at REAL,
-    revoked_at REAL
-);
-CREATE TABLE IF NOT EXISTS oauth_clients (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
-    redirect_uris TEXT NOT NULL,
-    grant_types TEXT NOT NULL,
-    created_at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS authorization_codes (
-    digest TEXT PRIMARY KEY,
-    client_id TEXT NOT NULL,
-    redirect_uri TEXT NOT NULL,
-    challenge TEXT NOT NULL,
-    scopes TEXT NOT NULL,
-    email TEXT NOT NULL,
-    expires_at REAL NOT NULL,
-    key_id TEXT
-);
-CREATE TABLE IF NOT EXISTS claims (
-    digest TEXT PRIMARY KEY,
-    email TEXT NOT NULL,
-    app TEXT NOT NULL,
-    scopes TEXT NOT NULL,
-    expires_at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS approvals (
+DOCUMENTS = """
+CREATE TABLE IF NOT EXISTS documents (
     n INTEGER PRIMARY KEY AUTOINCREMENT,
-    user_code TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL CHECK (kind IN ('device', 'claim')),
-    secret TEXT NOT NULL,
-    app TEXT NOT NULL,
-    client_id TEXT,
-    email TEXT,
-    scopes TEXT NOT NULL,
-    state TEXT NOT NULL DEFAULT 'pending'
-        CHECK (state IN ('pending', 'approved', 'denied', 'used')),
-    granted TEXT,
-    answered_by TEXT,
-    expires_at REAL NOT NULL,
-    interval INTEGER NOT NULL,
-    polled_at REAL
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    state TEXT NOT NULL,
+    body TEXT NOT NULL,
+    UNIQUE (kind, id)
 );
-CREATE INDEX IF NOT EXISTS approvals_by_secret ON approvals (secret);
+CREATE INDEX IF NOT EXISTS documents_by_owner ON documents (kind, owner);
+CREATE INDEX IF NOT EXISTS documents_by_state ON documents (kind, state);
 """
-
 
 WEBHOOKS = """
 CREATE TABLE IF NOT EXISTS webhooks (
@@ -302,7 +262,7 @@ CREATE INDEX IF NOT EXISTS attempts_by_webhook ON attempts (webhook_id, started_
 
 def set_up(db: sqlite3.Connection, *, credits: int) -> None:
     """Make the tables that are missing; `credits` is the balance of a new state."""
-    for tables in (VIDEOS, ACCESS, WEBHOOKS):
+    for tables in (VIDEOS, DOCUMENTS, WEBHOOKS):
         db.executescript(tables)
     db.execute("INSERT OR IGNORE INTO account (one, balance) VALUES (1, ?)", (credits,))
 
@@ -311,3 +271,66 @@ def insert(db: sqlite3.Connection, table: str, **row: object) -> None:
     """Add one row. The names are our own, never words of a caller."""
     values = ", ".join(f":{name}" for name in row)
     db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", row)
+
+
+class Document(BaseModel):
+    """What is kept whole, as one line of the table of documents.
+
+    It is found by its id, by the id of what it belongs to, or by its state.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+
+    @property
+    def owner(self) -> str:
+        """The id of what it belongs to; empty for what belongs to nothing."""
+        return ""
+
+    @property
+    def current(self) -> str:
+        """The state that it is found by; empty for what is only there."""
+        return ""
+
+    def changed(self, **members: object) -> Self:
+        """Give the same document with other members."""
+        return self.model_copy(update=members)
+
+
+Kept = TypeVar("Kept", bound=Document)
+
+
+def put(db: sqlite3.Connection, document: Kept) -> Kept:
+    """Keep a document, in place of the one that has its id."""
+    kept = (type(document).__name__, document.id, document.owner, document.current)
+    db.execute(
+        "INSERT INTO documents (kind, id, owner, state, body) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (kind, id) DO UPDATE SET owner = excluded.owner, state = excluded.state,"
+        " body = excluded.body",
+        (*kept, json.dumps(document.model_dump())),
+    )
+    return document
+
+
+def find(db: sqlite3.Connection, kind: type[Kept], document_id: str) -> Kept | None:
+    """Give the document of this kind with this id, if there is one."""
+    sql = "SELECT body FROM documents WHERE kind = ? AND id = ?"
+    row = db.execute(sql, (kind.__name__, document_id)).fetchone()
+    return None if row is None else kind.model_validate_json(row["body"])
+
+
+def every(
+    db: sqlite3.Connection,
+    kind: type[Kept],
+    *,
+    owner: str | None = None,
+    state: str | None = None,
+) -> list[Kept]:
+    """Give the documents of this kind, of one owner or in one state, oldest first."""
+    named = {"owner": owner, "state": state}
+    wanted = {name: value for name, value in named.items() if value is not None}
+    where = "".join(f" AND {name} = :{name}" for name in wanted)
+    sql = f"SELECT body FROM documents WHERE kind = :kind{where} ORDER BY n"
+    rows = db.execute(sql, {"kind": kind.__name__, **wanted})
+    return [kind.model_validate_json(row["body"]) for row in rows]
