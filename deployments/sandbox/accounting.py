@@ -16,11 +16,11 @@ from email.utils import formatdate
 from typing import Literal
 
 from callsheet.deployments.sandbox.bodies import CreateVideo
-from callsheet.deployments.sandbox.database import insert
+from callsheet.deployments.sandbox.database import insert, stamp
 from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
 from callsheet.deployments.sandbox.options import Options
-from callsheet.deployments.sandbox.video import COMPLETED, Video, percent, stamp
+from callsheet.deployments.sandbox.video import COMPLETED, Video, percent
 
 PER_SECOND = {
     None: 2,

@@ -15,8 +15,7 @@ from callsheet.deployments.sandbox.faults.planned import Faults
 from callsheet.deployments.sandbox.options import OptionRefused, Options
 from callsheet.deployments.sandbox.rendered_files import Links
 from callsheet.deployments.sandbox.rendering import RenderPool
-from callsheet.deployments.sandbox.webhooks.dispatcher import DeliveryAttempts, Dispatcher
-from callsheet.deployments.sandbox.webhooks.sender import WebhookSender
+from callsheet.deployments.sandbox.webhooks.dispatcher import Dispatcher
 
 
 class Container:
@@ -53,14 +52,12 @@ class Container:
         #: Videos up to this one are not listed.
         self.unlisted = 0
         self.faults = Faults(options.state / "faults.jsonl")
-        attempts = DeliveryAttempts(
+        self.webhooks = Dispatcher(
             self.database,
-            WebhookSender(options),
+            options,
             strike=lambda video: self.faults.strike("webhook", video=video),
-            time_scale=options.time_scale,
             now=now,
         )
-        self.webhooks = Dispatcher(self.database, attempts, now=now)
         self.origin = ""
 
     async def open(self) -> None:

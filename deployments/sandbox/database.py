@@ -12,10 +12,11 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Annotated, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -205,64 +206,18 @@ CREATE TABLE IF NOT EXISTS documents (
     id TEXT NOT NULL,
     owner TEXT NOT NULL,
     state TEXT NOT NULL,
+    due REAL NOT NULL,
     body TEXT NOT NULL,
     UNIQUE (kind, id)
 );
-CREATE INDEX IF NOT EXISTS documents_by_owner ON documents (kind, owner);
-CREATE INDEX IF NOT EXISTS documents_by_state ON documents (kind, state);
-"""
-
-WEBHOOKS = """
-CREATE TABLE IF NOT EXISTS webhooks (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    url TEXT NOT NULL,
-    events TEXT NOT NULL,
-    name TEXT NOT NULL,
-    secret TEXT NOT NULL,
-    is_active INTEGER NOT NULL DEFAULT 1,
-    failures INTEGER NOT NULL DEFAULT 0,
-    disabled_at REAL,
-    disabled_reason TEXT,
-    created_at REAL NOT NULL,
-    updated_at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS events (
-    id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL,
-    body BLOB NOT NULL
-);
-CREATE TABLE IF NOT EXISTS deliveries (
-    n INTEGER PRIMARY KEY AUTOINCREMENT,
-    webhook_id TEXT NOT NULL,
-    event_id TEXT NOT NULL,
-    state TEXT NOT NULL DEFAULT 'pending'
-        CHECK (state IN ('pending', 'delivered', 'failed', 'stopped', 'lost')),
-    attempts INTEGER NOT NULL DEFAULT 0,
-    due_at REAL NOT NULL,
-    held INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX IF NOT EXISTS deliveries_pending ON deliveries (webhook_id, due_at)
-    WHERE state = 'pending';
-CREATE TABLE IF NOT EXISTS attempts (
-    n INTEGER PRIMARY KEY AUTOINCREMENT,
-    webhook_id TEXT NOT NULL,
-    event_id TEXT NOT NULL,
-    event TEXT NOT NULL,
-    attempt INTEGER NOT NULL,
-    status INTEGER,
-    error TEXT,
-    started_at REAL NOT NULL,
-    milliseconds INTEGER NOT NULL,
-    next_attempt_at REAL
-);
-CREATE INDEX IF NOT EXISTS attempts_by_webhook ON attempts (webhook_id, started_at);
+CREATE INDEX IF NOT EXISTS documents_by_owner ON documents (kind, owner, state, due);
+CREATE INDEX IF NOT EXISTS documents_by_state ON documents (kind, state, due);
 """
 
 
 def set_up(db: sqlite3.Connection, *, credits: int) -> None:
     """Make the tables that are missing; `credits` is the balance of a new state."""
-    for tables in (VIDEOS, DOCUMENTS, WEBHOOKS):
+    for tables in (VIDEOS, DOCUMENTS):
         db.executescript(tables)
     db.execute("INSERT OR IGNORE INTO account (one, balance) VALUES (1, ?)", (credits,))
 
@@ -273,25 +228,32 @@ def insert(db: sqlite3.Connection, table: str, **row: object) -> None:
     db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", row)
 
 
+def stamp(moment: float | None) -> str | None:
+    """Write a moment as the service does: RFC 3339 in UTC."""
+    if moment is None:
+        return None
+    written = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
+    return written.replace("+00:00", "Z")
+
+
+#: Unix seconds where it is kept, and a stamp where it is answered.
+Moment = Annotated[float, PlainSerializer(stamp, return_type=str, when_used="json")]
+
+
 class Document(BaseModel):
     """What is kept whole, as one line of the table of documents.
 
-    It is found by its id, by the id of what it belongs to, or by its state.
+    It is found by its id, by the id of what it belongs to, by its state, and by the moment at which
+    it is due or took place.
     """
 
     model_config = ConfigDict(frozen=True)
 
     id: str
 
-    @property
-    def owner(self) -> str:
-        """The id of what it belongs to; empty for what belongs to nothing."""
-        return ""
-
-    @property
-    def current(self) -> str:
-        """The state that it is found by; empty for what is only there."""
-        return ""
+    def found_by(self) -> tuple[str, str, float]:
+        """Give owner, state and moment; what has none of them is found by its id alone."""
+        return "", "", 0.0
 
     def changed(self, **members: object) -> Self:
         """Give the same document with other members."""
@@ -303,11 +265,11 @@ Kept = TypeVar("Kept", bound=Document)
 
 def put(db: sqlite3.Connection, document: Kept) -> Kept:
     """Keep a document, in place of the one that has its id."""
-    kept = (type(document).__name__, document.id, document.owner, document.current)
+    kept = (type(document).__name__, document.id, *document.found_by())
     db.execute(
-        "INSERT INTO documents (kind, id, owner, state, body) VALUES (?, ?, ?, ?, ?)"
+        "INSERT INTO documents (kind, id, owner, state, due, body) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (kind, id) DO UPDATE SET owner = excluded.owner, state = excluded.state,"
-        " body = excluded.body",
+        " due = excluded.due, body = excluded.body",
         (*kept, json.dumps(document.model_dump())),
     )
     return document
@@ -326,11 +288,20 @@ def every(
     *,
     owner: str | None = None,
     state: str | None = None,
+    until: float | None = None,
+    newest: bool = False,
+    most: int = -1,
 ) -> list[Kept]:
-    """Give the documents of this kind, of one owner or in one state, oldest first."""
-    named = {"owner": owner, "state": state}
+    """Give the documents of this kind: of one owner, in one state, due until then; oldest first."""
+    named = {"owner =": owner, "state =": state, "due <=": until}
     wanted = {name: value for name, value in named.items() if value is not None}
-    where = "".join(f" AND {name} = :{name}" for name in wanted)
-    sql = f"SELECT body FROM documents WHERE kind = :kind{where} ORDER BY n"
-    rows = db.execute(sql, {"kind": kind.__name__, **wanted})
+    where = "".join(f" AND {name} ?" for name in wanted)
+    order = "due DESC, n DESC" if newest else "due, n"
+    sql = f"SELECT body FROM documents WHERE kind = ?{where} ORDER BY {order} LIMIT ?"
+    rows = db.execute(sql, (kind.__name__, *wanted.values(), most))
     return [kind.model_validate_json(row["body"]) for row in rows]
+
+
+def drop(db: sqlite3.Connection, kind: type[Document], *, owner: str) -> None:
+    """Forget every document of this kind that belongs to an owner."""
+    db.execute("DELETE FROM documents WHERE kind = ? AND owner = ?", (kind.__name__, owner))

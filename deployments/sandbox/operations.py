@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -188,7 +188,12 @@ class Operations:
             now=self._container.now(), key=key, body=body,
         )  # fmt: skip
         said = await operation.act(call)
-        return said if isinstance(said, Response) else success(said, status=operation.status)
+        if isinstance(said, Response) or operation.answer is None:
+            return said if isinstance(said, Response) else success(said)
+        shown = operation.answer.model_validate(said, from_attributes=True)
+        # As this answer is described: what a record has beyond that is not for its caller.
+        said = TypeAdapter(operation.answer).dump_python(shown, mode="json")
+        return success(said, status=operation.status)
 
     async def _show(self, _: Call) -> Response:
         """Give the OpenAPI document, written when it is first asked for."""

@@ -39,8 +39,7 @@ from callsheet.deployments.sandbox.video import (
     generating,
     get,
 )
-from callsheet.deployments.sandbox.webhooks.outbox import emit
-from callsheet.deployments.sandbox.webhooks.webhook import READY
+from callsheet.deployments.sandbox.webhooks.webhook import READY, emit
 
 
 def refuse_if_generating(video: Video) -> None:

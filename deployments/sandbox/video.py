@@ -8,7 +8,6 @@ import secrets
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, create_model
@@ -20,7 +19,7 @@ from callsheet.deployments.sandbox.bodies import (
     ReportVideo,
     TalkingAvatar,
 )
-from callsheet.deployments.sandbox.database import insert
+from callsheet.deployments.sandbox.database import Moment, insert, stamp
 from callsheet.deployments.sandbox.envelope import not_found
 
 DRAFT = "draft"
@@ -118,17 +117,6 @@ def percent(started_at: float | None, due_at: float | None, now: float) -> int:
         return 0
     length = max(due_at - started_at, 0.001)
     return max(0, min(99, int(100 * (now - started_at) / length)))
-
-
-def stamp(moment: float | None) -> str | None:
-    """Write a moment as the service does: RFC 3339 in UTC."""
-    if moment is None:
-        return None
-    return (
-        datetime.fromtimestamp(moment, UTC)
-        .isoformat(timespec="milliseconds")
-        .replace("+00:00", "Z")
-    )
 
 
 def get(db: sqlite3.Connection, video_id: str) -> Video:
@@ -427,8 +415,8 @@ class KeyRecord(Record):
     id: str
     name: str
     scopes: list[str]
-    created_at: str
-    expires_at: str | None
+    created_at: Moment
+    expires_at: Moment | None
 
 
 class Me(Record):

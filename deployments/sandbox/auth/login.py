@@ -282,13 +282,8 @@ class Approval(Document):
     interval: int
     polled_at: float | None = None
 
-    @property
-    def owner(self) -> str:
-        return f"{self.kind} {self.secret}"
-
-    @property
-    def current(self) -> str:
-        return self.state
+    def found_by(self) -> tuple[str, str, float]:
+        return f"{self.kind} {self.secret}", self.state, 0.0
 
 
 class Claim(Document):

@@ -26,9 +26,9 @@ from callsheet.deployments.sandbox.auth.login import (
     json_of,
     needed,
 )
+from callsheet.deployments.sandbox.database import stamp
 from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.operations import API, PUBLIC, Call, Operation, public
-from callsheet.deployments.sandbox.video import stamp
 
 PARSE_ERROR, NO_METHOD = -32700, -32601
 MCP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")

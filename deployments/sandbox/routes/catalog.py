@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from callsheet.deployments.sandbox import accounting, bodies
 from callsheet.deployments.sandbox.auth import pages
+from callsheet.deployments.sandbox.database import every
 from callsheet.deployments.sandbox.envelope import invalid
 from callsheet.deployments.sandbox.operations import API, Call, Operation
 from callsheet.deployments.sandbox.video import (
@@ -13,16 +14,15 @@ from callsheet.deployments.sandbox.video import (
     TemplateList,
     ToolList,
     VoiceList,
-    stamp,
 )
-from callsheet.deployments.sandbox.webhooks import outbox, webhook
-from callsheet.deployments.sandbox.webhooks.sender import AddressRefused, check_url
+from callsheet.deployments.sandbox.webhooks import webhook
+from callsheet.deployments.sandbox.webhooks.address import AddressRefused, check_url
+from callsheet.deployments.sandbox.webhooks.dispatcher import PingResult
 from callsheet.deployments.sandbox.webhooks.webhook import (
     AttemptList,
     CreateWebhook,
     PatchWebhook,
-    PingResult,
-    WebhookCreated,
+    Webhook,
     WebhookDeleted,
     WebhookList,
     WebhookShown,
@@ -61,28 +61,27 @@ async def me(call: Call) -> Shown:
     key = call.key
     assert key is not None
     shown: Shown = {"id": key.id, "name": key.name, "scopes": list(key.scopes)}
-    shown |= {"created_at": stamp(key.created_at), "expires_at": stamp(key.expires_at)}
+    shown |= {"created_at": key.created_at, "expires_at": key.expires_at}
     return {"organization": {"id": "org_sandbox", "name": pages.ORGANIZATION}, "key": shown}
 
 
 async def list_webhooks(call: Call) -> Shown:
     """List webhooks, oldest first."""
-    return {"webhooks": [one.shown() for one in await call.run(webhook.listed)]}
+    return {"webhooks": await call.run(every, Webhook)}
 
 
-async def create_webhook(call: Call) -> Shown:
+async def create_webhook(call: Call) -> Webhook:
     """Create a webhook; its secret is in this answer alone."""
     _check(call, call.body.url)
-    made = await call.run(webhook.create, call.body, now=call.now)
-    return {**made.shown(), "secret": made.secret}
+    return await call.run(webhook.create, call.body, now=call.now)
 
 
-async def get_webhook(call: Call) -> Shown:
+async def get_webhook(call: Call) -> Webhook:
     """Give a webhook."""
-    return (await call.run(webhook.get, call.path["webhook_id"])).shown()
+    return await call.run(webhook.get, call.path["webhook_id"])
 
 
-async def patch_webhook(call: Call) -> Shown:
+async def patch_webhook(call: Call) -> Webhook:
     """Update URL, events or name, switch off or re-enable."""
     changes: PatchWebhook = call.body
     if changes.url is not None:
@@ -90,7 +89,7 @@ async def patch_webhook(call: Call) -> Shown:
     changed = await call.run(webhook.patch, call.path["webhook_id"], changes, now=call.now)
     if not changed.is_active:
         call.service.webhooks.stop(changed.id)
-    return changed.shown()
+    return changed
 
 
 async def delete_webhook(call: Call) -> Shown:
@@ -101,17 +100,15 @@ async def delete_webhook(call: Call) -> Shown:
     return {"id": webhook_id, "deleted": True}
 
 
-async def test_webhook(call: Call) -> Shown:
+async def test_webhook(call: Call) -> PingResult:
     """Send a signed test ping."""
     found = await call.run(webhook.get, call.path["webhook_id"])
-    event_id, result = await call.service.webhooks.ping(found)
-    shown = {name: getattr(result, name) for name in ("status", "error", "milliseconds")}
-    return {"delivered": result.delivered, "event_id": event_id, **shown}
+    return await call.service.webhooks.ping(found)
 
 
 async def deliveries(call: Call) -> Shown:
     """List the last 50 delivery attempts, newest first."""
-    return {"deliveries": await call.run(outbox.listed_attempts, call.path["webhook_id"])}
+    return {"deliveries": await call.run(webhook.listed_attempts, call.path["webhook_id"])}
 
 
 def _check(call: Call, url: str) -> None:
@@ -131,7 +128,7 @@ OPERATIONS = [
     # Anyone who holds a key may ask what it is good for.
     Operation("me", "GET", f"{API}/me", None, me, Me),
     Operation("webhooks_list", "GET", WEBHOOKS, "read", list_webhooks, WebhookList),
-    Operation("webhooks_create", "POST", WEBHOOKS, "write", create_webhook, WebhookCreated, 201,
+    Operation("webhooks_create", "POST", WEBHOOKS, "write", create_webhook, Webhook, 201,
               [400], CreateWebhook),
     Operation("webhooks_get", "GET", ONE, "read", get_webhook, WebhookShown, refusals=[404]),
     Operation("webhooks_patch", "PATCH", ONE, "write", patch_webhook, WebhookShown,

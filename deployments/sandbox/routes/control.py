@@ -21,7 +21,7 @@ from callsheet.deployments.sandbox.envelope import Refusal, RequestBody, invalid
 from callsheet.deployments.sandbox.faults.kinds import listed_kinds
 from callsheet.deployments.sandbox.faults.planned import FaultRefused
 from callsheet.deployments.sandbox.operations import PUBLIC, Call, Operation, public
-from callsheet.deployments.sandbox.webhooks import outbox
+from callsheet.deployments.sandbox.webhooks import webhook
 
 
 class ApproveCode(RequestBody):
@@ -56,7 +56,7 @@ async def empty_list(call: Call) -> Response:
 
 async def webhook_counts(call: Call) -> Response:
     """Say what is pending, and how deliveries ended."""
-    return JSONResponse(await call.run(outbox.counts))
+    return JSONResponse(await call.run(webhook.counts))
 
 
 async def planned_faults(call: Call) -> Response:

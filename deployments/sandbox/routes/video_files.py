@@ -8,6 +8,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 
 from callsheet.deployments.sandbox import accounting, video
 from callsheet.deployments.sandbox.bodies import ReportVideo
+from callsheet.deployments.sandbox.database import stamp
 from callsheet.deployments.sandbox.envelope import Refusal, invalid, not_found
 from callsheet.deployments.sandbox.mp4.video_plan import CAPTION_TYPES, VideoPlan, caption_file
 from callsheet.deployments.sandbox.operations import API, Call, Operation, public
@@ -138,7 +139,7 @@ async def _video(call: Call, video_id: str, render: int) -> Response:
 
 
 def _lasts(link: SignedLink) -> dict[str, object]:
-    return {"expires_at": video.stamp(link.expires), "expires_in": link.expires_in}
+    return {"expires_at": stamp(link.expires), "expires_in": link.expires_in}
 
 
 ONE = f"{API}/videos/{{video_id}}"
