@@ -10,8 +10,9 @@ from collections.abc import Callable
 from callsheet.deployments.sandbox.accounting import Limits, Timing
 from callsheet.deployments.sandbox.auth.keys import Keyring
 from callsheet.deployments.sandbox.auth.login import Lifetimes
-from callsheet.deployments.sandbox.database import Database
+from callsheet.deployments.sandbox.database import Database, drop
 from callsheet.deployments.sandbox.faults.planned import Faults
+from callsheet.deployments.sandbox.lifecycle import KnownKey
 from callsheet.deployments.sandbox.options import OptionRefused, Options
 from callsheet.deployments.sandbox.rendered_files import Links
 from callsheet.deployments.sandbox.rendering import RenderPool
@@ -75,8 +76,8 @@ class Container:
 
     async def forget_key(self, key: str | None) -> None:
         """Forget that this idempotency key ever came."""
-        forgotten = "DELETE FROM idempotency WHERE key = ?"
-        await self.database.run(lambda db: db.execute(forgotten, (key,)))
+        if key is not None:
+            await self.database.run(lambda db: drop(db, KnownKey, id=key))
 
 
 def _trouble(options: Options, error: Exception) -> str:

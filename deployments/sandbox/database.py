@@ -114,63 +114,14 @@ def _deliver(outcomes: list[tuple[asyncio.Future[Any], Any]]) -> None:
         loop.call_soon_threadsafe(settle)
 
 
-# Owns the tables of the whole state. Whatever is secret in those of section 5 of the
-# specification is kept as its sha256. A delivery is one event on its way to one webhook:
-#
-# pending --2xx--> delivered          pending --sixth failure--> failed
-# pending --webhook disabled--> stopped          pending --fault `missing`--> lost
+# The tables of the whole state: what there is, what was charged for, and everything else whole.
 
 
-VIDEOS = """
+CREDITS = """
 CREATE TABLE IF NOT EXISTS account (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     balance INTEGER NOT NULL CHECK (balance >= 0),
     reserved INTEGER NOT NULL DEFAULT 0 CHECK (reserved BETWEEN 0 AND balance)
-);
-CREATE TABLE IF NOT EXISTS videos (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL DEFAULT 'video',
-    status TEXT NOT NULL,
-    asked TEXT NOT NULL,
-    picture TEXT,
-    price INTEGER NOT NULL,
-    render INTEGER NOT NULL DEFAULT 0,
-    plan TEXT,
-    reserved INTEGER NOT NULL DEFAULT 0,
-    charged INTEGER NOT NULL DEFAULT 0,
-    created_at REAL NOT NULL,
-    updated_at REAL NOT NULL,
-    started_at REAL,
-    due_at REAL,
-    finished_at REAL,
-    failure TEXT
-);
-CREATE INDEX IF NOT EXISTS videos_by_status ON videos (status);
-CREATE TABLE IF NOT EXISTS renders (
-    video_id TEXT NOT NULL,
-    number INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    status TEXT NOT NULL,
-    operation TEXT NOT NULL,
-    key TEXT NOT NULL,
-    credits INTEGER NOT NULL,
-    plan TEXT NOT NULL,
-    scene INTEGER,
-    started_at REAL NOT NULL,
-    due_at REAL NOT NULL,
-    finished_at REAL,
-    file TEXT,
-    sha256 TEXT,
-    bytes INTEGER,
-    failure TEXT,
-    fault TEXT,
-    PRIMARY KEY (video_id, number)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS idempotency (
-    key TEXT PRIMARY KEY,
-    digest TEXT NOT NULL,
-    video_id TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS charges (
     n INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -188,15 +139,6 @@ CREATE TRIGGER IF NOT EXISTS charges_are_not_changed BEFORE UPDATE ON charges
 BEGIN SELECT RAISE(ABORT, 'the charge log is only appended to'); END;
 CREATE TRIGGER IF NOT EXISTS charges_are_not_deleted BEFORE DELETE ON charges
 BEGIN SELECT RAISE(ABORT, 'the charge log is only appended to'); END;
-CREATE TABLE IF NOT EXISTS reports (
-    n INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    time REAL NOT NULL,
-    video_id TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    details TEXT,
-    key_id TEXT NOT NULL
-);
 """
 
 DOCUMENTS = """
@@ -211,21 +153,16 @@ CREATE TABLE IF NOT EXISTS documents (
     UNIQUE (kind, id)
 );
 CREATE INDEX IF NOT EXISTS documents_by_owner ON documents (kind, owner, state, due);
+CREATE INDEX IF NOT EXISTS documents_in_order ON documents (kind, due);
 CREATE INDEX IF NOT EXISTS documents_by_state ON documents (kind, state, due);
 """
 
 
 def set_up(db: sqlite3.Connection, *, credits: int) -> None:
     """Make the tables that are missing; `credits` is the balance of a new state."""
-    for tables in (VIDEOS, DOCUMENTS):
+    for tables in (CREDITS, DOCUMENTS):
         db.executescript(tables)
     db.execute("INSERT OR IGNORE INTO account (one, balance) VALUES (1, ?)", (credits,))
-
-
-def insert(db: sqlite3.Connection, table: str, **row: object) -> None:
-    """Add one row. The names are our own, never words of a caller."""
-    values = ", ".join(f":{name}" for name in row)
-    db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", row)
 
 
 def stamp(moment: float | None) -> str | None:
@@ -302,6 +239,7 @@ def every(
     return [kind.model_validate_json(row["body"]) for row in rows]
 
 
-def drop(db: sqlite3.Connection, kind: type[Document], *, owner: str) -> None:
-    """Forget every document of this kind that belongs to an owner."""
-    db.execute("DELETE FROM documents WHERE kind = ? AND owner = ?", (kind.__name__, owner))
+def drop(db: sqlite3.Connection, kind: type[Document], **named: str) -> None:
+    """Forget the document of this kind with an `id`, or those of an `owner`."""
+    [(column, value)] = named.items()
+    db.execute(f"DELETE FROM documents WHERE kind = ? AND {column} = ?", (kind.__name__, value))

@@ -3,6 +3,7 @@ answered; and the OpenAPI document of them all."""
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import traceback
@@ -36,6 +37,8 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 Act = Callable[["Call"], Awaitable[object]]
 API = "/api/v1"
+#: Where a request keeps which operation it calls, once that is known.
+CALLED = "sandbox.called"
 #: What every operation that spends credits can refuse with, besides its own refusals.
 PAID = (402, 429)
 #: The scope of what takes no key.
@@ -134,23 +137,27 @@ class Operations:
         self._container = container
         self._described: dict[str, Any] = {}
         operations = [*operations, public("", "GET", f"{API}/openapi.json", self._show)]
-        self._routes = [(compile_path(one.path)[0], one) for one in operations]
         self._all = operations
+        self._fixed = {one.path for one in operations if "{" not in one.path}
+        self._routes = [(compile_path(one.path)[0], one) for one in operations]
         self.names = list(dict.fromkeys(one.name for one in operations if one.name))
 
     def at(self, path: str) -> dict[str, CalledOperation]:
         """Give what can be called at a path, by method. A path without members goes first."""
+        if path in self._fixed:
+            here = [one for one in self._all if one.path == path]
+            return {one.method: CalledOperation(one, {}) for one in here}
         found = [(one, match) for route, one in self._routes if (match := route.match(path))]
-        literal = [(one, match) for one, match in found if one.path == path]
-        return {
-            one.method: CalledOperation(one, match.groupdict())
-            for one, match in reversed(literal or found)
-        }
+        return {one.method: CalledOperation(one, match.groupdict()) for one, match in found[::-1]}
 
     def of(self, scope: Scope) -> CalledOperation | None:
         """Say what a request calls; None where there is no such operation."""
-        there = self.at(scope["path"])
-        return there.get(scope["method"]) or (there.get("GET") if _is_head(scope) else None)
+        if CALLED not in scope:
+            there = self.at(scope["path"])
+            head = there.get("GET") if _is_head(scope) else None
+            scope[CALLED] = there.get(scope["method"]) or head
+        called: CalledOperation | None = scope[CALLED]
+        return called
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -192,13 +199,18 @@ class Operations:
             return said if isinstance(said, Response) else success(said)
         shown = operation.answer.model_validate(said, from_attributes=True)
         # As this answer is described: what a record has beyond that is not for its caller.
-        said = TypeAdapter(operation.answer).dump_python(shown, mode="json")
+        said = _adapter(operation.answer).dump_python(shown, mode="json")
         return success(said, status=operation.status)
 
     async def _show(self, _: Call) -> Response:
         """Give the OpenAPI document, written when it is first asked for."""
         self._described = self._described or document_of(self._all)
         return JSONResponse(self._described)
+
+
+@functools.cache
+def _adapter(answer: type[BaseModel]) -> TypeAdapter[Any]:
+    return TypeAdapter(answer)
 
 
 def _is_head(scope: Scope) -> bool:

@@ -15,7 +15,6 @@ import signal
 import sys
 import tempfile
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,7 +80,7 @@ def _placed(plan: VideoPlan, folder: Path) -> VideoPlan:
     if plan.clip is None or plan.clip.picture is None:
         return plan
     picture = str((folder / plan.clip.picture).absolute())
-    return replace(plan, clip=replace(plan.clip, picture=picture))
+    return plan.but(clip=plan.clip.model_copy(update={"picture": picture}))
 
 
 class Fingerprint(NamedTuple):

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from callsheet.deployments.sandbox import accounting, bodies
-from callsheet.deployments.sandbox.auth import pages
-from callsheet.deployments.sandbox.database import every
-from callsheet.deployments.sandbox.envelope import invalid
-from callsheet.deployments.sandbox.operations import API, Call, Operation
-from callsheet.deployments.sandbox.video import (
+from callsheet.deployments.sandbox.answers import (
     CharacterList,
     Credits,
     Me,
@@ -15,6 +11,10 @@ from callsheet.deployments.sandbox.video import (
     ToolList,
     VoiceList,
 )
+from callsheet.deployments.sandbox.auth import pages
+from callsheet.deployments.sandbox.database import every
+from callsheet.deployments.sandbox.envelope import invalid
+from callsheet.deployments.sandbox.operations import API, Call, Operation
 from callsheet.deployments.sandbox.webhooks import webhook
 from callsheet.deployments.sandbox.webhooks.address import AddressRefused, check_url
 from callsheet.deployments.sandbox.webhooks.dispatcher import PingResult

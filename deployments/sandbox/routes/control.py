@@ -16,11 +16,12 @@ from starlette.responses import JSONResponse, Response
 from callsheet.deployments.sandbox import accounting, video
 from callsheet.deployments.sandbox.auth import login, pages
 from callsheet.deployments.sandbox.auth.login import Approval, normal_code
-from callsheet.deployments.sandbox.database import find
+from callsheet.deployments.sandbox.database import every, find
 from callsheet.deployments.sandbox.envelope import Refusal, RequestBody, invalid
 from callsheet.deployments.sandbox.faults.kinds import listed_kinds
 from callsheet.deployments.sandbox.faults.planned import FaultRefused
 from callsheet.deployments.sandbox.operations import PUBLIC, Call, Operation, public
+from callsheet.deployments.sandbox.video import Report
 from callsheet.deployments.sandbox.webhooks import webhook
 
 
@@ -40,7 +41,8 @@ async def charge_log(call: Call) -> Response:
 
 async def reports_kept(call: Call) -> Response:
     """Give every report."""
-    return JSONResponse(await call.run(video.listed_reports))
+    kept = [one.model_dump(mode="json") for one in await call.run(every, Report)]
+    return JSONResponse([{**one, "time": one["created_at"]} for one in kept])
 
 
 async def call_counts(call: Call) -> Response:

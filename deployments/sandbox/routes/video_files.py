@@ -6,14 +6,14 @@ import html
 
 from starlette.responses import FileResponse, HTMLResponse, Response
 
-from callsheet.deployments.sandbox import accounting, video
+from callsheet.deployments.sandbox import video
+from callsheet.deployments.sandbox.answers import Link, ShareLink
 from callsheet.deployments.sandbox.bodies import ReportVideo
-from callsheet.deployments.sandbox.database import stamp
 from callsheet.deployments.sandbox.envelope import Refusal, invalid, not_found
-from callsheet.deployments.sandbox.mp4.video_plan import CAPTION_TYPES, VideoPlan, caption_file
+from callsheet.deployments.sandbox.mp4.video_plan import CAPTION_TYPES, caption_file
 from callsheet.deployments.sandbox.operations import API, Call, Operation, public
 from callsheet.deployments.sandbox.rendered_files import SignedLink
-from callsheet.deployments.sandbox.video import Link, ReportKept, ShareLink, Video, keep_report
+from callsheet.deployments.sandbox.video import Report, ReportKept, Video, keep_report, render_of
 
 CAPTION_FILE = {
     "description": "The caption file, as text.",
@@ -59,13 +59,13 @@ async def captions(call: Call) -> Response:
     found = await call.run(video.get, call.path["video_id"])
     if form not in CAPTION_TYPES:
         raise invalid("format: must be srt or vtt")
-    if found.status != video.COMPLETED or found.plan is None:
+    render = await call.run(render_of, found.id, found.render)
+    if found.status != video.COMPLETED or render is None:
         raise Refusal(400, "no_captions", "This video has no caption data yet.")
-    plan = VideoPlan.from_json(found.plan)
-    if not plan.spoken:
+    if not render.plan.spoken:
         message = "Nothing is spoken in this video, so it will never have captions."
         raise Refusal(400, "no_captions", message)
-    text = caption_file(plan.scenes, form)
+    text = caption_file(render.plan.scenes, form)
     return Response(text, headers={"content-type": f"{CAPTION_TYPES[form]}; charset=utf-8"})
 
 
@@ -85,7 +85,7 @@ async def share(call: Call) -> dict[str, object]:
     return {"url": f"{page_url}.mp4", "page_url": page_url, **_lasts(link)}
 
 
-async def report(call: Call) -> dict[str, object]:
+async def report(call: Call) -> Report:
     """Flag a video for review."""
     assert call.key is not None
     said = call.path["video_id"], call.body
@@ -101,8 +101,8 @@ async def page(call: Call) -> Response:
     except Refusal as refusal:
         gone = refusal.message if refusal.status == 410 else "There is no video here."
         return HTMLResponse(GONE.format(gone=gone), refusal.status)
-    title = found.asked["title"] or found.asked["topic"] or "A video for you"
-    language = found.asked["language"] or "en"
+    title = found.title or found.topic or "A video for you"
+    language = found.language or "en"
     shown = {"title": title, "video": f"/share/{token}.mp4", "language": language}
     filled = PAGE.format_map({name: html.escape(text) for name, text in shown.items()})
     # The link is a secret: no other site is to learn it from a browser.
@@ -126,7 +126,7 @@ async def _finished(call: Call, to: str, *, retryable: bool = False) -> Video:
 async def _video(call: Call, video_id: str, render: int) -> Response:
     """Serve the video of one render, whole or in parts; 404 when the video is gone."""
     await call.run(video.get, video_id)
-    found = await call.run(accounting.find, video_id, render)
+    found = await call.run(render_of, video_id, render)
     if found is None or found.file is None:
         raise not_found(video_id)
     path = call.service.videos / found.file
@@ -139,7 +139,7 @@ async def _video(call: Call, video_id: str, render: int) -> Response:
 
 
 def _lasts(link: SignedLink) -> dict[str, object]:
-    return {"expires_at": stamp(link.expires), "expires_in": link.expires_in}
+    return {"expires_at": link.expires, "expires_in": link.expires_in}
 
 
 ONE = f"{API}/videos/{{video_id}}"

@@ -9,8 +9,17 @@ import secrets
 from collections.abc import Callable
 from functools import partial
 
-from callsheet.deployments.sandbox import accounting, lifecycle, video
-from callsheet.deployments.sandbox.accounting import CallTerms, Render, price, quote
+from callsheet.deployments.sandbox import lifecycle, video
+from callsheet.deployments.sandbox.accounting import CallTerms, price, quote
+from callsheet.deployments.sandbox.answers import (
+    Quote,
+    RenderList,
+    RenderProgress,
+    VideoCreated,
+    VideoDeleted,
+    VideoList,
+    VoiceProgress,
+)
 from callsheet.deployments.sandbox.bodies import (
     ChangeVoice,
     CharacterSwap,
@@ -26,17 +35,7 @@ from callsheet.deployments.sandbox.envelope import Refusal, invalid
 from callsheet.deployments.sandbox.lifecycle import create_clip, pictures_in
 from callsheet.deployments.sandbox.operations import API, PAID, Call, Operation
 from callsheet.deployments.sandbox.rendered_files import keep_picture
-from callsheet.deployments.sandbox.video import (
-    Quote,
-    RenderList,
-    RenderProgress,
-    Video,
-    VideoCreated,
-    VideoDeleted,
-    VideoList,
-    VideoRecord,
-    VoiceProgress,
-)
+from callsheet.deployments.sandbox.video import Video, VideoShown, renders_of
 
 PAGE = 20
 LONGEST_PAGE = 100
@@ -63,20 +62,20 @@ async def list_videos(call: Call) -> Shown:
         limit=int(limit),
         before=None if cursor is None else int(cursor[1:]),
         after=call.service.unlisted,
-        statuses=video.STATUSES if status is None else (status,),
+        status=status,
     )
     next_cursor = None if following is None else f"v{following}"
-    return {"videos": [one.shown(call.now) for one in found], "next_cursor": next_cursor}
+    return {"videos": [one.at(call.now) for one in found], "next_cursor": next_cursor}
 
 
-async def create(call: Call) -> Shown:
+async def create(call: Call) -> Video:
     """Create a video from a brief or a script."""
     asked: CreateVideo = call.body
     video_id, terms = new_video_id(), _terms(call)
     made, begins = await call.run(lifecycle.create, asked, video_id=video_id, call=terms)
     if begins:
         call.service.render_pool.begin(made)
-    return made.created(call.now)
+    return made.at(call.now)
 
 
 async def estimate(call: Call) -> Shown:
@@ -84,15 +83,15 @@ async def estimate(call: Call) -> Shown:
     return {"credits": price(call.body), "breakdown": quote(call.body)}
 
 
-async def get(call: Call) -> Shown:
+async def get(call: Call) -> Video:
     """Give the status and progress of a video."""
-    return (await call.run(video.get, call.path["video_id"])).shown(call.now)
+    return (await call.run(video.get, call.path["video_id"])).at(call.now)
 
 
-async def patch(call: Call) -> Shown:
+async def patch(call: Call) -> Video:
     """Edit title, topic, script or caption settings."""
     edited = await call.run(lifecycle.patch, call.path["video_id"], call.body, now=call.now)
-    return edited.shown(call.now)
+    return edited.at(call.now)
 
 
 async def delete(call: Call) -> Shown:
@@ -103,34 +102,34 @@ async def delete(call: Call) -> Shown:
     return {"id": video_id, "deleted": True}
 
 
-async def generate(call: Call) -> Shown:
+async def generate(call: Call) -> Video:
     """Start or re-run generation, of a draft or after edits."""
     return await _begin(call, lifecycle.generate, call.path["video_id"])
 
 
-async def cancel(call: Call) -> Shown:
+async def cancel(call: Call) -> Video:
     """Cancel a running render and release its credits."""
     stopped = await call.run(lifecycle.cancel, call.path["video_id"], now=call.now)
     call.service.render_pool.stop(stopped.id)
-    return stopped.shown(call.now)
+    return stopped.at(call.now)
 
 
-async def image_to_video(call: Call) -> Shown:
+async def image_to_video(call: Call) -> Video:
     """Animate one image into a clip of 5 or 10 seconds."""
     return await _clip(call, call.body)
 
 
-async def talking_avatar(call: Call) -> Shown:
+async def talking_avatar(call: Call) -> Video:
     """Let the caller's own recorded clip speak a new script."""
     return await _clip(call, call.body)
 
 
-async def character_swap(call: Call) -> Shown:
+async def character_swap(call: Call) -> Video:
     """Swap the person in a clip, for 3 to 60 seconds."""
     return await _clip(call, call.body)
 
 
-async def _clip(call: Call, asked: ClipBody) -> Shown:
+async def _clip(call: Call, asked: ClipBody) -> Video:
     video_id = new_video_id()
     file, kept = f"{video_id}-picture.jpg", False
     try:
@@ -144,11 +143,11 @@ async def _clip(call: Call, asked: ClipBody) -> Shown:
         raise
 
 
-async def _begin(call: Call, act: Callable[..., Video], *said: object) -> Shown:
+async def _begin(call: Call, act: Callable[..., Video], *said: object) -> Video:
     """Have a render begin by a paid call, and answer as every such call does."""
     started = await call.run(act, *said, _terms(call))
     call.service.render_pool.begin(started)
-    return started.created(call.now)
+    return started.at(call.now)
 
 
 def _terms(call: Call) -> CallTerms:
@@ -162,7 +161,7 @@ def new_video_id() -> str:
     return f"vid_{secrets.token_hex(8)}"
 
 
-async def scene(call: Call) -> Shown:
+async def scene(call: Call) -> Video:
     """Regenerate one scene, counted from 1; the others are untouched."""
     said = call.path["n"]
     # Whatever is no number names a scene that is not there.
@@ -173,13 +172,13 @@ async def scene(call: Call) -> Shown:
     return await _begin(call, lifecycle.remake, call.path["video_id"], order)
 
 
-async def voice(call: Call) -> Shown:
+async def voice(call: Call) -> Video:
     """Regenerate the voiceover with another voice."""
     order = partial(lifecycle.another_voice, asked=call.body)
     return await _begin(call, lifecycle.remake, call.path["video_id"], order)
 
 
-async def export(call: Call) -> Shown:
+async def export(call: Call) -> Video:
     """Export again, after edits of titles or caption settings."""
     order = partial(lifecycle.another_export, asked=call.body)
     return await _begin(call, lifecycle.remake, call.path["video_id"], order)
@@ -187,35 +186,31 @@ async def export(call: Call) -> Shown:
 
 async def renders(call: Call) -> Shown:
     """List past exports, newest first."""
-    return {"renders": [one.shown(call.now) for one in await _renders(call)]}
+    found = await call.run(renders_of, call.path["video_id"])
+    return {"renders": [one.at(call.now) for one in found]}
 
 
 async def render_progress(call: Call) -> Shown:
     """Give the progress of the current export."""
-    found = await _renders(call)
+    found = await call.run(renders_of, call.path["video_id"])
     if not found:
         return {"status": "idle", "percent": 0, "render": None}
-    shown = {"status": found[0].status, "percent": found[0].percent(call.now)}
-    return {**shown, "render": found[0].shown(call.now)}
+    latest = found[0].at(call.now)
+    return {"status": latest.status, "percent": latest.percent, "render": latest}
 
 
 async def voice_progress(call: Call) -> Shown:
     """Give the progress of the voice regeneration."""
-    changes = [one for one in await _renders(call) if one.kind == "voice"]
+    found = await call.run(renders_of, call.path["video_id"])
+    changes = [one.at(call.now) for one in found if one.kind == "voice"]
     if not changes:
-        voice_id = (await call.run(video.get, call.path["video_id"])).asked["voice_id"]
+        voice_id = (await get(call)).voice_id
         return {"status": "idle", "percent": 0, "voice_id": voice_id, "failure_reason": None}
-    latest = changes[0].shown(call.now)
-    shown = {name: latest[name] for name in ("status", "percent", "voice_id", "failure_reason")}
-    if latest["status"] == video.CANCELLED:
-        shown |= {"status": "failed", "failure_reason": "It was cancelled."}
-    return shown
-
-
-async def _renders(call: Call) -> list[Render]:
-    video_id = call.path["video_id"]
-    await call.run(video.get, video_id)
-    return await call.run(accounting.of_video, video_id)
+    status, failure = changes[0].status, changes[0].failure_reason
+    if status == video.CANCELLED:
+        status, failure = "failed", "It was cancelled."
+    shown = {"percent": changes[0].percent, "voice_id": changes[0].voice_id}
+    return {"status": status, "failure_reason": failure, **shown}
 
 
 VIDEOS, ONE = f"{API}/videos", f"{API}/videos/{{video_id}}"
@@ -226,13 +221,13 @@ OPERATIONS = [
               CreateVideo),
     Operation("estimate", "POST", f"{VIDEOS}/estimate", "read", estimate, Quote, refusals=[400],
               body=CreateVideo),
-    Operation("get", "GET", ONE, "read", get, VideoRecord, refusals=[404]),
-    Operation("patch", "PATCH", ONE, "write", patch, VideoRecord, refusals=[400, 404],
+    Operation("get", "GET", ONE, "read", get, VideoShown, refusals=[404]),
+    Operation("patch", "PATCH", ONE, "write", patch, VideoShown, refusals=[400, 404],
               body=PatchVideo),
     Operation("delete", "DELETE", ONE, "write", delete, VideoDeleted, refusals=[404]),
     Operation("generate", "POST", f"{ONE}/generate", "write", generate, VideoCreated, 202,
               [404, 409, *PAID]),
-    Operation("cancel", "POST", f"{ONE}/cancel", "write", cancel, VideoRecord,
+    Operation("cancel", "POST", f"{ONE}/cancel", "write", cancel, VideoShown,
               refusals=[404, 409]),
     Operation("renders", "GET", f"{ONE}/renders", "read", renders, RenderList, refusals=[404]),
     Operation("export", "POST", f"{ONE}/renders", "write", export, VideoCreated, 202,

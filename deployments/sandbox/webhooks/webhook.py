@@ -217,7 +217,7 @@ def _disable(db: sqlite3.Connection, webhook: Webhook, *, reason: str, now: floa
 def delete(db: sqlite3.Connection, webhook_id: str) -> None:
     """Forget a webhook, what was on its way to it, and what was tried."""
     get(db, webhook_id)
-    db.execute("DELETE FROM documents WHERE kind = 'Webhook' AND id = ?", (webhook_id,))
+    drop(db, Webhook, id=webhook_id)
     drop(db, Delivery, owner=webhook_id)
     drop(db, KeptAttempt, owner=webhook_id)
 
