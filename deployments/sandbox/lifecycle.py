@@ -168,25 +168,44 @@ def remake(
     return start(db, video, order, call)
 
 
-def one_scene(_: Video, rendered: VideoPlan, *, number: int, asked: RegenerateScene) -> RenderOrder:
-    """Order one scene again; 404 when there is no such scene."""
-    plan = with_new_scene(rendered, number, asked.narration)
-    seconds = plan.scenes[number - 1].end - plan.scenes[number - 1].start
-    cost = accounting.scene_price(seconds)
-    return RenderOrder(kind="scene", plan=plan, credits=cost, seconds=seconds, scene=number)
+def one_scene(_: Video, plan: VideoPlan, *, number: int, asked: RegenerateScene) -> RenderOrder:
+    """Order one scene again, with other words if there are any, in the time it has; 404 when there
+    is no such scene."""
+    if not 1 <= number <= len(plan.scenes):
+        message = f"There is no scene {number}: this video has {len(plan.scenes)}, counted from 1."
+        raise Refusal(404, "not_found", message)
+    old = plan.scenes[number - 1]
+    again = {"take": old.take + 1, "narration": asked.narration or old.narration}
+    new, seconds = old.model_copy(update=again), old.end - old.start
+    scenes = [new if one is old else one for one in plan.scenes]
+    return RenderOrder(
+        kind="scene", plan=plan.but(scenes=scenes), credits=accounting.scene_price(seconds),
+        seconds=seconds, scene=number,
+    )  # fmt: skip
 
 
-def another_voice(_: Video, rendered: VideoPlan, *, asked: ChangeVoice) -> RenderOrder:
-    """Order the same with another voice; 409 when nothing is said."""
-    plan, cost = with_voice(rendered, asked.voice_id), accounting.voice_price(rendered.duration)
-    return RenderOrder(kind="voice", plan=plan, credits=cost, seconds=plan.duration / 2)
+def another_voice(_: Video, plan: VideoPlan, *, asked: ChangeVoice) -> RenderOrder:
+    """Order the same words with another voice; 409 where nothing is said."""
+    if not plan.spoken:
+        message = "Nothing is spoken in this video, so it has no voiceover to make again."
+        raise Refusal(409, "no_voiceover", message)
+    return RenderOrder(
+        kind="voice", plan=plan.but(voice=asked.voice_id),
+        credits=accounting.voice_price(plan.duration), seconds=plan.duration / 2,
+    )  # fmt: skip
 
 
-def another_export(video: Video, rendered: VideoPlan, *, asked: ExportAgain) -> RenderOrder:
-    """Order the file again, with the titles and caption settings as they are edited now."""
-    plan = exported(rendered, video, asked.aspect_ratio)
+def another_export(video: Video, plan: VideoPlan, *, asked: ExportAgain) -> RenderOrder:
+    """Order the file again: the scenes there are, with the titles and caption settings as they are
+    edited now."""
+    edited = plan.but(
+        title=video.title or plan.title,
+        topic=video.topic if video.title and video.topic else plan.topic,
+        captions=_captions(video),
+        aspect_ratio=asked.aspect_ratio or video.aspect_ratio,
+    )
     seconds = plan.duration / 3
-    return RenderOrder(kind="export", plan=plan, credits=accounting.EXPORT, seconds=seconds)
+    return RenderOrder(kind="export", plan=edited, credits=accounting.EXPORT, seconds=seconds)
 
 
 def _first_order(video: Video) -> RenderOrder:
@@ -245,35 +264,6 @@ def first_plan(video: Video) -> VideoPlan:
         voice=video.voice_id,
         captions=_captions(video),
         clip=_clip(video),
-    )
-
-
-def with_new_scene(plan: VideoPlan, number: int, narration: str | None) -> VideoPlan:
-    """Make one scene again, with other words if there are any, in the time it has; 404 without."""
-    if not 1 <= number <= len(plan.scenes):
-        message = f"There is no scene {number}: this video has {len(plan.scenes)}, counted from 1."
-        raise Refusal(404, "not_found", message)
-    old = plan.scenes[number - 1]
-    again = {"take": old.take + 1, "narration": narration or old.narration}
-    new = old.model_copy(update=again)
-    return plan.but(scenes=[new if one is old else one for one in plan.scenes])
-
-
-def with_voice(plan: VideoPlan, voice_id: str) -> VideoPlan:
-    """Say the same words with another voice; refuse with 409 where nothing is said."""
-    if not plan.spoken:
-        message = "Nothing is spoken in this video, so it has no voiceover to make again."
-        raise Refusal(409, "no_voiceover", message)
-    return plan.but(voice=voice_id)
-
-
-def exported(plan: VideoPlan, video: Video, aspect_ratio: str | None) -> VideoPlan:
-    """Use the scenes there are, with the titles and caption settings as they are edited now."""
-    return plan.but(
-        title=video.title or plan.title,
-        topic=video.topic if video.title and video.topic else plan.topic,
-        captions=_captions(video),
-        aspect_ratio=aspect_ratio or video.aspect_ratio,
     )
 
 

@@ -265,8 +265,9 @@ def _presented(db: sqlite3.Connection, said: Fields, grant: str) -> Client | Non
 class Approval(Document):
     """What waits for a person, by the user code that they type (RFC 8628, 6.1).
 
-    `secret` is the digest of what the program polls with; `email` is who alone may answer, None
-    anyone; `interval` is in seconds.
+    `secret` is the digest of what the program polls with: a device code, or the claim token that
+    several user codes may have in turn. `email` is who alone may answer, None anyone. A code is
+    good until `expires_at`, an approved one `until` then; `interval` is in seconds.
     """
 
     kind: str
@@ -279,20 +280,12 @@ class Approval(Document):
     granted: tuple[str, ...] = ()
     answered_by: str = ""
     expires_at: float
+    until: float
     interval: int
     polled_at: float | None = None
 
     def found_by(self) -> tuple[str, str, float]:
         return f"{self.kind} {self.secret}", self.state, 0.0
-
-
-class Claim(Document):
-    """One claim token, by its digest, and what its user codes have in common."""
-
-    email: str
-    app: str
-    scopes: tuple[str, ...]
-    expires_at: float
 
 
 def new_user_code() -> str:
@@ -348,11 +341,12 @@ def begin_device(
     """Make a user code; give it with the device code that belongs to it. Raises OAuthError."""
     client = _presented(db, said, DEVICE_GRANT)
     name, device_code = app_name(said.get("client_name")), new_secret("dev")
+    until = now + lifetimes.code
     approval = Approval(
         id=new_user_code(), kind="device", secret=digest(device_code),
         # What was registered cannot be dressed up as something else afterwards.
         app=client.name if client else name, client_id=client.id if client else None,
-        scopes=asked_scopes(said.get("scope")), expires_at=now + lifetimes.code,
+        scopes=asked_scopes(said.get("scope")), expires_at=until, until=until,
         interval=lifetimes.interval,
     )  # fmt: skip
     return put(db, approval), device_code
@@ -360,8 +354,8 @@ def begin_device(
 
 def begin_claim(
     db: sqlite3.Connection, said: Fields, lifetimes: Lifetimes, *, now: float
-) -> tuple[Claim, Approval, str]:
-    """Make a claim and its first user code; give both and the claim token. Raises OAuthError."""
+) -> tuple[Approval, str]:
+    """Make a claim's first user code; give it with the claim token. Raises OAuthError."""
     (kind,) = needed(said, "type")
     if kind in NOT_ENABLED:
         raise OAuthError(*NOT_ENABLED[kind])
@@ -372,41 +366,33 @@ def begin_claim(
     if email is None:
         raise _invalid("login_hint: has to be an e-mail address.")
     token, name = new_secret("clm"), app_name(said.get("client_name"))
-    claim = Claim(
-        id=digest(token), email=email, app=name, scopes=asked_scopes(said.get("scope")),
-        expires_at=now + lifetimes.claim,
+    approval = Approval(
+        id=new_user_code(), kind="claim", secret=digest(token), app=name, email=email,
+        scopes=asked_scopes(said.get("scope")), expires_at=now + lifetimes.code,
+        until=now + lifetimes.claim, interval=lifetimes.interval,
     )  # fmt: skip
-    return put(db, claim), _ask_for_claim(db, claim, lifetimes, now=now), token
+    return put(db, approval), token
 
 
 def renew_claim(
     db: sqlite3.Connection, said: Fields, lifetimes: Lifetimes, *, now: float
-) -> tuple[Claim, Approval]:
+) -> Approval:
     """Make a fresh user code after the last one expired unanswered. Raises OAuthError."""
     (token,) = needed(said, "claim_token")
-    claim, approval = find(db, Claim, digest(token)), _latest(db, "claim", token)
-    if claim is None or approval is None:
+    approval = _latest(db, "claim", token)
+    if approval is None:
         raise OAuthError("invalid_claim_token", "claim_token: it is not known.")
     if approval.state != "pending":
         message = "The user has answered already: poll the token endpoint."
         raise OAuthError("claimed_or_in_flight", message, status=409)
-    if now >= claim.expires_at:
+    if now >= approval.until:
         message = "The claim token has expired: start again at /agent/identity."
         raise OAuthError("claim_expired", message, status=410)
     if now < approval.expires_at:
         message = "The last user code is still good: show that one."
         raise OAuthError("claimed_or_in_flight", message, status=409)
-    return claim, _ask_for_claim(db, claim, lifetimes, now=now)
-
-
-def _ask_for_claim(
-    db: sqlite3.Connection, claim: Claim, lifetimes: Lifetimes, *, now: float
-) -> Approval:
-    approval = Approval(
-        id=new_user_code(), kind="claim", secret=claim.id, app=claim.app, email=claim.email,
-        scopes=claim.scopes, expires_at=now + lifetimes.code, interval=lifetimes.interval,
-    )  # fmt: skip
-    return put(db, approval)
+    fresh = {"id": new_user_code(), "expires_at": now + lifetimes.code, "polled_at": None}
+    return put(db, approval.changed(**fresh, interval=lifetimes.interval))
 
 
 def _latest(db: sqlite3.Connection, kind: str, secret: str) -> Approval | None:
@@ -547,7 +533,7 @@ def redeem_device(
         needed(said, "client_id")
     if client is not None and approval.client_id not in (None, client.id):
         return _refuse("invalid_grant", "device_code: it belongs to another client.")
-    return _polled(db, approval, lifetimes, "Start again.", until=approval.expires_at, now=now)
+    return _polled(db, approval, lifetimes, "Start again.", now)
 
 
 def redeem_claim(
@@ -555,28 +541,22 @@ def redeem_claim(
 ) -> GrantOutcome:
     """Give the token, or say how the claim stands. Raises invalid_request."""
     (token,) = needed(said, "claim_token")
-    claim, approval = find(db, Claim, digest(token)), _latest(db, "claim", token)
-    if claim is None or approval is None:
+    approval = _latest(db, "claim", token)
+    if approval is None:
         return _refuse("invalid_grant", "claim_token: it is not known.")
     again = "Ask for a fresh one at /agent/identity/claim."
-    return _polled(db, approval, lifetimes, again, until=claim.expires_at, now=now)
+    return _polled(db, approval, lifetimes, again, now)
 
 
 def _polled(
-    db: sqlite3.Connection,
-    approval: Approval,
-    lifetimes: Lifetimes,
-    again: str,
-    *,
-    until: float,
-    now: float,
+    db: sqlite3.Connection, approval: Approval, lifetimes: Lifetimes, again: str, now: float
 ) -> GrantOutcome:
-    """Answer a poll by the approval's state; an approved one is good `until` then."""
+    """Answer a poll by the approval's state."""
     if approval.state == "used":
         return _refuse("invalid_grant", "Its token was fetched already: start again.")
     if approval.state == "denied":
         return _refuse("access_denied", "The user declined.")
-    if now >= (until if approval.state == "approved" else approval.expires_at):
+    if now >= (approval.until if approval.state == "approved" else approval.expires_at):
         return _refuse("expired_token", f"The code has expired. {again}")
     if approval.state == "approved":
         put(db, approval.changed(state="used"))

@@ -164,8 +164,8 @@ async def revoke(call: Call) -> Response:
 async def identity(call: Call) -> Response:
     """Begin a claim for the person with an e-mail address."""
     said, lifetimes = await fields_of(call.request), call.service.lifetimes
-    claim, approval, secret = await call.run(login.begin_claim, said, lifetimes, now=call.now)
-    expires, asked = stamp(claim.expires_at), _asked(call, approval)
+    approval, secret = await call.run(login.begin_claim, said, lifetimes, now=call.now)
+    expires, asked = stamp(approval.until), _asked(call, approval)
     answer = {"claim_token": secret, "claim_token_expires": expires, "claim": asked}
     return JSONResponse(answer, headers=NO_STORE)
 
@@ -174,8 +174,8 @@ async def fresh_user_code(call: Call) -> Response:
     """Make a fresh user code for a claim. Where it stands is not specified: as in the first
     answer, and by itself."""
     said, lifetimes = await fields_of(call.request), call.service.lifetimes
-    claim, approval = await call.run(login.renew_claim, said, lifetimes, now=call.now)
-    asked, expires = _asked(call, approval), stamp(claim.expires_at)
+    approval = await call.run(login.renew_claim, said, lifetimes, now=call.now)
+    asked, expires = _asked(call, approval), stamp(approval.until)
     answer = {**asked, "claim_token_expires": expires, "claim": asked}
     return JSONResponse(answer, headers=NO_STORE)
 
