@@ -105,7 +105,7 @@ class ToolField(Record):
 
     name: str
     description: str
-    required: bool
+    required: bool = False
 
 
 class Tool(Record):

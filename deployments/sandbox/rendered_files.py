@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import ctypes
 import hashlib
 import hmac
@@ -18,9 +17,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from PIL import Image, ImageOps, UnidentifiedImageError
-
-from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.envelope import Refusal, invalid
 from callsheet.deployments.sandbox.mp4.encode import command
 from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
 
@@ -29,11 +26,6 @@ MOST_PIXELS = 50_000_000
 LARGEST_SIDE = 1280
 #: `prctl`: the signal that a process gets when its parent is gone.
 PR_SET_PDEATHSIG = 1
-#: Everything that decoding something made up is known to raise.
-TROUBLES = (
-    *(binascii.Error, UnidentifiedImageError, Image.DecompressionBombError),
-    *(OSError, ValueError, SyntaxError),
-)
 
 
 class RenderFailed(Exception):
@@ -120,28 +112,25 @@ def keep_picture(address: str, path: Path) -> bool:
     """
     if not address.startswith("data:"):
         return False
+    # Only now: few videos come with a picture, and every start would pay for the import.
+    from PIL import Image, ImageOps
+
     try:
         raw = base64.b64decode(address.partition(",")[2], validate=True)
-        picture = _decoded(raw)
-    except TROUBLES as error:
-        message = f"image: holds no {', '.join(FORMATS[:-1])} or {FORMATS[-1]} picture"
-        raise Refusal(400, "invalid_request", message) from error
-    picture.save(path, "JPEG", quality=90)
-    return True
-
-
-def _decoded(raw: bytes) -> Image.Image:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        with Image.open(io.BytesIO(raw), formats=FORMATS) as opened:
-            # Before a pixel of it is decoded: a small file can hold an enormous picture.
-            if opened.width * opened.height > MOST_PIXELS:
-                message = f"image: has more than {MOST_PIXELS} pixels"
-                raise Refusal(400, "invalid_request", message)
-            opened.draft("RGB", (LARGEST_SIDE, LARGEST_SIDE))
-            upright = ImageOps.exif_transpose(opened).convert("RGB")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(raw), formats=FORMATS) as opened:
+                # Before a pixel of it is decoded: a small file can hold an enormous picture.
+                if opened.width * opened.height > MOST_PIXELS:
+                    raise invalid(f"image: has more than {MOST_PIXELS} pixels")
+                opened.draft("RGB", (LARGEST_SIDE, LARGEST_SIDE))
+                upright = ImageOps.exif_transpose(opened).convert("RGB")
+    # Everything that decoding something made up is known to raise.
+    except (Image.DecompressionBombError, OSError, ValueError, SyntaxError) as error:
+        raise invalid(f"image: holds no picture in {', '.join(FORMATS)}") from error
     upright.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
-    return upright
+    upright.save(path, "JPEG", quality=90)
+    return True
 
 
 # Owns the addresses of videos: signed, good for one render of one video, and only for a while.

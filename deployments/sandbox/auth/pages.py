@@ -31,7 +31,7 @@ from callsheet.deployments.sandbox.envelope import Refusal, RefusedCall
 from callsheet.deployments.sandbox.operations import Call, public
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 API_KEYS, AUTHORIZE, DEVICE = "/settings/api-keys", "/api/oauth/authorize", "/device"
 ORGANIZATION = "Northlight Studio"
@@ -75,19 +75,23 @@ def _templates() -> Environment:
     return templates
 
 
+def template(name: str) -> Template:
+    """Give a page to be rendered, in which whatever is put is escaped."""
+    return _templates().get_template(name)
+
+
 def _moment(seconds: float) -> str:
     moment = datetime.fromtimestamp(seconds, UTC)
     return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
 def _page(
-    template: str, *, status: int = 200, email: str = "", here: str = "", **context: object
+    name: str, *, status: int = 200, email: str = "", here: str = "", **context: object
 ) -> Response:
     """Render a page for the person with this e-mail address; signing out leads back to `here`."""
     known = {"service": "Video Generation Service", "organization": ORGANIZATION}
     shown = {**known, "email": email, "here": here, "trouble": "", **context}
-    html = _templates().get_template(template).render(shown)
-    return HTMLResponse(html, status, {"cache-control": "no-store"})
+    return HTMLResponse(template(name).render(shown), status, {"cache-control": "no-store"})
 
 
 class SignInNeeded(RefusedCall):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callsheet.deployments.sandbox import accounting, bodies
+from callsheet.deployments.sandbox import accounting
 from callsheet.deployments.sandbox.answers import (
     CharacterList,
     Credits,
@@ -12,6 +12,7 @@ from callsheet.deployments.sandbox.answers import (
     VoiceList,
 )
 from callsheet.deployments.sandbox.auth import pages
+from callsheet.deployments.sandbox.bodies import CATALOG
 from callsheet.deployments.sandbox.database import every
 from callsheet.deployments.sandbox.envelope import invalid
 from callsheet.deployments.sandbox.operations import API, Call, Operation
@@ -33,22 +34,22 @@ Shown = dict[str, object]
 
 async def templates(_: Call) -> Shown:
     """List the template library."""
-    return {"templates": bodies.TEMPLATES}
+    return {"templates": CATALOG["templates"]}
 
 
 async def tools(_: Call) -> Shown:
     """List the tools that write a script from a brief."""
-    return {"tools": bodies.listed_tools()}
+    return {"tools": CATALOG["tools"]}
 
 
 async def characters(_: Call) -> Shown:
     """List the characters."""
-    return {"characters": bodies.CHARACTERS}
+    return {"characters": CATALOG["characters"]}
 
 
 async def voices(_: Call) -> Shown:
     """List the voices."""
-    return {"voices": bodies.VOICES}
+    return {"voices": CATALOG["voices"]}
 
 
 async def credits(call: Call) -> dict[str, int]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
-
 from starlette.responses import FileResponse, HTMLResponse, Response
 
 from callsheet.deployments.sandbox import video
 from callsheet.deployments.sandbox.answers import Link, ShareLink
+from callsheet.deployments.sandbox.auth.pages import template
 from callsheet.deployments.sandbox.bodies import ReportVideo
 from callsheet.deployments.sandbox.envelope import Refusal, invalid, not_found
 from callsheet.deployments.sandbox.mp4.video_plan import CAPTION_TYPES, caption_file
@@ -19,30 +18,6 @@ CAPTION_FILE = {
     "description": "The caption file, as text.",
     "content": {kind: {"schema": {"type": "string"}} for kind in CAPTION_TYPES.values()},
 }
-PAGE = """<!doctype html>
-<html lang="{language}">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>{title}</title>
-<style>
-body {{ margin: 0; min-height: 100vh; display: grid; place-content: center; gap: 1rem;
-  font: 1rem/1.4 system-ui, sans-serif; background: #14161c; color: #f2f2f5; text-align: center }}
-video {{ max-width: 92vw; max-height: 74vh; border-radius: 12px }}
-a {{ color: #9ec5ff }}
-</style>
-<h1>{title}</h1>
-<video controls playsinline preload="metadata" src="{video}"></video>
-<p><a href="{video}" download>Download the video (MP4)</a></p>
-</html>
-"""
-GONE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>No video</title>
-<p>{gone}</p>
-</html>
-"""
 FORMAT = {"format": {"type": "string", "enum": list(CAPTION_TYPES), "default": "srt"}}
 
 
@@ -100,13 +75,13 @@ async def page(call: Call) -> Response:
         found = await call.run(video.get, video_id)
     except Refusal as refusal:
         gone = refusal.message if refusal.status == 410 else "There is no video here."
-        return HTMLResponse(GONE.format(gone=gone), refusal.status)
-    title = found.title or found.topic or "A video for you"
-    language = found.language or "en"
-    shown = {"title": title, "video": f"/share/{token}.mp4", "language": language}
-    filled = PAGE.format_map({name: html.escape(text) for name, text in shown.items()})
+        return HTMLResponse(template("gone.html").render(gone=gone), refusal.status)
+    shown = template("share.html").render(
+        title=found.title or found.topic or "A video for you", language=found.language or "en",
+        video=f"/share/{token}.mp4",
+    )  # fmt: skip
     # The link is a secret: no other site is to learn it from a browser.
-    return HTMLResponse(filled, headers={"referrer-policy": "no-referrer"})
+    return HTMLResponse(shown, headers={"referrer-policy": "no-referrer"})
 
 
 async def shared_file(call: Call) -> Response:

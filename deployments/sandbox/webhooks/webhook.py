@@ -242,10 +242,12 @@ def emit(db: sqlite3.Connection, *, kind: str, data: dict[str, Any], now: float)
     Call it in the transaction of the change it tells of, and `container.webhooks.wake()` after the
     commit. An event that no webhook wants is not kept: nothing is ever replayed.
     """
+    wanting = [one for one in every(db, Webhook) if one.is_active and kind in one.events]
+    if not wanting:
+        return
     event = new_delivery("", kind, data, now=now)
-    for one in every(db, Webhook):
-        if one.is_active and kind in one.events:
-            put(db, event.changed(id=f"{event.event_id} {one.id}", webhook_id=one.id))
+    for one in wanting:
+        put(db, event.changed(id=f"{event.event_id} {one.id}", webhook_id=one.id))
 
 
 def due(
