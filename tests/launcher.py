@@ -122,6 +122,7 @@ IMPORTED = {
     "sandbox": (
         "callsheet.deployments.sandbox.__main__",
         "callsheet.deployments.sandbox.serve",
+        "httpx",
         "anyio._backends._asyncio",
         "concurrent.futures.thread",
         "pydantic.v1",

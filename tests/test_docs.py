@@ -9,7 +9,7 @@ from pathlib import Path
 
 from callsheet.deployments.commands.help import WORDS
 from callsheet.deployments.parser import build_parser
-from callsheet.deployments.sandbox.faults import planned
+from callsheet.deployments.sandbox.faults import kinds
 from callsheet.tasks.ledger.values import STATES, TRANSITIONS
 from callsheet.tasks.metrics import METRICS
 from callsheet.tasks.runtime import errors
@@ -80,7 +80,7 @@ def test_every_fault_of_the_sandbox_is_documented() -> None:
     text = (ROOT / "docs" / "sandbox.md").read_text()
     told = re.findall(r"^\| `([a-z-]+)` \| (?!what happens)(.+?) \| ", text, re.MULTILINE)
 
-    assert sorted(told) == sorted((kind["do"], kind["about"]) for kind in planned.listed_kinds())
+    assert sorted(told) == sorted((kind["do"], kind["about"]) for kind in kinds.listed_kinds())
 
 
 def test_every_option_of_the_sandbox_is_documented() -> None:

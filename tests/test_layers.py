@@ -58,7 +58,7 @@ BELONGS = {
     "alembic": {"tasks/ledger"},
     "prometheus_client": {"tasks/metrics"},
     "opentelemetry": {"tasks/metrics", "tasks"},
-    "fastapi": {"deployments/sandbox", "deployments"},
+    "fastapi": {"deployments"},
 }
 #: What the list of names of a package is loaded with, each name when it is asked for.
 ON_DEMAND = "load_on_demand"

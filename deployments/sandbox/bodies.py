@@ -1,4 +1,4 @@
-"""What the bodies of video operations may hold, and the catalog they choose from.
+"""What the bodies of video operations may hold, and the catalog that they choose from.
 
 Those the specification does not show (sections 2 and 4) are as small as their purpose allows. No
 idempotency key for clips is in it: one is refused there like any unknown field.
@@ -7,6 +7,8 @@ idempotency key for clips is in it: one is refused there like any unknown field.
 from __future__ import annotations
 
 import re
+import tomllib
+from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -20,6 +22,11 @@ from pydantic import (
 
 from callsheet.deployments.sandbox.envelope import Name, RequestBody, Text
 
+#: What a request can choose from, as the operations of the catalog answer it.
+CATALOG: dict[str, list[dict[str, Any]]] = tomllib.loads(
+    (files("callsheet.deployments.sandbox") / "catalog.toml").read_text(encoding="utf-8")
+)
+TOOLS = [tool["id"] for tool in CATALOG["tools"]]
 AspectRatio = Literal["9:16", "1:1", "16:9"]
 Mode = Literal["talking-head", "cinematic", "hybrid", "stock-narrated", "smart-mix"]
 Language = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
@@ -39,7 +46,7 @@ LONGEST_PICTURE = 12_000_000
 
 
 def _one_of_tool_and_script(schema: dict[str, Any]) -> None:
-    schema["properties"]["tool"] = {"type": "string", "enum": list(TOOLS)}
+    schema["properties"]["tool"] = {"type": "string", "enum": TOOLS}
     schema["oneOf"] = [
         {"required": ["tool"], "not": {"required": ["script"]}},
         {"required": ["script"], "not": {"anyOf": [{"required": [n]} for n in ("tool", "fields")]}},
@@ -236,137 +243,3 @@ class CharacterSwap(_Clip):
 
 
 ClipBody = ImageToVideo | TalkingAvatar | CharacterSwap
-
-
-# Owns what a request can choose from: templates, characters, voices, and tools, each of which
-# writes a script from a brief given as named fields.
-#
-# A template is a ready body for `POST /videos`. Characters and voices are suggestions: the
-# specification names no list of them, so the sandbox takes any id.
-
-
-TEMPLATES: list[dict[str, Any]] = [
-    {
-        "id": "launch-vertical",
-        "name": "Product launch, upright",
-        "description": "Thirty seconds for a phone, from a product's name and benefits.",
-        "request": {
-            "tool": "product-launch",
-            "mode": "hybrid",
-            "aspect_ratio": "9:16",
-            "duration_seconds": 30,
-        },
-    },
-    {
-        "id": "explainer-wide",
-        "name": "Explainer, wide",
-        "description": "A minute for a website, from a question and its answer.",
-        "request": {
-            "tool": "explainer",
-            "mode": "stock-narrated",
-            "aspect_ratio": "16:9",
-            "duration_seconds": 60,
-        },
-    },
-    {
-        "id": "testimonial-square",
-        "name": "Testimonial, square",
-        "description": "Fifteen seconds of a customer's words for a feed.",
-        "request": {
-            "tool": "testimonial",
-            "mode": "talking-head",
-            "aspect_ratio": "1:1",
-            "duration_seconds": 15,
-        },
-    },
-]
-CHARACTERS: list[dict[str, Any]] = [
-    {"id": 1, "name": "Ada"},
-    {"id": 2, "name": "Bruno"},
-    {"id": 3, "name": "Chioma"},
-]
-VOICES: list[dict[str, Any]] = [
-    {"id": "voice-amber", "name": "Amber", "language": "en"},
-    {"id": "voice-birch", "name": "Birch", "language": "en"},
-    {"id": "voice-coral", "name": "Coral", "language": "de"},
-    {"id": "voice-dune", "name": "Dune", "language": "es"},
-]
-
-
-#: By its id: what a tool is called, what it makes, and what each of its fields is for.
-TOOLS: dict[str, tuple[str, str, dict[str, str]]] = {
-    "product-launch": (
-        "Product launch",
-        "What is new, for whom, and what to do next",
-        {
-            "product": "What is launched",
-            "audience": "Who it is for",
-            "benefits": "Why they will want it",
-            "offer": "What they get now",
-            "call_to_action": "What they should do next",
-        },
-    ),
-    "explainer": (
-        "Explainer",
-        "A question and its answer",
-        {
-            "subject": "What is explained",
-            "product": "The product it is about",
-            "question": "The question it answers",
-            "key_points": "What to remember",
-            "audience": "Who is listening",
-        },
-    ),
-    "testimonial": (
-        "Testimonial",
-        "What a customer says",
-        {
-            "customer": "Who speaks",
-            "product": "What they use",
-            "audience": "Who should hear it",
-            "quote": "What they say",
-            "result": "What changed for them",
-        },
-    ),
-    "listicle": (
-        "Listicle",
-        "A list, one scene each",
-        {
-            "subject": "What the list is about",
-            "product": "What is shown in it",
-            "items": "The items",
-            "audience": "Who is reading",
-            "offer": "What they get now",
-        },
-    ),
-    "announcement": (
-        "Announcement",
-        "News, with when and where",
-        {
-            "headline": "The news",
-            "product": "What it is about",
-            "audience": "Whom it concerns",
-            "offer": "What they get now",
-            "details": "What to know",
-            "date": "When",
-            "place": "Where",
-            "call_to_action": "What to do next",
-        },
-    ),
-}
-
-
-def listed_tools() -> list[dict[str, object]]:
-    """Describe every tool as `GET /tools` answers it."""
-    return [
-        {
-            "id": tool,
-            "name": name,
-            "description": made,
-            "fields": [
-                {"name": field, "description": text, "required": False}
-                for field, text in fields.items()
-            ],
-        }
-        for tool, (name, made, fields) in TOOLS.items()
-    ]

@@ -1,35 +1,22 @@
-"""What the sandbox's routes share, and how an operation becomes a route."""
+"""One sandbox: its state and everything that works on it."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable
 
-from fastapi import APIRouter, Depends, Path, Request, Response
-from fastapi.params import Depends as Dependency
-from pydantic import BaseModel
-from starlette.convertors import Convertor, register_url_convertor
-
-from callsheet.deployments.sandbox.accounting import CallTerms, Limits, Timing
-from callsheet.deployments.sandbox.auth.clients import Keyring
-from callsheet.deployments.sandbox.auth.oauth import Lifetimes
-from callsheet.deployments.sandbox.database import Database
-from callsheet.deployments.sandbox.envelope import (
-    RequestBody,
-    described,
-    described_answers,
-    success,
-)
+from callsheet.deployments.sandbox.accounting import Limits, Timing
+from callsheet.deployments.sandbox.auth.keys import Keyring
+from callsheet.deployments.sandbox.auth.login import Lifetimes
+from callsheet.deployments.sandbox.database import Database, drop
 from callsheet.deployments.sandbox.faults.planned import Faults
+from callsheet.deployments.sandbox.lifecycle import KnownKey
 from callsheet.deployments.sandbox.options import OptionRefused, Options
 from callsheet.deployments.sandbox.rendered_files import Links
 from callsheet.deployments.sandbox.rendering import RenderPool
-from callsheet.deployments.sandbox.video import Video
-from callsheet.deployments.sandbox.webhooks.dispatcher import DeliveryAttempts, Dispatcher
-from callsheet.deployments.sandbox.webhooks.sender import WebhookSender
+from callsheet.deployments.sandbox.webhooks.dispatcher import Dispatcher
 
 
 class Container:
@@ -61,19 +48,24 @@ class Container:
             ready=lambda: self.webhooks.wake(),
         )
         self.calls: Counter[str] = Counter()
-        self.names: dict[object, str] = {}
+        #: Values of new keys that are still to be shown once, by who made them.
+        self.made: dict[str, str] = {}
         #: Videos up to this one are not listed.
         self.unlisted = 0
         self.faults = Faults(options.state / "faults.jsonl")
-        attempts = DeliveryAttempts(
+        self.webhooks = Dispatcher(
             self.database,
-            WebhookSender(options),
+            options,
             strike=lambda video: self.faults.strike("webhook", video=video),
-            time_scale=options.time_scale,
             now=now,
         )
-        self.webhooks = Dispatcher(self.database, attempts, now=now)
         self.origin = ""
+
+    async def open(self) -> None:
+        """Learn the keys and go on with what was under way when the sandbox stopped."""
+        await self.keyring.open(self.database)
+        self.webhooks.start()
+        await self.render_pool.reopen()
 
     async def close(self) -> None:
         """Stop the renders and the deliveries, then close the state."""
@@ -82,126 +74,13 @@ class Container:
         await self.keyring.keep_uses(self.database)
         self.database.close()
 
-    def operation(self, name: str, scope: str | None) -> Dependency:
-        """Count a call of this operation and let it pass only with a key that holds the scope.
-
-        Without a scope any good key will do. The key is in `request.state.key` from then on.
-        """
-
-        async def admit(request: Request) -> None:
-            self.calls[name] += 1
-            request.state.key = self.keyring.admit(request.headers.get("authorization"), scope)
-
-        return self._named(name, admit)
-
-    def counted(self, name: str) -> Dependency:
-        """Count a call of this operation, which asks for no key."""
-
-        async def count() -> None:
-            self.calls[name] += 1
-
-        return self._named(name, count)
-
-    def _named(self, name: str, dependency: Callable[..., Awaitable[None]]) -> Dependency:
-        # By this the fault layer knows what a route is called, before any of it has run.
-        self.names[dependency] = name
-        wanted: Dependency = Depends(dependency)
-        return wanted
+    async def forget_key(self, key: str | None) -> None:
+        """Forget that this idempotency key ever came."""
+        if key is not None:
+            await self.database.run(lambda db: drop(db, KnownKey, id=key))
 
 
 def _trouble(options: Options, error: Exception) -> str:
     if "locked" in str(error):
         return f"Another sandbox is using {options.state}: stop it, or choose another --state."
     return f"The state directory {options.state} cannot be used: {error}"
-
-
-# Owns how an operation of the service becomes a route: counted, scoped and described.
-
-
-class _VideoSegment(Convertor[str]):
-    """The id of a video in a path: anything but the operations that stand in its place."""
-
-    regex = r"(?!(?:estimate|image-to-video|talking-avatar|character-swap)(?:/|$))[^/]+"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
-
-
-register_url_convertor("video", _VideoSegment())
-
-#: Patterns are for the document alone: any other id is one that we do not know, which is 404.
-VideoId = Annotated[str, Path(json_schema_extra={"pattern": "^vid_[0-9a-z]+$"})]
-SceneNumber = Annotated[str, Path(json_schema_extra={"type": "integer", "minimum": 1})]
-#: What every operation that spends credits can refuse with, besides its own refusals.
-PAID = (402, 429)
-
-
-class Handlers:
-    """What the handlers of every router share: the parts of the container, and what begins."""
-
-    def __init__(self, container: Container) -> None:
-        self._container = container
-        self._run = container.database.run
-        self._now = container.now
-
-    def _call(self, request: Request, name: str) -> CallTerms:
-        """Say who makes a paid call of this name, when, and under which limits."""
-        container, key = self._container, request.state.key.id
-        limits, timing = container.limits, container.timing
-        return CallTerms(operation=name, key=key, now=self._now(), limits=limits, timing=timing)
-
-    async def _begin(
-        self, request: Request, name: str, act: Callable[..., Video], *said: object
-    ) -> Response:
-        """Have a render begin by a paid call of this name, and answer as every such call does."""
-        call = self._call(request, name)
-        started = await self._run(act, *said, call)
-        self._container.render_pool.begin(started)
-        return success(started.created(call.now), status=202)
-
-
-def add(
-    routes: APIRouter,
-    container: Container,
-    method: str,
-    path: str,
-    handler: Callable[..., Awaitable[Response]],
-    *,
-    name: str,
-    scope: str | None,
-    answer: type[BaseModel] | None = None,
-    status: int = 200,
-    refusals: Sequence[int] = (),
-    body: type[RequestBody] | None = None,
-    body_optional: bool = False,
-    query: Mapping[str, Mapping[str, Any]] | None = None,
-    responses: Mapping[int | str, Mapping[str, Any]] | None = None,
-) -> None:
-    """Add one line of the specification's table (section 4).
-
-    `name` is what its calls are counted under; `answer` is what its envelope holds, unless
-    `responses` says all of it; `query` describes parameters that the handler reads by itself.
-    """
-    about = f"{(handler.__doc__ or '').strip()} Needs the `{scope}` scope." if scope else None
-    extra: dict[str, Any] = described(body, optional=body_optional) if body else {}
-    if query:
-        extra["parameters"] = [
-            {"name": name, "in": "query", "required": False, "schema": dict(schema)}
-            for name, schema in query.items()
-        ]
-    shown = described_answers(status, answer, *refusals) if answer else dict(responses or {})
-    routes.add_api_route(
-        path,
-        handler,
-        methods=[method],
-        status_code=status,
-        operation_id=name,
-        description=about,
-        dependencies=[container.operation(name, scope)],
-        responses=shown,  # type: ignore[arg-type]
-        response_class=Response,
-        openapi_extra=extra,
-    )

@@ -7,12 +7,16 @@ every answer is durable and a thousand creates do not cost a thousand flushes of
 from __future__ import annotations
 
 import asyncio
+import json
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, ParamSpec, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -110,63 +114,14 @@ def _deliver(outcomes: list[tuple[asyncio.Future[Any], Any]]) -> None:
         loop.call_soon_threadsafe(settle)
 
 
-# Owns the tables of the whole state. Whatever is secret in those of section 5 of the
-# specification is kept as its sha256. A delivery is one event on its way to one webhook:
-#
-# pending --2xx--> delivered          pending --sixth failure--> failed
-# pending --webhook disabled--> stopped          pending --fault `missing`--> lost
+# The tables of the whole state: what there is, what was charged for, and everything else whole.
 
 
-VIDEOS = """
+CREDITS = """
 CREATE TABLE IF NOT EXISTS account (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     balance INTEGER NOT NULL CHECK (balance >= 0),
     reserved INTEGER NOT NULL DEFAULT 0 CHECK (reserved BETWEEN 0 AND balance)
-);
-CREATE TABLE IF NOT EXISTS videos (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL DEFAULT 'video',
-    status TEXT NOT NULL,
-    asked TEXT NOT NULL,
-    picture TEXT,
-    price INTEGER NOT NULL,
-    render INTEGER NOT NULL DEFAULT 0,
-    plan TEXT,
-    reserved INTEGER NOT NULL DEFAULT 0,
-    charged INTEGER NOT NULL DEFAULT 0,
-    created_at REAL NOT NULL,
-    updated_at REAL NOT NULL,
-    started_at REAL,
-    due_at REAL,
-    finished_at REAL,
-    failure TEXT
-);
-CREATE INDEX IF NOT EXISTS videos_by_status ON videos (status);
-CREATE TABLE IF NOT EXISTS renders (
-    video_id TEXT NOT NULL,
-    number INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    status TEXT NOT NULL,
-    operation TEXT NOT NULL,
-    key TEXT NOT NULL,
-    credits INTEGER NOT NULL,
-    plan TEXT NOT NULL,
-    scene INTEGER,
-    started_at REAL NOT NULL,
-    due_at REAL NOT NULL,
-    finished_at REAL,
-    file TEXT,
-    sha256 TEXT,
-    bytes INTEGER,
-    failure TEXT,
-    fault TEXT,
-    PRIMARY KEY (video_id, number)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS idempotency (
-    key TEXT PRIMARY KEY,
-    digest TEXT NOT NULL,
-    video_id TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS charges (
     n INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -184,130 +139,107 @@ CREATE TRIGGER IF NOT EXISTS charges_are_not_changed BEFORE UPDATE ON charges
 BEGIN SELECT RAISE(ABORT, 'the charge log is only appended to'); END;
 CREATE TRIGGER IF NOT EXISTS charges_are_not_deleted BEFORE DELETE ON charges
 BEGIN SELECT RAISE(ABORT, 'the charge log is only appended to'); END;
-CREATE TABLE IF NOT EXISTS reports (
-    n INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    time REAL NOT NULL,
-    video_id TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    details TEXT,
-    key_id TEXT NOT NULL
-);
 """
 
-ACCESS = """
-CREATE TABLE IF NOT EXISTS api_keys (
-    id TEXT PRIMARY KEY,
-    digest TEXT NOT NULL UNIQUE,
-    name TEXT NOT NULL,
-    scopes TEXT NOT NULL,
-    made_by TEXT NOT NULL,
-    created_at REAL NOT NULL,
-    expires_at REAL,
-    last_used_at REAL,
-    revoked_at REAL
-);
-CREATE TABLE IF NOT EXISTS oauth_clients (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
-    redirect_uris TEXT NOT NULL,
-    grant_types TEXT NOT NULL,
-    created_at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS authorization_codes (
-    digest TEXT PRIMARY KEY,
-    client_id TEXT NOT NULL,
-    redirect_uri TEXT NOT NULL,
-    challenge TEXT NOT NULL,
-    scopes TEXT NOT NULL,
-    email TEXT NOT NULL,
-    expires_at REAL NOT NULL,
-    key_id TEXT
-);
-CREATE TABLE IF NOT EXISTS claims (
-    digest TEXT PRIMARY KEY,
-    email TEXT NOT NULL,
-    app TEXT NOT NULL,
-    scopes TEXT NOT NULL,
-    expires_at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS approvals (
+DOCUMENTS = """
+CREATE TABLE IF NOT EXISTS documents (
     n INTEGER PRIMARY KEY AUTOINCREMENT,
-    user_code TEXT NOT NULL UNIQUE,
-    kind TEXT NOT NULL CHECK (kind IN ('device', 'claim')),
-    secret TEXT NOT NULL,
-    app TEXT NOT NULL,
-    client_id TEXT,
-    email TEXT,
-    scopes TEXT NOT NULL,
-    state TEXT NOT NULL DEFAULT 'pending'
-        CHECK (state IN ('pending', 'approved', 'denied', 'used')),
-    granted TEXT,
-    answered_by TEXT,
-    expires_at REAL NOT NULL,
-    interval INTEGER NOT NULL,
-    polled_at REAL
-);
-CREATE INDEX IF NOT EXISTS approvals_by_secret ON approvals (secret);
-"""
-
-
-WEBHOOKS = """
-CREATE TABLE IF NOT EXISTS webhooks (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    url TEXT NOT NULL,
-    events TEXT NOT NULL,
-    name TEXT NOT NULL,
-    secret TEXT NOT NULL,
-    is_active INTEGER NOT NULL DEFAULT 1,
-    failures INTEGER NOT NULL DEFAULT 0,
-    disabled_at REAL,
-    disabled_reason TEXT,
-    created_at REAL NOT NULL,
-    updated_at REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS events (
-    id TEXT PRIMARY KEY,
     kind TEXT NOT NULL,
-    body BLOB NOT NULL
+    id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    state TEXT NOT NULL,
+    due REAL NOT NULL,
+    body TEXT NOT NULL,
+    UNIQUE (kind, id)
 );
-CREATE TABLE IF NOT EXISTS deliveries (
-    n INTEGER PRIMARY KEY AUTOINCREMENT,
-    webhook_id TEXT NOT NULL,
-    event_id TEXT NOT NULL,
-    state TEXT NOT NULL DEFAULT 'pending'
-        CHECK (state IN ('pending', 'delivered', 'failed', 'stopped', 'lost')),
-    attempts INTEGER NOT NULL DEFAULT 0,
-    due_at REAL NOT NULL,
-    held INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX IF NOT EXISTS deliveries_pending ON deliveries (webhook_id, due_at)
-    WHERE state = 'pending';
-CREATE TABLE IF NOT EXISTS attempts (
-    n INTEGER PRIMARY KEY AUTOINCREMENT,
-    webhook_id TEXT NOT NULL,
-    event_id TEXT NOT NULL,
-    event TEXT NOT NULL,
-    attempt INTEGER NOT NULL,
-    status INTEGER,
-    error TEXT,
-    started_at REAL NOT NULL,
-    milliseconds INTEGER NOT NULL,
-    next_attempt_at REAL
-);
-CREATE INDEX IF NOT EXISTS attempts_by_webhook ON attempts (webhook_id, started_at);
+CREATE INDEX IF NOT EXISTS documents_by_owner ON documents (kind, owner, state, due);
+CREATE INDEX IF NOT EXISTS documents_in_order ON documents (kind, due);
+CREATE INDEX IF NOT EXISTS documents_by_state ON documents (kind, state, due);
 """
 
 
 def set_up(db: sqlite3.Connection, *, credits: int) -> None:
     """Make the tables that are missing; `credits` is the balance of a new state."""
-    for tables in (VIDEOS, ACCESS, WEBHOOKS):
+    for tables in (CREDITS, DOCUMENTS):
         db.executescript(tables)
     db.execute("INSERT OR IGNORE INTO account (one, balance) VALUES (1, ?)", (credits,))
 
 
-def insert(db: sqlite3.Connection, table: str, **row: object) -> None:
-    """Add one row. The names are our own, never words of a caller."""
-    values = ", ".join(f":{name}" for name in row)
-    db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", row)
+def stamp(moment: float | None) -> str | None:
+    """Write a moment as the service does: RFC 3339 in UTC."""
+    if moment is None:
+        return None
+    written = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
+    return written.replace("+00:00", "Z")
+
+
+#: Unix seconds where it is kept, and a stamp where it is answered.
+Moment = Annotated[float, PlainSerializer(stamp, return_type=str, when_used="json")]
+
+
+class Document(BaseModel):
+    """What is kept whole, as one line of the table of documents.
+
+    It is found by its id, by the id of what it belongs to, by its state, and by the moment at which
+    it is due or took place.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+
+    def found_by(self) -> tuple[str, str, float]:
+        """Give owner, state and moment; what has none of them is found by its id alone."""
+        return "", "", 0.0
+
+    def changed(self, **members: object) -> Self:
+        """Give the same document with other members."""
+        return self.model_copy(update=members)
+
+
+Kept = TypeVar("Kept", bound=Document)
+
+
+def put(db: sqlite3.Connection, document: Kept) -> Kept:
+    """Keep a document, in place of the one that has its id."""
+    kept = (type(document).__name__, document.id, *document.found_by())
+    db.execute(
+        "INSERT INTO documents (kind, id, owner, state, due, body) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (kind, id) DO UPDATE SET owner = excluded.owner, state = excluded.state,"
+        " due = excluded.due, body = excluded.body",
+        (*kept, json.dumps(document.model_dump())),
+    )
+    return document
+
+
+def find(db: sqlite3.Connection, kind: type[Kept], document_id: str) -> Kept | None:
+    """Give the document of this kind with this id, if there is one."""
+    sql = "SELECT body FROM documents WHERE kind = ? AND id = ?"
+    row = db.execute(sql, (kind.__name__, document_id)).fetchone()
+    return None if row is None else kind.model_validate_json(row["body"])
+
+
+def every(
+    db: sqlite3.Connection,
+    kind: type[Kept],
+    *,
+    owner: str | None = None,
+    state: str | None = None,
+    until: float | None = None,
+    newest: bool = False,
+    most: int = -1,
+) -> list[Kept]:
+    """Give the documents of this kind: of one owner, in one state, due until then; oldest first."""
+    named = {"owner =": owner, "state =": state, "due <=": until}
+    wanted = {name: value for name, value in named.items() if value is not None}
+    where = "".join(f" AND {name} ?" for name in wanted)
+    order = "due DESC, n DESC" if newest else "due, n"
+    sql = f"SELECT body FROM documents WHERE kind = ?{where} ORDER BY {order} LIMIT ?"
+    rows = db.execute(sql, (kind.__name__, *wanted.values(), most))
+    return [kind.model_validate_json(row["body"]) for row in rows]
+
+
+def drop(db: sqlite3.Connection, kind: type[Document], **named: str) -> None:
+    """Forget the document of this kind with an `id`, or those of an `owner`."""
+    [(column, value)] = named.items()
+    db.execute(f"DELETE FROM documents WHERE kind = ? AND {column} = ?", (kind.__name__, value))

@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from callsheet.deployments.sandbox.faults.layer import Operations
-from callsheet.deployments.sandbox.faults.struck import Answer, give, held_back
+from callsheet.deployments.sandbox.faults.struck import Answer, held_back
+from callsheet.deployments.sandbox.operations import Operations
 from callsheet.deployments.sandbox.options import Answers
 
 JsonObject = dict[str, Any]
@@ -44,7 +44,7 @@ class Dialect:
         self._operations = operations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        operation = self._operations.of(scope) if scope["type"] == "http" else None
+        operation = self._operations.of(scope)
         if operation is None or not scope["path"].startswith("/api/v1/"):
             await self._app(scope, receive, send)
             return
@@ -53,7 +53,7 @@ class Dialect:
         if said is not None:
             body = said["data"] if self._bare else _renamed(operation.name, said, scope)
             answer = answer.saying(body)
-        await give(answer, send)
+        await answer.give(send)
 
 
 def _enveloped(answer: Answer) -> JsonObject | None:

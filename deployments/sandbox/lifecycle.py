@@ -14,11 +14,10 @@ import math
 import sqlite3
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from callsheet.deployments.sandbox import accounting
-from callsheet.deployments.sandbox.accounting import CallTerms, RenderOrder, clip_price, price
+from callsheet.deployments.sandbox.accounting import CallTerms, clip_price, price
 from callsheet.deployments.sandbox.bodies import (
     ChangeVoice,
     CharacterSwap,
@@ -30,8 +29,8 @@ from callsheet.deployments.sandbox.bodies import (
     RegenerateScene,
     TalkingAvatar,
 )
-from callsheet.deployments.sandbox.database import insert
-from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.database import Document, every, find, put
+from callsheet.deployments.sandbox.envelope import Refusal, invalid
 from callsheet.deployments.sandbox.mp4.video_plan import (
     Captions,
     ClipSource,
@@ -39,16 +38,33 @@ from callsheet.deployments.sandbox.mp4.video_plan import (
     VideoPlan,
     scenes_of,
 )
-from callsheet.deployments.sandbox.rendering import leave, refuse_if_generating, start
-from callsheet.deployments.sandbox.video import CANCELLED, DELETED, DRAFT, GENERATING, Video, get
+from callsheet.deployments.sandbox.rendering import (
+    RenderOrder,
+    leave,
+    refuse_if_generating,
+    start,
+)
+from callsheet.deployments.sandbox.video import (
+    CANCELLED,
+    COMPLETED,
+    DELETED,
+    DRAFT,
+    GENERATING,
+    Render,
+    Video,
+    get,
+    newest,
+)
 
-CLIP_OPERATIONS: dict[type[ClipBody], str] = {
-    ImageToVideo: "image-to-video",
-    TalkingAvatar: "talking-avatar",
-    CharacterSwap: "character-swap",
-}
 #: The picture itself is kept as a file; longer addresses are cut in the record.
 LONGEST_ECHO = 2000
+
+
+class KnownKey(Document):
+    """An idempotency key that came, what came with it, and the video that it made."""
+
+    digest: str
+    video_id: str
 
 
 def create(
@@ -62,14 +78,15 @@ def create(
     if known is not None:
         return known, False
     call.count()
-    said = asked.model_dump()
-    video = _draft(db, video_id, kind="video", asked=said, price=price(asked), now=call.now)
+    made = Video(
+        id=video_id, number=newest(db) + 1, kind="video", status=DRAFT, price=price(asked),
+        created_at=call.now, updated_at=call.now, **asked.model_dump(),
+    )  # fmt: skip
     if asked.idempotency_key is not None:
-        digest = _digest(asked)
-        insert(db, "idempotency", key=asked.idempotency_key, digest=digest, video_id=video_id)
-    if asked.start_generation:
-        video = start(db, video, _first_order(video), call)
-    return video, asked.start_generation
+        put(db, KnownKey(id=asked.idempotency_key, digest=_digest(asked), video_id=video_id))
+    if not asked.start_generation:
+        return put(db, made), False
+    return start(db, made, _first_order(made), call), True
 
 
 def create_clip(
@@ -77,13 +94,16 @@ def create_clip(
 ) -> Video:
     """Make a clip and begin its render; `picture` is the file of the picture that came with it."""
     call.count()
-    kind = CLIP_OPERATIONS[type(asked)]
     said: dict[str, Any] = {name: _echo(value) for name, value in asked.model_dump().items()}
     if isinstance(asked, TalkingAvatar):
         said["duration_seconds"] = seconds_to_say(asked.script)
-    cost = clip_price(kind, said["duration_seconds"])
-    video = _draft(db, video_id, kind=kind, asked=said, price=cost, picture=picture, now=call.now)
-    return start(db, video, _first_order(video), call)
+    # The calls of an operation that makes clips go by the kind that it makes.
+    cost = clip_price(call.operation, said["duration_seconds"])
+    made = Video(
+        id=video_id, number=newest(db) + 1, kind=call.operation, status=DRAFT, price=cost,  # type: ignore[arg-type]
+        picture=picture, created_at=call.now, updated_at=call.now, **said,
+    )  # fmt: skip
+    return start(db, made, _first_order(made), call)
 
 
 def pictures_in(asked: ClipBody) -> list[str]:
@@ -121,15 +141,9 @@ def patch(db: sqlite3.Connection, video_id: str, changes: PatchVideo, *, now: fl
     """Edit what may be edited; the next generate uses it, a running render does not."""
     video = get(db, video_id)
     said = changes.model_dump(exclude_unset=True)
-    if "script" in said and video.asked["script"] is None and video.kind != "video":
-        message = f"script: a video made by {video.kind} has none to edit"
-        raise Refusal(400, "invalid_request", message)
-    asked = {**video.asked, **said}
-    db.execute(
-        "UPDATE videos SET asked = ?, updated_at = ? WHERE id = ?",
-        (json.dumps(asked), now, video_id),
-    )
-    return replace(video, asked=asked, updated_at=now)
+    if "script" in said and video.script is None and video.kind != "video":
+        raise invalid(f"script: a video made by {video.kind} has none to edit")
+    return put(db, video.changed(**said, updated_at=now))
 
 
 def remake(
@@ -145,42 +159,53 @@ def remake(
     """
     video = get(db, video_id)
     refuse_if_generating(video)
-    last = accounting.last_finished(db, video_id)
-    if last is None:
+    finished = every(db, Render, owner=video_id, state=COMPLETED, newest=True, most=1)
+    if not finished:
         message = f"This video is {video.status} and has no finished video; generate it first."
         raise Refusal(409, "not_finished", message)
-    order = order_of(video, VideoPlan.from_json(last.plan))
+    order = order_of(video, finished[0].plan)
     call.count()
     return start(db, video, order, call)
 
 
-def one_scene(_: Video, rendered: VideoPlan, *, number: int, asked: RegenerateScene) -> RenderOrder:
-    """Order one scene again; 404 when there is no such scene."""
-    plan = with_new_scene(rendered, number, asked.narration)
-    seconds = plan.scenes[number - 1].end - plan.scenes[number - 1].start
-    cost = accounting.scene_price(seconds)
-    return RenderOrder(kind="scene", plan=plan, credits=cost, seconds=seconds, scene=number)
+def one_scene(_: Video, plan: VideoPlan, *, number: int, asked: RegenerateScene) -> RenderOrder:
+    """Order one scene again, with other words if there are any, in the time it has; 404 when there
+    is no such scene."""
+    if not 1 <= number <= len(plan.scenes):
+        message = f"There is no scene {number}: this video has {len(plan.scenes)}, counted from 1."
+        raise Refusal(404, "not_found", message)
+    old = plan.scenes[number - 1]
+    again = {"take": old.take + 1, "narration": asked.narration or old.narration}
+    new, seconds = old.model_copy(update=again), old.end - old.start
+    scenes = [new if one is old else one for one in plan.scenes]
+    return RenderOrder(
+        kind="scene", plan=plan.but(scenes=scenes), credits=accounting.scene_price(seconds),
+        seconds=seconds, scene=number,
+    )  # fmt: skip
 
 
-def another_voice(_: Video, rendered: VideoPlan, *, asked: ChangeVoice) -> RenderOrder:
-    """Order the same with another voice; 409 when nothing is said."""
-    plan, cost = with_voice(rendered, asked.voice_id), accounting.voice_price(rendered.duration)
-    return RenderOrder(kind="voice", plan=plan, credits=cost, seconds=plan.duration / 2)
+def another_voice(_: Video, plan: VideoPlan, *, asked: ChangeVoice) -> RenderOrder:
+    """Order the same words with another voice; 409 where nothing is said."""
+    if not plan.spoken:
+        message = "Nothing is spoken in this video, so it has no voiceover to make again."
+        raise Refusal(409, "no_voiceover", message)
+    return RenderOrder(
+        kind="voice", plan=plan.but(voice=asked.voice_id),
+        credits=accounting.voice_price(plan.duration), seconds=plan.duration / 2,
+    )  # fmt: skip
 
 
-def another_export(video: Video, rendered: VideoPlan, *, asked: ExportAgain) -> RenderOrder:
-    """Order the file again, with the titles and caption settings as they are edited now."""
-    plan = exported(rendered, video.asked, asked.aspect_ratio)
+def another_export(video: Video, plan: VideoPlan, *, asked: ExportAgain) -> RenderOrder:
+    """Order the file again: the scenes there are, with the titles and caption settings as they are
+    edited now."""
+    edited = plan.but(
+        title=video.title or plan.title,
+        topic=video.topic if video.title and video.topic else plan.topic,
+        captions=_captions(video),
+        aspect_ratio=asked.aspect_ratio or video.aspect_ratio,
+    )
     seconds = plan.duration / 3
-    return RenderOrder(kind="export", plan=plan, credits=accounting.EXPORT, seconds=seconds)
-
-
-def _draft(
-    db: sqlite3.Connection, video_id: str, *, asked: dict[str, Any], now: float, **more: object
-) -> Video:
-    row = {"id": video_id, "status": DRAFT, "asked": json.dumps(asked), **more}
-    insert(db, "videos", **row, created_at=now, updated_at=now)
-    return get(db, video_id)
+    return RenderOrder(kind="export", plan=edited, credits=accounting.EXPORT, seconds=seconds)
 
 
 def _first_order(video: Video) -> RenderOrder:
@@ -192,17 +217,13 @@ def _remembered(db: sqlite3.Connection, asked: CreateVideo) -> Video | None:
     """Find the video this key made; refuse the key when it comes with another body."""
     if asked.idempotency_key is None:
         return None
-    row = db.execute(
-        "SELECT digest, videos.* FROM idempotency JOIN videos ON videos.id = video_id"
-        " WHERE key = ?",
-        (asked.idempotency_key,),
-    ).fetchone()
-    if row is None:
+    known = find(db, KnownKey, asked.idempotency_key)
+    if known is None:
         return None
-    if row["digest"] != _digest(asked):
+    if known.digest != _digest(asked):
         message = "This idempotency_key was used before with another body."
         raise Refusal(422, "idempotency_key_reuse", message)
-    return Video.from_row(row)
+    return find(db, Video, known.video_id)
 
 
 def _digest(asked: CreateVideo) -> str:
@@ -230,49 +251,19 @@ SHORTEST, LONGEST = 3, 600
 
 def first_plan(video: Video) -> VideoPlan:
     """Plan a video from what is asked of it now."""
-    asked = video.asked
-    clip = _clip(video)
+    titled = bool(video.title and video.topic)
     return VideoPlan(
         id=video.id,
-        seed=video.seq,
-        title=asked["title"] or asked["topic"] or asked["tool"] or _untitled(video),
-        topic=asked["topic"] if asked["title"] and asked["topic"] else "",
-        language=asked["language"] or "en",
-        aspect_ratio=asked["aspect_ratio"],
-        duration=asked["duration_seconds"],
+        seed=video.number,
+        title=video.title or video.topic or video.tool or _untitled(video),
+        topic=(video.topic or "") if titled else "",
+        language=video.language or "en",
+        aspect_ratio=video.aspect_ratio or "9:16",
+        duration=video.duration_seconds or 0,
         scenes=_scenes(video),
-        voice=asked["voice_id"],
-        captions=_captions(asked),
-        clip=clip,
-    )
-
-
-def with_new_scene(plan: VideoPlan, number: int, narration: str | None) -> VideoPlan:
-    """Make one scene again, with other words if there are any, in the time it has; 404 without."""
-    if not 1 <= number <= len(plan.scenes):
-        message = f"There is no scene {number}: this video has {len(plan.scenes)}, counted from 1."
-        raise Refusal(404, "not_found", message)
-    old = plan.scenes[number - 1]
-    new = replace(old, take=old.take + 1, narration=narration or old.narration)
-    return replace(plan, scenes=[new if one is old else one for one in plan.scenes])
-
-
-def with_voice(plan: VideoPlan, voice_id: str) -> VideoPlan:
-    """Say the same words with another voice; refuse with 409 where nothing is said."""
-    if not plan.spoken:
-        message = "Nothing is spoken in this video, so it has no voiceover to make again."
-        raise Refusal(409, "no_voiceover", message)
-    return replace(plan, voice=voice_id)
-
-
-def exported(plan: VideoPlan, asked: Mapping[str, Any], aspect_ratio: str | None) -> VideoPlan:
-    """Use the scenes there are, with the titles and caption settings as they are edited now."""
-    return replace(
-        plan,
-        title=asked["title"] or plan.title,
-        topic=asked["topic"] if asked["title"] and asked["topic"] else plan.topic,
-        captions=_captions(asked),
-        aspect_ratio=aspect_ratio or asked["aspect_ratio"],
+        voice=video.voice_id,
+        captions=_captions(video),
+        clip=_clip(video),
     )
 
 
@@ -286,14 +277,13 @@ def seconds_to_say(script: Mapping[str, Any] | str) -> int:
 
 
 def _scenes(video: Video) -> list[Scene]:
-    asked = video.asked
-    duration = asked["duration_seconds"]
+    duration = video.duration_seconds or 0
     if video.kind in ("image-to-video", "character-swap"):
-        said = asked["narration"] or ""
+        said = video.narration or ""
         return [Scene(number=1, narration=said, visual="", start=0.0, end=float(duration))]
     return scenes_of(
-        script=_as_script(asked["script"]), tool=asked["tool"], fields=asked["fields"],
-        title=asked["title"], topic=asked["topic"], duration=duration,
+        script=_as_script(video.script), tool=video.tool, fields=video.fields, title=video.title,
+        topic=video.topic, duration=duration,
     )  # fmt: skip
 
 
@@ -302,13 +292,12 @@ def _as_script(script: Mapping[str, Any] | str | None) -> Mapping[str, Any] | No
 
 
 def _clip(video: Video) -> ClipSource | None:
-    asked = video.asked
     if video.kind == "video":
         return None
-    source = _name(asked["image"] or asked["clip"])
+    source = _name(video.image or video.clip or "")
     if video.kind == "character-swap":
-        photos = len(asked["photos"] or ())
-        who = f"character {asked['character_id']}" if not photos else f"{photos} photo(s)"
+        photos = len(video.photos or ())
+        who = f"character {video.character_id}" if not photos else f"{photos} photo(s)"
         source = f"{source}, with {who}"
     return ClipSource(operation=video.kind, source=source, picture=video.picture)
 
@@ -324,8 +313,8 @@ def _untitled(video: Video) -> str:
     return "Untitled" if video.kind == "video" else video.kind.replace("-", " ").capitalize()
 
 
-def _captions(asked: Mapping[str, Any]) -> Captions:
-    style, said = asked["caption_style"], asked.get("caption_settings") or {}
+def _captions(video: Video) -> Captions:
+    style, said = video.caption_style, video.caption_settings or {}
     return Captions(
         enabled=said.get("enabled", style != "none"),
         bold=said.get("bold", style == "bold"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
-import contextlib
+import ctypes
 import hashlib
 import hmac
 import io
@@ -13,24 +12,20 @@ import math
 import os
 import signal
 import sys
+import tempfile
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from PIL import Image, ImageOps, UnidentifiedImageError
-
-from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.envelope import Refusal, invalid
+from callsheet.deployments.sandbox.mp4.encode import command
 from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 MOST_PIXELS = 50_000_000
 LARGEST_SIDE = 1280
-#: Everything that decoding something made up is known to raise.
-TROUBLES = (
-    *(binascii.Error, UnidentifiedImageError, Image.DecompressionBombError),
-    *(OSError, ValueError, SyntaxError),
-)
+#: `prctl`: the signal that a process gets when its parent is gone.
+PR_SET_PDEATHSIG = 1
 
 
 class RenderFailed(Exception):
@@ -38,51 +33,46 @@ class RenderFailed(Exception):
 
 
 async def make_video(plan: VideoPlan, path: Path) -> None:
-    """Make a video and put it in its place whole; a cancelled task ends the process at once.
+    """Make a video and put it in its place whole; a cancelled task ends the encoder at once.
 
     A picture in the plan is looked for next to the video. Raises RenderFailed with the reason.
     """
     part = path.with_name(f"{path.name}.part")
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "callsheet.deployments.sandbox.mp4", str(part)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        # Ctrl+C is for the service alone: it stops its renders itself.
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    assert process.stderr is not None
-    try:
-        with contextlib.suppress(ConnectionError):
-            process.stdin.write(_placed(plan, path.parent).to_json().encode() + b"\n")
-            await process.stdin.drain()
-        complaint = await process.stderr.read()
-        status = await process.wait()
-        if status:
-            last = complaint.decode(errors="replace").strip().splitlines()[-1:]
-            raise RenderFailed(last[0] if last else f"The encoder ended with status {status}.")
-        part.replace(path)
-    finally:
-        if process.returncode is None:
-            _kill(process)
-        await process.wait()
-        part.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        process = await asyncio.create_subprocess_exec(
+            *command(_placed(plan, path.parent), part.absolute(), folder=Path(folder)),
+            cwd=folder,
+            stdin=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            # Ctrl+C is for the service alone: it stops its renders itself.
+            start_new_session=True,
+            preexec_fn=_yield_to_parent if sys.platform != "win32" else None,
+        )
+        try:
+            _, complaint = await process.communicate()
+            if process.returncode:
+                last = complaint.decode(errors="replace").strip().splitlines()[-1:]
+                raise RenderFailed(*last or ["The encoder ended without a word."])
+            part.replace(path)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+            part.unlink(missing_ok=True)
+
+
+def _yield_to_parent() -> None:
+    """Run in the encoder: be nice to the service and, on Linux, end with it however it goes."""
+    os.nice(5)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _placed(plan: VideoPlan, folder: Path) -> VideoPlan:
     if plan.clip is None or plan.clip.picture is None:
         return plan
-    return replace(plan, clip=replace(plan.clip, picture=str(folder / plan.clip.picture)))
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    """End a video process and its encoder, which share a group of their own."""
-    with contextlib.suppress(ProcessLookupError):
-        if sys.platform != "win32":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+    picture = str((folder / plan.clip.picture).absolute())
+    return plan.but(clip=plan.clip.model_copy(update={"picture": picture}))
 
 
 class Fingerprint(NamedTuple):
@@ -122,28 +112,25 @@ def keep_picture(address: str, path: Path) -> bool:
     """
     if not address.startswith("data:"):
         return False
+    # Only now: few videos come with a picture, and every start would pay for the import.
+    from PIL import Image, ImageOps
+
     try:
         raw = base64.b64decode(address.partition(",")[2], validate=True)
-        picture = _decoded(raw)
-    except TROUBLES as error:
-        message = f"image: holds no {', '.join(FORMATS[:-1])} or {FORMATS[-1]} picture"
-        raise Refusal(400, "invalid_request", message) from error
-    picture.save(path, "JPEG", quality=90)
-    return True
-
-
-def _decoded(raw: bytes) -> Image.Image:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        with Image.open(io.BytesIO(raw), formats=FORMATS) as opened:
-            # Before a pixel of it is decoded: a small file can hold an enormous picture.
-            if opened.width * opened.height > MOST_PIXELS:
-                message = f"image: has more than {MOST_PIXELS} pixels"
-                raise Refusal(400, "invalid_request", message)
-            opened.draft("RGB", (LARGEST_SIDE, LARGEST_SIDE))
-            upright = ImageOps.exif_transpose(opened).convert("RGB")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(raw), formats=FORMATS) as opened:
+                # Before a pixel of it is decoded: a small file can hold an enormous picture.
+                if opened.width * opened.height > MOST_PIXELS:
+                    raise invalid(f"image: has more than {MOST_PIXELS} pixels")
+                opened.draft("RGB", (LARGEST_SIDE, LARGEST_SIDE))
+                upright = ImageOps.exif_transpose(opened).convert("RGB")
+    # Everything that decoding something made up is known to raise.
+    except (Image.DecompressionBombError, OSError, ValueError, SyntaxError) as error:
+        raise invalid(f"image: holds no picture in {', '.join(FORMATS)}") from error
     upright.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
-    return upright
+    upright.save(path, "JPEG", quality=90)
+    return True
 
 
 # Owns the addresses of videos: signed, good for one render of one video, and only for a while.

@@ -7,20 +7,21 @@ credits with it.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sqlite3
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
 
 from callsheet.deployments.sandbox import accounting
-from callsheet.deployments.sandbox.accounting import CallTerms, Render, RenderOrder
-from callsheet.deployments.sandbox.database import Database
+from callsheet.deployments.sandbox.accounting import CallTerms
+from callsheet.deployments.sandbox.database import Database, every, find, put
 from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.faults.planned import Fault
+from callsheet.deployments.sandbox.faults.fault import Fault
 from callsheet.deployments.sandbox.mp4.video_plan import Scene, VideoPlan
 from callsheet.deployments.sandbox.rendered_files import (
     RenderFailed,
@@ -35,12 +36,25 @@ from callsheet.deployments.sandbox.video import (
     DELETED,
     FAILED,
     GENERATING,
+    RUNNING,
+    Render,
+    RenderFault,
     Video,
-    generating,
-    get,
+    VideoShown,
+    render_of,
 )
-from callsheet.deployments.sandbox.webhooks.outbox import emit
-from callsheet.deployments.sandbox.webhooks.webhook import READY
+from callsheet.deployments.sandbox.webhooks.webhook import READY, emit
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenderOrder:
+    """A video that is wanted. `seconds` of it are made again, which says how long it takes."""
+
+    kind: Literal["generate", "scene", "voice", "export"]
+    plan: VideoPlan
+    credits: int
+    seconds: float
+    scene: int | None = None
 
 
 def refuse_if_generating(video: Video) -> None:
@@ -55,106 +69,83 @@ def start(db: sqlite3.Connection, video: Video, order: RenderOrder, call: CallTe
     Raises 402 without credits and 429 over the spend limit; nothing has happened then.
     """
     number, now = video.render + 1, call.now
+    due_at = now + call.timing.render_seconds(video.id, order.seconds)
     render = Render(
-        video_id=video.id, number=number, kind=order.kind, status=accounting.RUNNING,
-        operation=call.operation, key=call.key, credits=order.credits,
-        plan=replace(order.plan, render=number).to_json(), scene=order.scene, started_at=now,
-        due_at=now + call.timing.render_seconds(video.id, order.seconds),
+        id=f"{video.id} {number}", video_id=video.id, number=number, kind=order.kind,
+        status=RUNNING, operation=call.operation, key=call.key, credits=order.credits,
+        plan=order.plan.but(render=number), voice_id=order.plan.voice,
+        aspect_ratio=order.plan.aspect_ratio, scene=order.scene, started_at=now, due_at=due_at,
     )  # fmt: skip
     accounting.reserve(db, video, render, now=now)
     call.spend(order.credits)
-    accounting.add(db, render)
-    db.execute(
-        "UPDATE videos SET status = ?, render = ?, plan = ?, reserved = ?, started_at = ?,"
-        " due_at = ?, finished_at = NULL, failure = NULL, updated_at = ?"
-        " WHERE id = ? AND status = ?",
-        (
-            *(GENERATING, number, render.plan, render.credits, now),
-            *(render.due_at, now, video.id, video.status),
-        ),
-    )
-    return get(db, video.id)
+    put(db, render)
+    begun = video.changed(
+        status=GENERATING, render=number, scenes=order.plan.scenes, due_at=due_at,
+        credits_reserved=order.credits, started_at=now, finished_at=None, failure_reason=None,
+        updated_at=now,
+    )  # fmt: skip
+    return put(db, begun)
 
 
 def finish(
     db: sqlite3.Connection, video: Video, *, file: str, sha256: str, size: int, now: float
 ) -> bool:
     """Take the video and the credits, and tell of it; False when it was stopped in the meantime."""
-    ended = leave(db, video, COMPLETED, now, file=file, sha256=sha256, bytes=size)
-    if ended is None:
+    left = leave(db, video, COMPLETED, now, file=file, sha256=sha256, bytes=size)
+    if left is None:
         return False
-    db.execute("UPDATE videos SET finished_at = ? WHERE id = ?", (now, video.id))
-    if ended.kind == "voice":
+    finished, render = left
+    finished = finished.changed(finished_at=now)
+    if render.kind == "voice":
         # From now on the video speaks with this voice, in the next generate too.
-        voice = json.loads(ended.plan)["voice"]
-        db.execute(
-            "UPDATE videos SET asked = json_set(asked, '$.voice_id', ?) WHERE id = ?",
-            (voice, video.id),
-        )
-    shown = get(db, video.id).shown(now)
-    emit(db, kind=READY, data={**shown, "render_kind": ended.kind}, now=now)
+        finished = finished.changed(voice_id=render.plan.voice)
+    put(db, finished)
+    shown = TypeAdapter(VideoShown).dump_python(finished.at(now), mode="json")
+    emit(db, kind=READY, data={**shown, "render_kind": render.kind}, now=now)
     return True
 
 
 def fail(db: sqlite3.Connection, video: Video, *, reason: str, now: float) -> None:
     """Give up a render and give its credits back, unless it was stopped in the meantime."""
-    if leave(db, video, FAILED, now, failure=reason):
-        db.execute("UPDATE videos SET failure = ? WHERE id = ?", (reason, video.id))
+    left = leave(db, video, FAILED, now, failure_reason=reason)
+    if left is not None:
+        put(db, left[0].changed(failure_reason=reason))
 
 
 def leave(
     db: sqlite3.Connection, video: Video, status: str, now: float, **made: str | int
-) -> Render | None:
+) -> tuple[Video, Render] | None:
     """Leave the state and the render that were seen, and settle what was reserved for it.
 
-    Gives the render that ended, with what was `made`; None when none was running, or when the
-    video has moved on since it was seen.
+    Gives the video and the render that ended, with what was `made`; None when none was running, or
+    when the video has moved on since it was seen.
     """
-    charged = video.reserved if status == COMPLETED else 0
-    moved = db.execute(
-        "UPDATE videos SET status = ?, reserved = 0, charged = charged + ?, updated_at = ?"
-        " WHERE id = ? AND status = ? AND render = ?",
-        (status, charged, now, video.id, video.status, video.render),
-    )
-    running = accounting.find(db, video.id, video.render)
-    if not moved.rowcount or video.status != GENERATING or running is None:
+    seen = find(db, Video, video.id)
+    if seen is None or (seen.status, seen.render) != (video.status, video.render):
+        return None
+    charged = seen.credits_charged + (seen.credits_reserved if status == COMPLETED else 0)
+    left = seen.changed(status=status, credits_reserved=0, credits_charged=charged, updated_at=now)
+    put(db, left)
+    render = render_of(db, video.id, video.render)
+    if seen.status != GENERATING or render is None:
         return None
     move = accounting.charge if status == COMPLETED else accounting.release
-    move(db, video, running, now=now)
-    ended = replace(running, **made)  # type: ignore[arg-type]
-    return accounting.end(db, ended, CANCELLED if status == DELETED else status, now)
+    move(db, seen, render, now=now)
+    ended = CANCELLED if status == DELETED else status
+    return left, put(db, render.changed(status=ended, finished_at=now, **made))
 
 
-@dataclass(frozen=True, kw_only=True)
-class RenderFault:
-    """`do` is fail, never, slow or corrupt; `message` is the reason of a failure."""
-
-    do: str
-    message: str | None = None
-
-
-def strike_render(db: sqlite3.Connection, video: Video, fault: Fault) -> tuple[Video, RenderFault]:
+def strike_render(db: sqlite3.Connection, video: Video, fault: Fault) -> Render:
     """Write down what goes wrong with the running render of a video, and how late it will be."""
-    struck = RenderFault(do=fault.do, message=fault.message)
     late = fault.seconds if fault.do == "slow" else 0.0
-    db.execute(
-        "UPDATE renders SET fault = ?, due_at = due_at + ? WHERE video_id = ? AND number = ?",
-        (json.dumps(asdict(struck)), late, video.id, video.render),
-    )
-    db.execute(
-        "UPDATE videos SET due_at = due_at + ? WHERE id = ? AND render = ?",
-        (late, video.id, video.render),
-    )
-    assert video.due_at is not None
-    return replace(video, due_at=video.due_at + late), struck
-
-
-def kept_fault(db: sqlite3.Connection, video: Video) -> RenderFault | None:
-    """Give what was to go wrong with the latest render of a video, if anything."""
-    render = accounting.find(db, video.id, video.render)
-    if render is None or render.fault is None:
-        return None
-    return RenderFault(**json.loads(render.fault))
+    render, seen = render_of(db, video.id, video.render), find(db, Video, video.id)
+    assert render is not None
+    assert seen is not None
+    due_at = render.due_at + late
+    if (seen.status, seen.render) == (video.status, video.render):
+        put(db, seen.changed(due_at=due_at))
+    struck = RenderFault(do=fault.do, message=fault.message)
+    return put(db, render.changed(fault=struck, due_at=due_at))
 
 
 # Owns renders under way: as many video processes at once as there are processors, every video
@@ -192,14 +183,12 @@ class RenderPool:
         """Begin again what was under way when the sandbox stopped."""
         for scrap in self._videos.glob("*.part"):
             scrap.unlink(missing_ok=True)
-        for video in await self._database.run(generating):
-            self._keep(video.id, self._begin_again(video))
+        for video in await self._database.run(every, Video, state=GENERATING):
+            self._keep(video.id, self._produce(video, None))
 
     def begin(self, video: Video) -> None:
         """Start the render of a video that was just moved to generating."""
-        fault = self._strike(video.id)
-        work = self._produce(video, None) if fault is None else self._begin_struck(video, fault)
-        self._keep(video.id, work)
+        self._keep(video.id, self._produce(video, self._strike(video.id)))
 
     def stop(self, video_id: str) -> None:
         """Stop the render of a video, if one is under way."""
@@ -229,54 +218,46 @@ class RenderPool:
         if self._under_way.get(video_id) is task:
             del self._under_way[video_id]
 
-    async def _begin_struck(self, video: Video, fault: Fault) -> None:
-        begun, spoilt = await self._database.run(strike_render, video, fault)
-        await self._produce(begun, spoilt)
-
-    async def _begin_again(self, video: Video) -> None:
-        fault = await self._database.run(kept_fault, video)
-        await self._produce(video, fault)
-
-    async def _produce(self, video: Video, fault: RenderFault | None) -> None:
-        assert video.due_at is not None
-        do = fault.do if fault else None
+    async def _produce(self, video: Video, strikes: Fault | None) -> None:
+        """Have a render come to its end, as the fault that strikes it, now or before, wants."""
+        if strikes is not None:
+            render = await self._database.run(strike_render, video, strikes)
+        else:
+            found = await self._database.run(render_of, video.id, video.render)
+            assert found is not None
+            render = found
+        do, due_at = render.fault.do if render.fault else None, render.due_at
         if do == "never":
             return
         try:
-            if fault is not None and do == "fail":
-                await self._until(video.due_at)
-                raise RenderFailed(fault.message or "The video could not be made.")
-            file = await self._make(video, own=do == "corrupt")
+            if render.fault is not None and do == "fail":
+                await self._until(due_at)
+                raise RenderFailed(render.fault.message or "The video could not be made.")
+            file = await self._make(render.plan, own=do == "corrupt")
             if do == "corrupt":
                 await asyncio.to_thread(damage, self._videos / file)
-            rendered = await asyncio.to_thread(fingerprint, self._videos / file)
+            made = await asyncio.to_thread(fingerprint, self._videos / file)
         except (RenderFailed, OSError) as error:
             reason = str(error)
             await self._database.run(fail, video, reason=reason, now=self._now())
             return
-        await self._until(video.due_at)
-        finished = await self._database.run(
-            finish,
-            video,
-            file=file,
-            sha256=rendered.sha256,
-            size=rendered.bytes,
-            now=self._now(),
+        await self._until(due_at)
+        size, now = made.bytes, self._now()
+        told = await self._database.run(
+            finish, video, file=file, sha256=made.sha256, size=size, now=now
         )
-        if finished:
+        if told:
             self._ready()
 
     async def _until(self, moment: float) -> None:
         await asyncio.sleep(max(0.0, moment - self._now()))
 
-    async def _make(self, video: Video, *, own: bool) -> str:
-        """Make the file of a video's latest render; give the name of its file.
+    async def _make(self, plan: VideoPlan, *, own: bool) -> str:
+        """Make the file of a render; give its name.
 
         Instant videos are copies: first videos of all videos share one, unless `own` is asked for.
         """
-        assert video.plan is not None
-        plan = VideoPlan.from_json(video.plan)
-        file = f"{video.id}-{video.render}.mp4"
+        file = f"{plan.id}-{plan.render}.mp4"
         if not self._instant:
             async with self._desks:
                 await make_video(plan, self._videos / file)
@@ -284,7 +265,7 @@ class RenderPool:
         sample = await self._sample(plan.aspect_ratio)
         if plan.render == 1 and plan.clip is None and not own:
             return sample
-        mark = f"{video.id} render {plan.render}"
+        mark = f"{plan.id} render {plan.render}"
         await asyncio.to_thread(copy_marked, self._videos / sample, self._videos / file, mark)
         return file
 

@@ -9,32 +9,21 @@ import signal
 import socket
 import sys
 import threading
-import traceback
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 import uvicorn
-from fastapi import FastAPI, Request
-from starlette.exceptions import HTTPException
-from starlette.responses import Response
-from starlette.routing import Match
+from starlette.types import ASGIApp
 
+from callsheet.deployments.sandbox.auth import pages, programs
 from callsheet.deployments.sandbox.container import Container
 from callsheet.deployments.sandbox.dialect import Dialect
-from callsheet.deployments.sandbox.envelope import Refusal, RefusedCall, describe
-from callsheet.deployments.sandbox.faults.layer import FaultLayer, Operations
+from callsheet.deployments.sandbox.faults.layer import FaultLayer
 from callsheet.deployments.sandbox.faults.planned import FaultRefused, read_script
 from callsheet.deployments.sandbox.faults.struck import ShowingProtocol
+from callsheet.deployments.sandbox.operations import Operations
 from callsheet.deployments.sandbox.options import OptionRefused, Options
-from callsheet.deployments.sandbox.routes import (
-    account,
-    catalog,
-    control,
-    programs,
-    video_files,
-    videos,
-)
+from callsheet.deployments.sandbox.routes import catalog, control, video_files, videos
 
 #: An installation that only ever works with a real service has no use for it.
 NO_ENCODER = (
@@ -62,7 +51,7 @@ def serve(options: Options) -> int:
             print(refusal, file=sys.stderr)
             return 2
         container.origin = options.origin or _origin(listening)
-        server = _SandboxServer(app, ready=lambda: _announce(container))
+        server = _SandboxServer(app, container)
         if options.exit_with_parent:
             threading.Thread(target=server.stop_with_parent, daemon=True).start()
         server.run(sockets=[listening])
@@ -70,14 +59,14 @@ def serve(options: Options) -> int:
 
 
 class _SandboxServer(uvicorn.Server):
-    def __init__(self, app: FastAPI, *, ready: Callable[[], None]) -> None:
+    def __init__(self, app: ASGIApp, container: Container) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 http=ShowingProtocol,
                 log_level="critical",
                 access_log=False,
-                lifespan="on",
+                lifespan="off",
                 loop="asyncio",
                 ws="none",
                 server_header=False,
@@ -86,12 +75,17 @@ class _SandboxServer(uvicorn.Server):
                 backlog=2048,
             )
         )
-        self._ready = ready
+        self._container = container
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._container.open()
         await super().startup(sockets=sockets)
         if not self.should_exit:
-            self._ready()
+            _announce(self._container)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets=sockets)
+        await self._container.close()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -176,84 +170,14 @@ def _announce(container: Container) -> None:
     )
 
 
-# Owns the application: every route in its place, and every refusal in the envelope.
-
-
-METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
-CODES = {404: "not_found", 405: "method_not_allowed"}
-
-
-def create_app(container: Container) -> FastAPI:
-    """Put the service together around one container; the application closes it in the end."""
-
-    @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
-        await container.keyring.open(container.database)
-        container.webhooks.start()
-        await container.render_pool.reopen()
-        yield
-        await container.close()
-
-    app = FastAPI(
-        title="Video Generation Service",
-        version="1.0.0",
-        openapi_url="/api/v1/openapi.json",
-        docs_url=None,
-        redoc_url=None,
-        lifespan=life,
-        exception_handlers={
-            RefusedCall: _refused,
-            HTTPException: _http_exception,
-            Exception: _fault,
-        },
-    )
-    service = (
-        videos.router,
-        video_files.remakes_router,
-        video_files.router,
-        catalog.webhooks_router,
-        catalog.router,
-    )
-    parts = (*service, control.router, programs.router, account.router, account.consent_router)
-    routers = [part(container) for part in parts]
-    for router in routers:
-        app.include_router(router)
-    describe(app)
-    operations = Operations(routers, container.names)
+def create_app(container: Container) -> ASGIApp:
+    """Put the service together around one container."""
+    parts = (videos, video_files, catalog, control, programs, pages)
+    every = [one for part in parts for one in part.OPERATIONS]
+    operations = Operations(container, every)
     container.faults.operations = operations.names
-    # The last one added is the outermost: faults strike whatever way of answering was chosen.
+    app: ASGIApp = operations
+    # The last layer is the outermost: faults strike whatever way of answering was chosen.
     if container.options.answers != "enveloped":
-        app.add_middleware(Dialect, answers=container.options.answers, operations=operations)
-    app.add_middleware(FaultLayer, container=container, operations=operations)
-    return app
-
-
-async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RefusedCall)
-    return error.answer()
-
-
-async def _http_exception(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    code = CODES.get(error.status_code, "invalid_request")
-    headers = dict(error.headers or {})
-    if error.status_code == 405:
-        headers["Allow"] = ", ".join(_methods_at(request))
-    return Refusal(error.status_code, code, str(error.detail), headers=headers).answer()
-
-
-def _methods_at(request: Request) -> list[str]:
-    """Give every method of a path; each has a route of its own, which knows but its own."""
-    routes = request.app.router.routes
-    tried = ({**request.scope, "method": method} for method in METHODS)
-    return [
-        scope["method"]
-        for scope in tried
-        if any(route.matches(scope)[0] is Match.FULL for route in routes)
-    ]
-
-
-async def _fault(_: Request, error: Exception) -> Response:
-    traceback.print_exception(error, file=sys.stderr)
-    message = "The sandbox has a fault of its own; where it was started, it says which."
-    return Refusal(500, "internal_error", message, retryable=True).answer()
+        app = Dialect(app, container.options.answers, operations)
+    return FaultLayer(app, container, operations)

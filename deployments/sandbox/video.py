@@ -1,72 +1,97 @@
-"""The record of a video, and the shapes in which the service answers."""
+"""The records of videos, their renders and reports, answered as they are kept.
+
+Every video that was ever asked of a video is a render:
+
+running --finish--> completed      running --fail--> failed      running --cancel--> cancelled
+"""
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 import sqlite3
-from collections.abc import Collection
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel
 
-from callsheet.deployments.sandbox.bodies import (
-    CharacterSwap,
-    CreateVideo,
-    ImageToVideo,
-    ReportVideo,
-    TalkingAvatar,
-)
-from callsheet.deployments.sandbox.database import insert
+from callsheet.deployments.sandbox.bodies import ReportVideo
+from callsheet.deployments.sandbox.database import Document, Moment, every, find, put
 from callsheet.deployments.sandbox.envelope import not_found
+from callsheet.deployments.sandbox.mp4.video_plan import Scene, SceneShown, VideoPlan
 
-DRAFT = "draft"
-GENERATING = "generating"
+DRAFT: Final = "draft"
+GENERATING: Final = "generating"
+RUNNING: Final = "running"
 COMPLETED = "completed"
 FAILED = "failed"
 CANCELLED = "cancelled"
 DELETED = "deleted"
 STATUSES = (DRAFT, GENERATING, COMPLETED, FAILED, CANCELLED)
-
-#: Everything that can be asked for in any operation that makes a video; null where it was not.
-ASKABLE = dict.fromkeys(
-    name
-    for body in (CreateVideo, ImageToVideo, TalkingAvatar, CharacterSwap)
-    for name in (*body.model_fields, "caption_settings")
-)
+Status = Literal["draft", "generating", "completed", "failed", "cancelled"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Video:
-    """A video and its latest render. `kind` is `video` or the clip operation that made it."""
+class VideoShown(Document):
+    """A video, its latest render, and everything that was asked for in it; null where it was not.
 
-    seq: int
-    id: str
-    kind: str
-    status: str
-    asked: dict[str, Any]
-    picture: str | None
+    `kind` is `video` or the clip operation that made it.
+    """
+
+    status: Status
+    poll_after_seconds: int = 0
+    kind: Literal["video", "image-to-video", "talking-avatar", "character-swap"]
+    progress: int = 0
+    render: int = 0
+    scenes: Sequence[SceneShown] = ()
+    credits_reserved: int = 0
+    credits_charged: int = 0
+    created_at: Moment
+    updated_at: Moment
+    started_at: Moment | None = None
+    finished_at: Moment | None = None
+    failure_reason: str | None = None
+    tool: str | None = None
+    fields: dict[str, Any] | None = None
+    duration_seconds: int | None = None
+    script: str | dict[str, Any] | None = None
+    title: str | None = None
+    topic: str | None = None
+    mode: str | None = None
+    style: str | None = None
+    character_id: int | None = None
+    voice_id: str | None = None
+    music_id: str | None = None
+    caption_style: str | None = None
+    caption_settings: dict[str, Any] | None = None
+    aspect_ratio: str | None = None
+    language: str | None = None
+    start_generation: bool | None = None
+    idempotency_key: str | None = None
+    video_model: str | None = None
+    image: str | None = None
+    narration: str | None = None
+    clip: str | None = None
+    photos: list[str] | None = None
+
+
+class Video(VideoShown):
+    """A video as it is kept. `number` counts the videos of the organization from 1."""
+
+    status: Status | Literal["deleted"]  # type: ignore[assignment]
+    scenes: Sequence[Scene] = ()
+    number: int
     price: int
-    render: int
-    plan: str | None
-    reserved: int
-    charged: int
-    created_at: float
-    updated_at: float
-    started_at: float | None
-    due_at: float | None
-    finished_at: float | None
-    failure: str | None
+    picture: str | None = None
+    due_at: float | None = None
 
-    @classmethod
-    def from_row(cls, row: sqlite3.Row) -> Video:
-        kept = {field.name: row[field.name] for field in fields(cls)}
-        return cls(**{**kept, "asked": {**ASKABLE, **json.loads(row["asked"])}})
+    def found_by(self) -> tuple[str, str, float]:
+        return "", self.status, self.number
 
-    def poll_after(self, now: float) -> int:
+    def at(self, now: float) -> Video:
+        """Give the video as it is at this moment."""
+        return self.changed(progress=self._progress(now), poll_after_seconds=self._wait(now))
+
+    def _wait(self, now: float) -> int:
         """Say in whole seconds when a look is worth while; 0 where nothing will change by itself.
 
         A render that is due at once, as instant ones are, may be looked at at once.
@@ -75,41 +100,58 @@ class Video:
             return 0
         return max(1, math.ceil(self.due_at - now))
 
-    def progress(self, now: float) -> int:
-        """Say how far the video is, in percent; only a finished one has all hundred."""
-        if self.status == COMPLETED:
-            return 100
-        if self.status != GENERATING:
-            return 0
-        return percent(self.started_at, self.due_at, now)
+    def _progress(self, now: float) -> int:
+        if self.status == GENERATING:
+            return percent(self.started_at, self.due_at, now)
+        return 100 if self.status == COMPLETED else 0
 
-    def created(self, now: float) -> dict[str, object]:
-        """Show what every operation that starts a render answers."""
-        return {"id": self.id, "status": self.status, "poll_after_seconds": self.poll_after(now)}
 
-    def shown(self, now: float) -> dict[str, object]:
-        """Show all of it."""
-        return {
-            **self.created(now),
-            "kind": self.kind,
-            "progress": self.progress(now),
-            "render": self.render,
-            "scenes": self._scenes(),
-            "credits_reserved": self.reserved,
-            "credits_charged": self.charged,
-            "created_at": stamp(self.created_at),
-            "updated_at": stamp(self.updated_at),
-            "started_at": stamp(self.started_at),
-            "finished_at": stamp(self.finished_at),
-            "failure_reason": self.failure,
-            **self.asked,
-        }
+class RenderShown(BaseModel):
+    """One render: the first video, a video with a scene or the voice again, or another export."""
 
-    def _scenes(self) -> list[dict[str, object]]:
-        """Show the scenes of the latest render, by the numbers that regenerate takes."""
-        names = ("number", "narration", "visual", "start", "end")
-        scenes = json.loads(self.plan)["scenes"] if self.plan else []
-        return [{name: scene[name] for name in names} for scene in scenes]
+    number: int
+    kind: Literal["generate", "scene", "voice", "export"]
+    status: Literal["running", "completed", "failed", "cancelled"]
+    percent: int = 0
+    credits: int
+    scene: int | None = None
+    voice_id: str | None
+    aspect_ratio: str
+    started_at: Moment
+    finished_at: Moment | None = None
+    sha256: str | None = None
+    bytes: int | None = None
+    failure_reason: str | None = None
+
+
+class RenderFault(BaseModel):
+    """What goes wrong with a render; `message` is the reason of a failure."""
+
+    do: str
+    message: str | None = None
+
+
+class Render(Document, RenderShown):
+    """One render as it is kept. `number` counts the renders of its video from 1; `operation` and
+    `key` say what call pays for it, and whose."""
+
+    video_id: str
+    operation: str
+    key: str
+    plan: VideoPlan
+    due_at: float
+    file: str | None = None
+    fault: RenderFault | None = None
+
+    def found_by(self) -> tuple[str, str, float]:
+        return self.video_id, self.status, self.number
+
+    def at(self, now: float) -> Render:
+        """Give it as it is at this moment: 100 percent when it is finished, 0 when it came to
+        nothing."""
+        if self.status == RUNNING:
+            return self.changed(percent=percent(self.started_at, self.due_at, now))
+        return self.changed(percent=100 if self.status == COMPLETED else 0)
 
 
 def percent(started_at: float | None, due_at: float | None, now: float) -> int:
@@ -120,25 +162,18 @@ def percent(started_at: float | None, due_at: float | None, now: float) -> int:
     return max(0, min(99, int(100 * (now - started_at) / length)))
 
 
-def stamp(moment: float | None) -> str | None:
-    """Write a moment as the service does: RFC 3339 in UTC."""
-    if moment is None:
-        return None
-    return (
-        datetime.fromtimestamp(moment, UTC)
-        .isoformat(timespec="milliseconds")
-        .replace("+00:00", "Z")
-    )
-
-
 def get(db: sqlite3.Connection, video_id: str) -> Video:
     """Find a video that is still there, or refuse with 404."""
-    row = db.execute(
-        "SELECT * FROM videos WHERE id = ? AND status <> ?", (video_id, DELETED)
-    ).fetchone()
-    if row is None:
+    found = find(db, Video, video_id)
+    if found is None or found.status == DELETED:
         raise not_found(video_id)
-    return Video.from_row(row)
+    return found
+
+
+def newest(db: sqlite3.Connection) -> int:
+    """Give the number of the video that was made last; 0 where there is none."""
+    sql = "SELECT coalesce(max(due), 0) FROM documents WHERE kind = 'Video'"
+    return int(db.execute(sql).fetchone()[0])
 
 
 def listed(
@@ -147,292 +182,49 @@ def listed(
     limit: int,
     before: int | None,
     after: int = 0,
-    statuses: Collection[str] = STATUSES,
+    status: str | None = None,
 ) -> tuple[list[Video], int | None]:
     """Give a page of videos, newest first, and where the next page begins."""
-    marks = ", ".join("?" * len(statuses))
+    where = "AND state <> 'deleted'" if status is None else "AND state = :status"
     rows = db.execute(
-        f"SELECT * FROM videos WHERE status IN ({marks}) AND seq < ? AND seq > ?"
-        " ORDER BY seq DESC LIMIT ?",
-        (*statuses, before if before is not None else 2**62, after, limit + 1),
+        f"SELECT body FROM documents WHERE kind = 'Video' {where} AND due < :before"
+        " AND due > :after ORDER BY due DESC LIMIT :most",
+        {"status": status, "before": before or 2**62, "after": after, "most": limit + 1},
     ).fetchall()
-    page = [Video.from_row(row) for row in rows[:limit]]
-    return page, page[-1].seq if len(rows) > limit else None
+    page = [Video.model_validate_json(row["body"]) for row in rows[:limit]]
+    return page, page[-1].number if len(rows) > limit else None
 
 
-def newest(db: sqlite3.Connection) -> int:
-    """Give the number of the video that was made last; 0 where there is none."""
-    return int(db.execute("SELECT COALESCE(MAX(seq), 0) FROM videos").fetchone()[0])
+def render_of(db: sqlite3.Connection, video_id: str, number: int) -> Render | None:
+    """Find one render of a video."""
+    return find(db, Render, f"{video_id} {number}")
 
 
-def generating(db: sqlite3.Connection) -> list[Video]:
-    """Give every video whose render was under way."""
-    rows = db.execute("SELECT * FROM videos WHERE status = ? ORDER BY seq", (GENERATING,))
-    return [Video.from_row(row) for row in rows]
+def renders_of(db: sqlite3.Connection, video_id: str) -> list[Render]:
+    """Give the renders of a video that is there, newest first."""
+    get(db, video_id)
+    return every(db, Render, owner=video_id, newest=True)
+
+
+class ReportKept(Document):
+    """The answer to a report."""
+
+    video_id: str
+    reason: str
+    details: str | None
+    created_at: Moment
+
+
+class Report(ReportKept):
+    """A report as it is kept."""
+
+    key_id: str
 
 
 def keep_report(
     db: sqlite3.Connection, video_id: str, asked: ReportVideo, *, key: str, now: float
-) -> dict[str, object]:
-    """Keep a report about a video that exists; show it as it is answered."""
+) -> Report:
+    """Keep a report about a video that exists."""
     get(db, video_id)
-    report_id = f"rep_{secrets.token_hex(8)}"
-    kept = {"id": report_id, "video_id": video_id, **asked.model_dump()}
-    insert(db, "reports", **kept, time=now, key_id=key)
-    return {**kept, "created_at": stamp(now)}
-
-
-def listed_reports(db: sqlite3.Connection) -> list[dict[str, object]]:
-    """Give every report, oldest first."""
-    rows = db.execute("SELECT * FROM reports ORDER BY n")
-    return [{**dict(row), "time": stamp(row["time"])} for row in rows]
-
-
-# Owns the shapes of answers about videos, and of what the service says about itself, as the
-# OpenAPI document describes them.
-#
-# What the specification leaves open (section 2, "not shown") is the sandbox's own choice.
-
-
-Status = Literal["draft", "generating", "completed", "failed", "cancelled"]
-
-
-class Record(BaseModel):
-    """Every member is always there, and no other is."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class VideoCreated(Record):
-    """The answer to every operation that starts a render. A repeat can name a deleted video."""
-
-    id: str
-    status: Status | Literal["deleted"]
-    poll_after_seconds: int
-
-
-class SceneShown(Record):
-    """A scene of the latest render; `number` is what regenerate takes. Times are in seconds."""
-
-    number: int
-    narration: str
-    visual: str
-    start: float
-    end: float
-
-
-class _ShownRecord(Record):
-    id: str
-    status: Status
-    poll_after_seconds: int
-    kind: Literal["video", "image-to-video", "talking-avatar", "character-swap"]
-    progress: int
-    render: int
-    scenes: list[SceneShown]
-    credits_reserved: int
-    credits_charged: int
-    created_at: str
-    updated_at: str
-    started_at: str | None
-    finished_at: str | None
-    failure_reason: str | None
-
-
-_ASKED: dict[str, type] = {
-    "fields": dict[str, Any],
-    "script": str | dict[str, Any],  # type: ignore[dict-item]
-    "caption_settings": dict[str, Any],
-    "photos": list[str],
-    "duration_seconds": int,
-    "character_id": int,
-    "start_generation": bool,
-}
-#: A video and everything that was asked for in it; null where it was not.
-VideoRecord: type[BaseModel] = create_model(
-    "VideoRecord",
-    __base__=_ShownRecord,
-    **{name: (_ASKED.get(name, str) | None, ...) for name in ASKABLE},  # type: ignore[call-overload]
-)
-
-
-class VideoList(Record):
-    """A page of videos, newest first; without a `next_cursor` it is the last."""
-
-    videos: list[VideoRecord]  # type: ignore[valid-type]
-    next_cursor: str | None
-
-
-class VideoDeleted(Record):
-    """The answer to a delete."""
-
-    id: str
-    deleted: Literal[True]
-
-
-class Quote(Record):
-    """What a video would cost, in whole credits, and what the sum is made of."""
-
-    credits: int
-    breakdown: dict[str, int]
-
-
-class Link(Record):
-    """An address that is good for a while: `expires_in` is in seconds."""
-
-    url: str
-    expires_at: str
-    expires_in: int
-
-
-class ShareLink(Link):
-    """A public link to the MP4, and to a page that plays it."""
-
-    page_url: str
-
-
-class RenderRecord(Record):
-    """One render: the first video, a video with a scene or the voice again, or another export."""
-
-    number: int
-    kind: Literal["generate", "scene", "voice", "export"]
-    status: Literal["running", "completed", "failed", "cancelled"]
-    percent: int
-    credits: int
-    scene: int | None
-    voice_id: str | None
-    aspect_ratio: str
-    started_at: str
-    finished_at: str | None
-    sha256: str | None
-    bytes: int | None
-    failure_reason: str | None
-
-
-class RenderList(Record):
-    """Every render of a video, newest first."""
-
-    renders: list[RenderRecord]
-
-
-class RenderProgress(Record):
-    """How far the latest render is; `idle` where there was none yet."""
-
-    status: Literal["idle", "running", "completed", "failed", "cancelled"]
-    percent: int
-    render: RenderRecord | None
-
-
-class VoiceProgress(Record):
-    """How far the latest change of the voice is; `idle` where there was none."""
-
-    status: Literal["idle", "running", "completed", "failed"]
-    percent: int
-    voice_id: str | None
-    failure_reason: str | None
-
-
-class ReportKept(Record):
-    """The answer to a report."""
-
-    id: str
-    video_id: str
-    reason: str
-    details: str | None
-    created_at: str
-
-
-class Template(Record):
-    """A template: `request` is a body for `POST /videos`, to be completed."""
-
-    id: str
-    name: str
-    description: str
-    request: dict[str, Any]
-
-
-class TemplateList(Record):
-    """The template library."""
-
-    templates: list[Template]
-
-
-class ToolField(Record):
-    """One input of a tool."""
-
-    name: str
-    description: str
-    required: bool
-
-
-class Tool(Record):
-    """A tool: it writes a script from named fields."""
-
-    id: str
-    name: str
-    description: str
-    fields: list[ToolField]
-
-
-class ToolList(Record):
-    """Every tool."""
-
-    tools: list[Tool]
-
-
-class Character(Record):
-    """A character; its id goes into `character_id`."""
-
-    id: int
-    name: str
-
-
-class CharacterList(Record):
-    """Every character on offer."""
-
-    characters: list[Character]
-
-
-class Voice(Record):
-    """A voice; its id goes into `voice_id`."""
-
-    id: str
-    name: str
-    language: str
-
-
-class VoiceList(Record):
-    """Every voice on offer."""
-
-    voices: list[Voice]
-
-
-class Credits(Record):
-    """The organization's credits: `available` is the balance without what is reserved."""
-
-    balance: int
-    reserved: int
-    available: int
-
-
-class Organization(Record):
-    """Whom a key belongs to."""
-
-    id: str
-    name: str
-
-
-class KeyRecord(Record):
-    """The key of this request; its value is never shown."""
-
-    id: str
-    name: str
-    scopes: list[str]
-    created_at: str
-    expires_at: str | None
-
-
-class Me(Record):
-    """Whose key this is."""
-
-    organization: Organization
-    key: KeyRecord
+    kept = {"id": f"rep_{secrets.token_hex(8)}", "video_id": video_id, **asked.model_dump()}
+    return put(db, Report(**kept, created_at=now, key_id=key))

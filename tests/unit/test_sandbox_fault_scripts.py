@@ -29,4 +29,4 @@ def test_a_bad_script_is_refused_in_a_sentence(
         faults.plan(read_script(tmp_path / name))
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
-    assert faults.idle
+    assert faults.listed() == []

@@ -10,7 +10,7 @@ import pytest
 from callsheet.deployments.sandbox.accounting import Limits, Timing, price, quote
 from callsheet.deployments.sandbox.bodies import CreateVideo
 from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.mp4.scenery import fit, font, plain
+from callsheet.deployments.sandbox.mp4.encode import plain
 from callsheet.deployments.sandbox.mp4.video_plan import Scene, caption_file
 from callsheet.deployments.sandbox.options import OptionRefused, Options
 from callsheet.deployments.sandbox.rendered_files import Links
@@ -130,18 +130,6 @@ def test_captions_of_a_long_scene_come_in_cues_of_two_lines() -> None:
     assert "--> 00:00:09,000" in blocks[-1]
 
 
-def test_our_font_has_letters_with_accents() -> None:
-    missing = bytes(font(40).getmask("\uffff"))
-    assert all(bytes(font(40).getmask(letter)) != missing for letter in "éñüßłčœŞ¿—яΩ")
-
-
-def test_words_are_laid_out_inside_their_box() -> None:
-    text = "supercalifragilisticexpialidocious " * 3 + "w" * 200
-    block = fit(text, width=200, height=90, sizes=range(40, 10, -2))
-    assert all(word.x + font(block.size).getlength(word.text) <= 201 for word in block.words)
-    assert block.height <= 90
-
-
 def test_what_cannot_be_drawn_is_left_out() -> None:
     assert plain("a\x00b\n\u200bc") == "a b c"
-    assert len(plain("x" * 1000, 100)) == 100
+    assert len(plain("x" * 1000)) == 600

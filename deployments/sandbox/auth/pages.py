@@ -1,41 +1,56 @@
-"""Owns what people see: who they are, made up as the sandbox's people are; who is looking, by a
-signed cookie, and the mark that a form was ours (CSRF); and how a page is made.
+"""What people see: where they say who they are, let a program in, and make and revoke keys.
 
-Under a page's headers no script can run in it, no one can frame it, and nothing of it is kept or
-told to the next site.
+The sandbox asks for no password and fears nobody: its people are made up, and only this machine
+reaches it. So a cookie names who is looking, as they said.
 """
 
 from __future__ import annotations
 
-import base64
-import contextlib
-import hashlib
-import hmac
-import json
-import re
-import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import functools
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
-from fastapi import Request
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from callsheet.deployments.sandbox.auth.oauth import NO_STORE, OAuthError, pairs_of
-from callsheet.deployments.sandbox.envelope import RefusedCall
+from callsheet.deployments.sandbox.auth import keys, login
+from callsheet.deployments.sandbox.auth.keys import SCOPES
+from callsheet.deployments.sandbox.auth.login import (
+    LONGEST_NAME,
+    NO_STORE,
+    AccessRequest,
+    Approval,
+    normal_code,
+    ordered_scopes,
+    pairs_of,
+)
+from callsheet.deployments.sandbox.envelope import Refusal, RefusedCall
+from callsheet.deployments.sandbox.operations import Call, public
 
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+API_KEYS, AUTHORIZE, DEVICE = "/settings/api-keys", "/api/oauth/authorize", "/device"
 ORGANIZATION = "Northlight Studio"
-LONGEST_EMAIL = 254
-_EMAIL = re.compile(r"[^@\s,;<>\"']+@[^@\s,;<>\"']+")
-SESSION_LIFETIME = 12 * 3600.0
-SERVICE = "Video Generation Service"
+NOTHING_CHOSEN = "Choose at least one permission, or deny the request."
+#: What a person is told before granting one: a verb, then what it covers.
+SCOPE_MEANINGS = {
+    "read": ("See the account", "Videos, characters, webhooks and the credits left."),
+    "write": ("Create and change", "Make, edit, regenerate and delete videos. Spends credits."),
+    "ai": (
+        "Use generation helpers",
+        "Scripts, portraits, voices, music, animated images, talking avatars and swaps. "
+        "Spends credits.",
+    ),
+}
+Pairs = Sequence[tuple[str, str]]
 
 
 class Person(NamedTuple):
-    """Someone who can sign in."""
+    """Someone who can sign in with one click."""
 
     email: str
     name: str
@@ -47,51 +62,22 @@ PEOPLE = (
 )
 
 
-def person(email: str) -> Person:
-    """Give the person with this e-mail address; anybody else is called by the address."""
-    return next((one for one in PEOPLE if one.email == email), Person(email, email))
+@functools.cache
+def _templates() -> Environment:
+    # Only now: few sandboxes are ever looked at, and every start would pay for the import.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(
+        loader=PackageLoader("callsheet.deployments.sandbox.auth"), autoescape=True,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    templates.filters["moment"] = _moment
+    return templates
 
 
-def email_of(said: str) -> str | None:
-    """Read an e-mail address, the same however it is capitalized; None if it is none."""
-    email = said.strip().casefold()
-    good = len(email) <= LONGEST_EMAIL and email.isprintable() and _EMAIL.fullmatch(email)
-    return email if good else None
-
-
-STYLE = (files("callsheet.deployments.sandbox.auth") / "pages.css").read_text(encoding="utf-8")
-
-_templates = Environment(
-    loader=PackageLoader("callsheet.deployments.sandbox.auth"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-
-
-def shown_page(
-    template: str, *, status: int = 200, form_leads_to: str = "", **context: object
-) -> HTMLResponse:
-    """Render a page. `form_leads_to`: an origin its form may end at, besides this one."""
-    html = _templates.get_template(template).render(
-        {"service": SERVICE, "visitor": None, **context}
-    )
-    policy = (
-        "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; "
-        f"frame-ancestors 'none'; form-action 'self' {form_leads_to}".rstrip()
-    )
-    return HTMLResponse(
-        html,
-        status,
-        {
-            "content-security-policy": policy,
-            "x-frame-options": "DENY",
-            "x-content-type-options": "nosniff",
-            "referrer-policy": "no-referrer",
-            "cache-control": "no-store",
-        },
-    )
+def template(name: str) -> Template:
+    """Give a page to be rendered, in which whatever is put is escaped."""
+    return _templates().get_template(name)
 
 
 def _moment(seconds: float) -> str:
@@ -99,137 +85,237 @@ def _moment(seconds: float) -> str:
     return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
-_templates.filters["moment"] = _moment
-
-
-class PageRefused(RefusedCall):
-    """A refusal to a person: a title and a sentence that says what to do next."""
-
-    def __init__(self, title: str, sentence: str, *, status: int = 400) -> None:
-        super().__init__(sentence)
-        self._shown: dict[str, Any] = {"title": title, "sentence": sentence, "status": status}
-
-    def answer(self) -> Response:
-        return shown_page("told.html", mood="bad", **self._shown)
-
-
-class SentBack(RefusedCall):
-    """A refusal that the person's browser takes back to the program that sent it here."""
-
-    def __init__(self, location: str) -> None:
-        super().__init__("sent back to the program")
-        self._location = location
-
-    def answer(self) -> Response:
-        return RedirectResponse(self._location, 303, NO_STORE)
+def _page(
+    name: str, *, status: int = 200, email: str = "", here: str = "", **context: object
+) -> Response:
+    """Render a page for the person with this e-mail address; signing out leads back to `here`."""
+    known = {"service": "Video Generation Service", "organization": ORGANIZATION}
+    shown = {**known, "email": email, "here": here, "trouble": "", **context}
+    return HTMLResponse(template(name).render(shown), status, {"cache-control": "no-store"})
 
 
 class SignInNeeded(RefusedCall):
     """A page for signed-in people alone; signing in leads on to the page that was wanted."""
 
-    def __init__(self, visitor: Visitor, following: str) -> None:
+    def __init__(self, following: str, trouble: str = "") -> None:
         super().__init__("sign in first")
-        self._visitor = visitor
         self._following = following
+        self._trouble = trouble
 
     def answer(self) -> Response:
-        return self._visitor.show_sign_in(self._following)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Visitor:
-    """Someone at a page. `person` is None until they sign in; `csrf` goes into each form."""
-
-    request: Request
-    cookie: str
-    csrf: str
-    person: Person | None
-    form: Sequence[tuple[str, str]] = ()
-
-    def first(self, name: str) -> str:
-        """Give the first value of a field of the form; an empty text if it was not sent."""
-        return next((value for said, value in self.form if said == name), "")
-
-    def every(self, name: str) -> list[str]:
-        """Give every value of a field of the form."""
-        return [value for said, value in self.form if said == name]
-
-    def signed_in(self, following: str) -> Person:
-        """Give the person; have someone without a name sign in first."""
-        if self.person is None:
-            raise SignInNeeded(self, following)
-        return self.person
-
-    def show(self, template: str, **context: Any) -> Response:
-        """Render a page for them; `here` is where it comes from, to come back to."""
-        url = self.request.url
-        here = url.path + (f"?{url.query}" if url.query else "")
-        return self.keep(shown_page(template, **{"visitor": self, "here": here, **context}))
-
-    def show_sign_in(self, following: str, *, trouble: str = "", status: int = 200) -> Response:
-        """Show the sign-in page, which leads on to the page that was wanted."""
-        said = {"people": PEOPLE, "following": following, "trouble": trouble}
-        return self.show("sign_in.html", status=status, **said)
-
-    def keep(self, response: Response) -> Response:
-        """Give the browser its cookie: no script can read it, no other site's form sends it."""
-        name = _cookie_name(self.request)
-        if self.request.cookies.get(name) != self.cookie:
-            response.set_cookie(name, self.cookie, httponly=True, samesite="lax")
-        return response
-
-
-class Sessions:
-    """Makes and reads the cookie. Nothing is kept: what the signature covers is believed."""
-
-    def __init__(self, secret: bytes, *, now: Callable[[], float]) -> None:
-        self._secret = secret
-        self._now = now
-
-    def visitor(self, request: Request) -> Visitor:
-        """Say who is looking; someone without a good cookie gets a fresh one."""
-        cookie = request.cookies.get(_cookie_name(request), "")
-        email = self._read(cookie)
-        if email is None:
-            return self.begin("", request)
-        return self._visitor(cookie, email, request)
-
-    def begin(self, email: str, request: Request) -> Visitor:
-        """Make a session again, as at signing in and out: what was known of the old one is void."""
-        until, nonce = self._now() + SESSION_LIFETIME, secrets.token_hex(16)
-        said = json.dumps({"email": email, "until": until, "nonce": nonce})
-        body = base64.urlsafe_b64encode(said.encode()).decode()
-        return self._visitor(f"{body}.{self._sign('session', body)}", email, request)
-
-    async def form(self, request: Request) -> Visitor:
-        """Read a form that one of our pages sent. Raises PageRefused for any other."""
-        visitor = self.visitor(request)
-        with contextlib.suppress(OAuthError):
-            visitor = replace(visitor, form=await pairs_of(request))
-        if not hmac.compare_digest(visitor.first("csrf").encode(), visitor.csrf.encode()):
-            raise PageRefused(
-                "This form has grown old",
-                "Nothing was done. Go back, load the page again, and repeat what you did.",
-                status=403,
-            )
-        return visitor
-
-    def _visitor(self, cookie: str, email: str, request: Request) -> Visitor:
-        csrf, who = self._sign("csrf", cookie), person(email) if email else None
-        return Visitor(request=request, cookie=cookie, csrf=csrf, person=who)
-
-    def _read(self, cookie: str) -> str | None:
-        body, _, signature = cookie.partition(".")
-        if not hmac.compare_digest(self._sign("session", body).encode(), signature.encode()):
-            return None
-        said = json.loads(base64.urlsafe_b64decode(body))
-        return str(said["email"]) if said["until"] > self._now() else None
-
-    def _sign(self, purpose: str, said: str) -> str:
-        return hmac.new(self._secret, f"{purpose}\n{said}".encode(), hashlib.sha256).hexdigest()
+        status = 400 if self._trouble else 200
+        return _page(
+            "sign_in.html", status=status, people=PEOPLE, following=self._following,
+            trouble=self._trouble,
+        )  # fmt: skip
 
 
 def _cookie_name(request: Request) -> str:
     # Browsers tell cookies apart by host and not by port: two sandboxes must not sign each
     # other's people out.
     return f"sandbox_session_{request.url.port or 80}"
+
+
+def _signed_in(call: Call, following: str) -> str:
+    """Give the e-mail address of who is looking; have someone without one sign in first."""
+    email = unquote(call.request.cookies.get(_cookie_name(call.request), ""))
+    if not email:
+        raise SignInNeeded(following)
+    return email
+
+
+def _session(call: Call, email: str, following: str) -> Response:
+    response = RedirectResponse(following, 303)
+    response.set_cookie(_cookie_name(call.request), quote(email), httponly=True, samesite="lax")
+    return response
+
+
+def _first(form: Pairs, name: str) -> str:
+    return next((value for said, value in form if said == name), "")
+
+
+def _all(form: Pairs, name: str) -> list[str]:
+    return [value for said, value in form if said == name]
+
+
+def _explained(scopes: Iterable[str]) -> list[tuple[str, str, str]]:
+    return [(scope, *SCOPE_MEANINGS[scope]) for scope in scopes]
+
+
+async def style(_: Call) -> Response:
+    """Give the style of every page."""
+    sheet = files("callsheet.deployments.sandbox.auth") / "pages.css"
+    text = sheet.read_text(encoding="utf-8")
+    return Response(text, media_type="text/css", headers={"cache-control": "no-cache"})
+
+
+async def sign_in_page(call: Call) -> Response:
+    """Ask who is looking."""
+    raise SignInNeeded(call.request.query_params.get("next", API_KEYS))
+
+
+async def sign_in(call: Call) -> Response:
+    """Remember who is looking."""
+    form = await pairs_of(call.request)
+    following, email = _first(form, "next") or API_KEYS, login.email_of(_first(form, "email"))
+    if email is None:
+        raise SignInNeeded(following, "That is not an e-mail address: it is name@example.com.")
+    return _session(call, email, following)
+
+
+async def sign_out(call: Call) -> Response:
+    """Forget who is looking."""
+    form = await pairs_of(call.request)
+    return _session(call, "", _first(form, "next") or API_KEYS)
+
+
+async def api_keys(call: Call) -> Response:
+    """Show the keys that work now, the newest first, and a new one's value this once."""
+    return await _show_keys(call, _signed_in(call, API_KEYS))
+
+
+async def _show_keys(call: Call, email: str, trouble: str = "") -> Response:
+    service = call.service
+    await service.keyring.keep_uses(service.database)
+    good = [key for key in reversed(service.keyring.all()) if key.is_good(call.now)]
+    return _page(
+        "api_keys.html", status=400 if trouble else 200, email=email, here=API_KEYS, keys=good,
+        scopes=_explained(SCOPES), made=service.made.pop(email, None), longest=LONGEST_NAME,
+        trouble=trouble,
+    )  # fmt: skip
+
+
+async def make_key(call: Call) -> Response:
+    """Make a key of the organization."""
+    form, email = await pairs_of(call.request), _signed_in(call, API_KEYS)
+    name, chosen = _first(form, "name").strip(), ordered_scopes(_all(form, "scope"))
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        trouble = f"Give the key a name of 1 to {LONGEST_NAME} characters."
+        return await _show_keys(call, email, trouble)
+    if not chosen:
+        return await _show_keys(call, email, "Choose at least one permission.")
+    key, call.service.made[email] = await call.run(
+        keys.issue_key, name=name, scopes=chosen, made_by=email, now=call.now
+    )
+    call.service.keyring.put(key)
+    return RedirectResponse(API_KEYS, 303)
+
+
+async def revoke_key(call: Call) -> Response:
+    """Revoke a key of the organization."""
+    form = await pairs_of(call.request)
+    _signed_in(call, API_KEYS)
+    await call.service.keyring.revoke(call.service.database, _first(form, "key"))
+    return RedirectResponse(API_KEYS, 303)
+
+
+def _told(title: str, sentence: str, mood: str, *, status: int = 200, email: str = "") -> Response:
+    said = {"title": title, "sentence": sentence, "mood": mood}
+    return _page("told.html", status=status, email=email, here=DEVICE, **said)
+
+
+async def authorize(call: Call) -> Response:
+    """Ask a person whether the program that sent them here may come in (path 1)."""
+    return await _authorize(call, call.request.query_params.multi_items(), [])
+
+
+async def answer_request(call: Call) -> Response:
+    """Take the person's answer to the program."""
+    form = await pairs_of(call.request)
+    mine = ("decision", "grant")
+    asked = [(name, value) for name, value in form if name not in mine]
+    return await _authorize(call, asked, [pair for pair in form if pair[0] in mine])
+
+
+async def _authorize(call: Call, pairs: Pairs, answered: Pairs) -> Response:
+    read = await call.run(login.read_request, pairs, issuer=call.service.origin)
+    if read is None:
+        sentence = "Start again from the program: it did not register this address, or itself."
+        return _told("This request cannot be trusted", sentence, "bad", status=400)
+    asking, error = read
+    if error is not None:
+        said = {"error": error.error, "error_description": error.description}
+        return RedirectResponse(asking.answered(**said), 303, NO_STORE)
+    here = f"{AUTHORIZE}?{urlencode(pairs)}"
+    email = _signed_in(call, here)
+    if not answered:
+        return _show_request(email, asking, pairs)
+    if _first(answered, "decision") != "approve":
+        said = {"error": "access_denied", "error_description": "The user declined."}
+        return RedirectResponse(asking.answered(**said), 303, NO_STORE)
+    granted = ordered_scopes(set(_all(answered, "grant")) & set(asking.scopes))
+    if not granted:
+        return _show_request(email, asking, pairs, NOTHING_CHOSEN)
+    until = call.now + call.service.lifetimes.code
+    code = await call.run(login.grant_code, asking, granted=granted, email=email, until=until)
+    return RedirectResponse(asking.answered(code=code), 303, NO_STORE)
+
+
+def _show_request(email: str, asking: AccessRequest, pairs: Pairs, trouble: str = "") -> Response:
+    return _page(
+        "consent.html", status=400 if trouble else 200, email=email,
+        here=f"{AUTHORIZE}?{urlencode(pairs)}", action=AUTHORIZE, hidden=pairs,
+        app=asking.client.name, asked=_explained(asking.scopes),
+        place=urlsplit(asking.redirect_uri).netloc, user_code=None, trouble=trouble,
+    )  # fmt: skip
+
+
+async def device(call: Call) -> Response:
+    """Ask for the code that a program shows, then whether it may come in (paths 2 and 3)."""
+    typed = call.request.query_params.get("user_code", "").strip()
+    code = normal_code(typed)
+    email = _signed_in(call, f"{DEVICE}?user_code={code}" if typed else DEVICE)
+    if not typed:
+        return _page("enter_code.html", email=email, here=DEVICE, typed="")
+    try:
+        return _show_code(email, await call.run(login.open_to, code, email, now=call.now))
+    except Refusal as refusal:
+        return _not_that(email, code, refusal)
+
+
+async def answer_code(call: Call) -> Response:
+    """Write down what a person says about the program behind a code."""
+    form, email = await pairs_of(call.request), _signed_in(call, DEVICE)
+    code, approves = _first(form, "user_code"), _first(form, "decision") == "approve"
+    try:
+        approval = await call.run(login.open_to, normal_code(code), email, now=call.now)
+        granted = set(_all(form, "grant")) & set(approval.scopes) if approves else set()
+        if approves and not granted:
+            return _show_code(email, approval, NOTHING_CHOSEN)
+        await call.run(login.answer, approval.id, email, sorted(granted), now=call.now)
+    except Refusal as refusal:
+        return _not_that(email, code, refusal)
+    if approves:
+        sentence = "Go back to it: it goes on by itself. You can close this page."
+        return _told(f"{approval.app} is connected", sentence, "good", email=email)
+    sentence = "It got no key, and nothing was spent. You can close this page."
+    return _told(f"{approval.app} was turned away", sentence, "bad", email=email)
+
+
+def _not_that(email: str, code: str, refusal: Refusal) -> Response:
+    said = {"typed": code, "trouble": refusal.message}
+    return _page("enter_code.html", status=refusal.status, email=email, here=DEVICE, **said)
+
+
+def _show_code(email: str, approval: Approval, trouble: str = "") -> Response:
+    return _page(
+        "consent.html", status=400 if trouble else 200, email=email,
+        here=f"{DEVICE}?user_code={approval.id}", action=DEVICE,
+        hidden=[("user_code", approval.id)], app=approval.app, asked=_explained(approval.scopes),
+        place=None, user_code=approval.id, trouble=trouble,
+    )  # fmt: skip
+
+
+OPERATIONS = [
+    public("style", "GET", "/pages.css", style),
+    public("sign_in_page", "GET", "/sign-in", sign_in_page),
+    public("sign_in", "POST", "/sign-in", sign_in),
+    public("sign_out", "POST", "/sign-out", sign_out),
+    public("api_keys", "GET", API_KEYS, api_keys),
+    public("make_key", "POST", API_KEYS, make_key),
+    public("revoke_key", "POST", f"{API_KEYS}/revoke", revoke_key),
+    public("authorize", "GET", AUTHORIZE, authorize),
+    public("answer_request", "POST", AUTHORIZE, answer_request),
+    public("device", "GET", DEVICE, device),
+    public("answer_code", "POST", DEVICE, answer_code),
+]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
 
 SIZES = {"9:16": (360, 640), "1:1": (480, 480), "16:9": (640, 360)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Captions:
+class Part(BaseModel):
+    """What a plan is made of: kept and copied, never changed."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Captions(Part):
     """How the words are shown: `position` is `top` or `bottom`, `color` is `#rrggbb`."""
 
     enabled: bool = True
@@ -22,17 +27,36 @@ class Captions:
     color: str = "#ffffff"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClipSource:
+class ClipSource(Part):
     """What a helper operation was given: its name, a line about it, and maybe a picture's file."""
 
     operation: str
     source: str
     picture: str | None = None
 
+    @property
+    def is_ground(self) -> bool:
+        """Say whether the picture fills the video; in any other clip it is a face."""
+        return self.operation == "image-to-video" and self.picture is not None
 
-@dataclass(frozen=True, kw_only=True)
-class VideoPlan:
+
+class SceneShown(Part):
+    """A scene of the latest render; `number` is what regenerate takes. Times are in seconds."""
+
+    number: int
+    narration: str
+    visual: str
+    start: float
+    end: float
+
+
+class Scene(SceneShown):
+    """One scene of a plan. `take` counts how often its pictures were made again."""
+
+    take: int = 0
+
+
+class VideoPlan(Part):
     """One video. `render` counts the renders of this video; `duration` is in seconds."""
 
     id: str
@@ -45,7 +69,7 @@ class VideoPlan:
     scenes: list[Scene]
     render: int = 1
     voice: str | None = None
-    captions: Captions = field(default_factory=Captions)
+    captions: Captions = Captions()
     clip: ClipSource | None = None
 
     @property
@@ -62,16 +86,9 @@ class VideoPlan:
         """Say whether there are any words in it, and so a voice and captions."""
         return any(scene.narration for scene in self.scenes)
 
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> VideoPlan:
-        said = json.loads(text)
-        scenes = [Scene(**scene) for scene in said.pop("scenes")]
-        captions = Captions(**said.pop("captions", {}))
-        clip = said.pop("clip", None)
-        return cls(scenes=scenes, captions=captions, clip=clip and ClipSource(**clip), **said)
+    def but(self, **members: object) -> VideoPlan:
+        """Give the same plan with other members."""
+        return self.model_copy(update=members)
 
 
 # Owns what is said in a video: scenes from a caller's script or from a tool's fields, and the
@@ -89,21 +106,6 @@ CLOSING = "call_to_action"
 CAPTION_TYPES = {"srt": "application/x-subrip", "vtt": "text/vtt"}
 LINE_LENGTH = 42
 LINES_PER_CUE = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scene:
-    """One scene: its 1-based number, its words, and when it plays, in seconds.
-
-    `take` counts how often its pictures were made again.
-    """
-
-    number: int
-    narration: str
-    visual: str
-    start: float
-    end: float
-    take: int = 0
 
 
 def scenes_of(

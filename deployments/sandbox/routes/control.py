@@ -1,24 +1,28 @@
-"""Owns the sandbox's own doors, which the real service does not have: what was charged, how often
-each operation was called, what is to go wrong, and user codes, answered without a browser.
+"""The sandbox's own doors, which the real service does not have: what was charged, how often each
+operation was called, what is to go wrong, and user codes, answered without a browser.
 
 No key is asked for: only this machine can reach them.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+import json
 from sqlite3 import Connection
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from callsheet.deployments.sandbox import accounting, video
-from callsheet.deployments.sandbox.auth import oauth, pages
-from callsheet.deployments.sandbox.auth.oauth import CodeApproval, normal_code
-from callsheet.deployments.sandbox.container import Container
-from callsheet.deployments.sandbox.envelope import Refusal, RequestBody, body_of
-from callsheet.deployments.sandbox.faults.planned import FaultRefused, listed_kinds
-from callsheet.deployments.sandbox.webhooks import outbox
+from callsheet.deployments.sandbox.auth import login, pages
+from callsheet.deployments.sandbox.auth.login import Approval, normal_code
+from callsheet.deployments.sandbox.database import every, find
+from callsheet.deployments.sandbox.envelope import Refusal, RequestBody, invalid
+from callsheet.deployments.sandbox.faults.kinds import listed_kinds
+from callsheet.deployments.sandbox.faults.planned import FaultRefused
+from callsheet.deployments.sandbox.operations import PUBLIC, Call, Operation, public
+from callsheet.deployments.sandbox.video import Report
+from callsheet.deployments.sandbox.webhooks import webhook
 
 
 class ApproveCode(RequestBody):
@@ -30,113 +34,122 @@ class ApproveCode(RequestBody):
     scopes: list[str] | None = None
 
 
-APPROVE = Depends(body_of(ApproveCode))
+async def charge_log(call: Call) -> Response:
+    """Give the whole charge log."""
+    return JSONResponse(await call.run(accounting.charge_log))
 
 
-def router(container: Container) -> APIRouter:
-    """Make the routes."""
-    routes = APIRouter(prefix="/_sandbox", include_in_schema=False)
+async def reports_kept(call: Call) -> Response:
+    """Give every report."""
+    kept = [one.model_dump(mode="json") for one in await call.run(every, Report)]
+    return JSONResponse([{**one, "time": one["created_at"]} for one in kept])
 
-    @routes.get("/charges")
-    async def charge_log() -> Response:
-        return JSONResponse(await container.database.run(accounting.charge_log))
 
-    @routes.get("/reports")
-    async def reports_kept() -> Response:
-        return JSONResponse(await container.database.run(video.listed_reports))
+async def call_counts(call: Call) -> Response:
+    """Say how often each operation was called."""
+    return JSONResponse(dict(call.service.calls))
 
-    @routes.get("/calls")
-    async def call_counts() -> Response:
-        return JSONResponse(dict(container.calls))
 
-    @routes.delete("/list")
-    async def empty_list() -> Response:
-        container.unlisted = await container.database.run(video.newest)
-        return JSONResponse({"unlisted": container.unlisted})
+async def empty_list(call: Call) -> Response:
+    """Take every video off the list of videos."""
+    call.service.unlisted = await call.run(video.newest)
+    return JSONResponse({"unlisted": call.service.unlisted})
 
-    @routes.get("/webhooks")
-    async def webhook_counts() -> Response:
-        return JSONResponse(await container.database.run(outbox.counts))
 
-    @routes.get("/faults")
-    async def planned_faults() -> Response:
-        return JSONResponse(container.faults.listed())
+async def webhook_counts(call: Call) -> Response:
+    """Say what is pending, and how deliveries ended."""
+    return JSONResponse(await call.run(webhook.counts))
 
-    @routes.post("/faults")
-    async def plan_faults(request: Request) -> Response:
-        try:
-            said = await request.json()
-        except ValueError:
-            raise Refusal(400, "invalid_fault", "The body is not JSON.") from None
+
+async def planned_faults(call: Call) -> Response:
+    """List the plan of faults."""
+    return JSONResponse(call.service.faults.listed())
+
+
+async def plan_faults(call: Call) -> Response:
+    """Add one fault or a list of them to the plan."""
+    try:
+        said = json.loads(await call.request.body())
         entries = said if isinstance(said, list) else [said]
-        try:
-            return JSONResponse(container.faults.plan(entries), 201)
-        except FaultRefused as refusal:
-            raise Refusal(400, "invalid_fault", str(refusal)) from None
-
-    @routes.delete("/faults")
-    async def clear_faults() -> Response:
-        return JSONResponse({"cleared": container.faults.clear()})
-
-    @routes.delete("/faults/{number}")
-    async def clear_fault(number: int) -> Response:
-        return JSONResponse({"cleared": container.faults.clear(number)})
-
-    @routes.get("/faults/log")
-    async def fault_log() -> Response:
-        return JSONResponse(container.faults.log())
-
-    @routes.get("/faults/kinds")
-    async def fault_kinds() -> Response:
-        return JSONResponse(listed_kinds())
-
-    @routes.get("/pending")
-    async def pending() -> Response:
-        now = container.now()
-        waiting = await container.database.run(oauth.waiting, now=now)
-        return JSONResponse(
-            [_shown_approval(one, expires_in=one.expires_at - now) for one in waiting]
-        )
-
-    @routes.post("/approve")
-    async def approve(request: Request, said: ApproveCode = APPROVE) -> Response:
-        # A browser names the site a form or script comes from; nothing else sends an origin.
-        if request.headers.get("origin", container.origin) != container.origin:
-            raise Refusal(403, "forbidden", "This is not for pages of other sites.")
-        if said.approve and said.scopes == []:
-            raise Refusal(400, "invalid_scope", "Grant at least one scope, or do not approve.")
-        now = container.now()
-        answered = await container.database.run(_answer, said, now=now)
-        return JSONResponse(_shown_approval(answered))
-
-    return routes
+        return JSONResponse(call.service.faults.plan(entries), 201)
+    except ValueError:
+        raise Refusal(400, "invalid_fault", "The body is not JSON.") from None
+    except FaultRefused as refusal:
+        raise Refusal(400, "invalid_fault", str(refusal)) from None
 
 
-def _answer(db: Connection, said: ApproveCode, *, now: float) -> CodeApproval:
+async def clear_faults(call: Call) -> Response:
+    """Take all faults out of the plan, or the one with this number."""
+    number = call.path.get("number")
+    if number is None:
+        return JSONResponse({"cleared": call.service.faults.clear()})
+    if not number.isdecimal():
+        raise invalid("A fault is cleared by its number.")
+    return JSONResponse({"cleared": call.service.faults.clear(int(number))})
+
+
+async def fault_log(call: Call) -> Response:
+    """Give every strike there was."""
+    return JSONResponse(call.service.faults.log())
+
+
+async def fault_kinds(_: Call) -> Response:
+    """List everything that can be planned."""
+    return JSONResponse(listed_kinds())
+
+
+async def pending(call: Call) -> Response:
+    """List the user codes that wait for a person."""
+    waiting = await call.run(login.waiting, now=call.now)
+    return JSONResponse(
+        [{**_shown(one), "expires_in": one.expires_at - call.now} for one in waiting]
+    )
+
+
+async def approve(call: Call) -> Response:
+    """Answer a user code without a browser."""
+    said: ApproveCode = call.body
+    if said.approve and said.scopes == []:
+        raise Refusal(400, "invalid_scope", "Grant at least one scope, or do not approve.")
+    return JSONResponse(_shown(await call.run(_answer, said, now=call.now)))
+
+
+def _answer(db: Connection, said: ApproveCode, *, now: float) -> Approval:
     user_code = normal_code(said.user_code)
-    email = _email(said, oauth.find(db, user_code))
-    approval = oauth.open_to(db, user_code, email, now=now)
-    granted: Sequence[str] = approval.scopes if said.scopes is None else said.scopes
-    return oauth.answer(db, user_code, email, granted if said.approve else (), now=now)
+    asked = find(db, Approval, user_code)
+    email = (asked and asked.email) or pages.PEOPLE[0].email
+    if said.email is not None:
+        email = login.email_of(said.email) or ""
+    if not email:
+        raise invalid("email: is not an e-mail address")
+    approval = login.open_to(db, user_code, email, now=now)
+    granted = approval.scopes if said.scopes is None else said.scopes
+    return login.answer(db, user_code, email, granted if said.approve else (), now=now)
 
 
-def _email(said: ApproveCode, approval: CodeApproval | None) -> str:
-    if said.email is None:
-        expected = None if approval is None else approval.email
-        return expected or pages.PEOPLE[0].email
-    email = pages.email_of(said.email)
-    if email is None:
-        raise Refusal(400, "invalid_request", "email: is not an e-mail address")
-    return email
-
-
-def _shown_approval(approval: CodeApproval, **more: object) -> dict[str, object]:
+def _shown(approval: Approval) -> dict[str, object]:
     return {
-        "user_code": approval.user_code,
+        "user_code": approval.id,
         "state": approval.state,
         "app": approval.app,
         "email": approval.email,
         "asked": approval.scopes,
         "granted": approval.granted,
-        **more,
     }
+
+
+OPERATIONS = [
+    public("", "GET", "/_sandbox/charges", charge_log),
+    public("", "GET", "/_sandbox/reports", reports_kept),
+    public("", "GET", "/_sandbox/calls", call_counts),
+    public("", "DELETE", "/_sandbox/list", empty_list),
+    public("", "GET", "/_sandbox/webhooks", webhook_counts),
+    public("", "GET", "/_sandbox/faults", planned_faults),
+    public("", "POST", "/_sandbox/faults", plan_faults),
+    public("", "DELETE", "/_sandbox/faults", clear_faults),
+    public("", "GET", "/_sandbox/faults/log", fault_log),
+    public("", "GET", "/_sandbox/faults/kinds", fault_kinds),
+    public("", "DELETE", "/_sandbox/faults/{number}", clear_faults),
+    public("", "GET", "/_sandbox/pending", pending),
+    Operation("", "POST", "/_sandbox/approve", PUBLIC, approve, body=ApproveCode),
+]

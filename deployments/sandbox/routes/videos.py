@@ -1,37 +1,41 @@
-"""Owns the operations on videos: quote, create, look, edit, start, stop, delete, and the helper
-operations that make a clip from the caller's own picture or footage."""
+"""The operations on videos: quote, create, look, edit, start, stop, delete, make again in part, and
+the helper operations that make a clip from the caller's own picture or footage."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import secrets
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-
-from fastapi import APIRouter, Depends, Request, Response
 
 from callsheet.deployments.sandbox import lifecycle, video
-from callsheet.deployments.sandbox.accounting import price, quote
-from callsheet.deployments.sandbox.bodies import (
-    CharacterSwap,
-    ClipBody,
-    CreateVideo,
-    ImageToVideo,
-    PatchVideo,
-    TalkingAvatar,
-)
-from callsheet.deployments.sandbox.container import PAID, Container, Handlers, VideoId, add
-from callsheet.deployments.sandbox.envelope import Refusal, body_of, success
-from callsheet.deployments.sandbox.lifecycle import CLIP_OPERATIONS, create_clip, pictures_in
-from callsheet.deployments.sandbox.rendered_files import keep_picture
-from callsheet.deployments.sandbox.video import (
+from callsheet.deployments.sandbox.accounting import CallTerms, price, quote
+from callsheet.deployments.sandbox.answers import (
     Quote,
+    RenderList,
+    RenderProgress,
     VideoCreated,
     VideoDeleted,
     VideoList,
-    VideoRecord,
+    VoiceProgress,
 )
+from callsheet.deployments.sandbox.bodies import (
+    ChangeVoice,
+    CharacterSwap,
+    ClipBody,
+    CreateVideo,
+    ExportAgain,
+    ImageToVideo,
+    PatchVideo,
+    RegenerateScene,
+    TalkingAvatar,
+)
+from callsheet.deployments.sandbox.envelope import Refusal, invalid
+from callsheet.deployments.sandbox.lifecycle import create_clip, pictures_in
+from callsheet.deployments.sandbox.operations import API, PAID, Call, Operation
+from callsheet.deployments.sandbox.rendered_files import keep_picture
+from callsheet.deployments.sandbox.video import Video, VideoShown, renders_of
 
 PAGE = 20
 LONGEST_PAGE = 100
@@ -40,145 +44,206 @@ LIST_QUERY: dict[str, dict[str, object]] = {
     "cursor": {"type": "string", "pattern": "^v[0-9]{1,18}$"},
     "status": {"type": "string", "enum": list(video.STATUSES)},
 }
-ASKED = Depends(body_of(CreateVideo))
-CHANGES = Depends(body_of(PatchVideo))
-IMAGE = Depends(body_of(ImageToVideo))
-AVATAR = Depends(body_of(TalkingAvatar))
-SWAP = Depends(body_of(CharacterSwap))
+Shown = dict[str, object]
 
 
-def router(container: Container) -> APIRouter:
-    """Make the routes."""
-    routes = APIRouter(prefix="/api/v1/videos", tags=["Videos"])
-    ops = VideoRoutes(container)
-    op = partial(add, routes, container)
-    op("GET", "", ops.list, name="list", scope="read", answer=VideoList, refusals=[400],
-       query=LIST_QUERY)  # fmt: skip
-    op("POST", "", ops.create, name="create", scope="write", status=202, answer=VideoCreated,
-       refusals=[400, 422, *PAID], body=CreateVideo)  # fmt: skip
-    op("POST", "/estimate", ops.estimate, name="estimate", scope="read", answer=Quote,
-       refusals=[400], body=CreateVideo)  # fmt: skip
-    op("GET", "/{video_id:video}", ops.get, name="get", scope="read", answer=VideoRecord,
-       refusals=[404])  # fmt: skip
-    op("PATCH", "/{video_id:video}", ops.patch, name="patch", scope="write", answer=VideoRecord,
-       refusals=[400, 404], body=PatchVideo)  # fmt: skip
-    op("DELETE", "/{video_id:video}", ops.delete, name="delete", scope="write", answer=VideoDeleted,
-       refusals=[404])  # fmt: skip
-    op("POST", "/{video_id}/generate", ops.generate, name="generate", scope="write", status=202,
-       answer=VideoCreated, refusals=[404, 409, *PAID])  # fmt: skip
-    op("POST", "/{video_id}/cancel", ops.cancel, name="cancel", scope="write",
-       answer=VideoRecord, refusals=[404, 409])  # fmt: skip
-    clip = partial(op, "POST", scope="ai", status=202, answer=VideoCreated, refusals=[400, *PAID])
-    clip("/image-to-video", ops.image_to_video, name="image-to-video", body=ImageToVideo)
-    clip("/talking-avatar", ops.talking_avatar, name="talking-avatar", body=TalkingAvatar)
-    clip("/character-swap", ops.character_swap, name="character-swap", body=CharacterSwap)
-    return routes
+async def list_videos(call: Call) -> Shown:
+    """List videos, newest first."""
+    said = call.request.query_params
+    limit, cursor, status = said.get("limit", str(PAGE)), said.get("cursor"), said.get("status")
+    if not (re.fullmatch(r"[0-9]{1,3}", limit) and 1 <= int(limit) <= LONGEST_PAGE):
+        raise invalid(f"limit: must be from 1 to {LONGEST_PAGE}")
+    if cursor is not None and not re.fullmatch(r"v[0-9]{1,18}", cursor):
+        raise invalid("cursor: is not one of ours")
+    if status is not None and status not in video.STATUSES:
+        raise invalid(f"status: must be one of {', '.join(video.STATUSES)}")
+    found, following = await call.run(
+        video.listed,
+        limit=int(limit),
+        before=None if cursor is None else int(cursor[1:]),
+        after=call.service.unlisted,
+        status=status,
+    )
+    next_cursor = None if following is None else f"v{following}"
+    return {"videos": [one.at(call.now) for one in found], "next_cursor": next_cursor}
 
 
-class VideoRoutes(Handlers):
-    """The operations themselves. No clip takes an idempotency key."""
+async def create(call: Call) -> Video:
+    """Create a video from a brief or a script."""
+    asked: CreateVideo = call.body
+    video_id, terms = new_video_id(), _terms(call)
+    made, begins = await call.run(lifecycle.create, asked, video_id=video_id, call=terms)
+    if begins:
+        call.service.render_pool.begin(made)
+    return made.at(call.now)
 
-    async def list(self, request: Request) -> Response:
-        """List videos, newest first."""
-        limit, before, statuses = _page(request)
-        found, following = await self._run(
-            video.listed,
-            limit=limit,
-            before=before,
-            after=self._container.unlisted,
-            statuses=statuses,
-        )
-        now = self._now()
-        cursor = None if following is None else f"v{following}"
-        return success({"videos": [one.shown(now) for one in found], "next_cursor": cursor})
 
-    async def create(self, request: Request, asked: CreateVideo = ASKED) -> Response:
-        """Create a video from a brief or a script."""
-        call = self._call(request, "create")
-        video_id = new_video_id()
-        made, begins = await self._run(lifecycle.create, asked, video_id=video_id, call=call)
-        if begins:
-            self._container.render_pool.begin(made)
-        return success(made.created(call.now), status=202)
+async def estimate(call: Call) -> Shown:
+    """Give a free credit quote."""
+    return {"credits": price(call.body), "breakdown": quote(call.body)}
 
-    async def estimate(self, asked: CreateVideo = ASKED) -> Response:
-        """Give a free credit quote."""
-        return success({"credits": price(asked), "breakdown": quote(asked)})
 
-    async def get(self, video_id: VideoId) -> Response:
-        """Give the status and progress of a video."""
-        found = await self._run(video.get, video_id)
-        return success(found.shown(self._now()))
+async def get(call: Call) -> Video:
+    """Give the status and progress of a video."""
+    return (await call.run(video.get, call.path["video_id"])).at(call.now)
 
-    async def patch(self, video_id: VideoId, changes: PatchVideo = CHANGES) -> Response:
-        """Edit title, topic, script or caption settings."""
-        now = self._now()
-        edited = await self._run(lifecycle.patch, video_id, changes, now=now)
-        return success(edited.shown(now))
 
-    async def delete(self, video_id: VideoId) -> Response:
-        """Delete the video and its files."""
-        await self._run(lifecycle.delete, video_id, now=self._now())
-        self._container.render_pool.discard(video_id)
-        return success({"id": video_id, "deleted": True})
+async def patch(call: Call) -> Video:
+    """Edit title, topic, script or caption settings."""
+    edited = await call.run(lifecycle.patch, call.path["video_id"], call.body, now=call.now)
+    return edited.at(call.now)
 
-    async def generate(self, video_id: VideoId, request: Request) -> Response:
-        """Start or re-run generation, of a draft or after edits."""
-        return await self._begin(request, "generate", lifecycle.generate, video_id)
 
-    async def cancel(self, video_id: VideoId) -> Response:
-        """Cancel a running render and release its credits."""
-        now = self._now()
-        stopped = await self._run(lifecycle.cancel, video_id, now=now)
-        self._container.render_pool.stop(video_id)
-        return success(stopped.shown(now))
+async def delete(call: Call) -> Shown:
+    """Delete the video and its files."""
+    video_id = call.path["video_id"]
+    await call.run(lifecycle.delete, video_id, now=call.now)
+    call.service.render_pool.discard(video_id)
+    return {"id": video_id, "deleted": True}
 
-    async def image_to_video(self, request: Request, asked: ImageToVideo = IMAGE) -> Response:
-        """Animate one image into a clip of 5 or 10 seconds."""
-        return await self._create(request, asked)
 
-    async def talking_avatar(self, request: Request, asked: TalkingAvatar = AVATAR) -> Response:
-        """Let the caller's own recorded clip speak a new script."""
-        return await self._create(request, asked)
+async def generate(call: Call) -> Video:
+    """Start or re-run generation, of a draft or after edits."""
+    return await _begin(call, lifecycle.generate, call.path["video_id"])
 
-    async def character_swap(self, request: Request, asked: CharacterSwap = SWAP) -> Response:
-        """Swap the person in a clip, for 3 to 60 seconds."""
-        return await self._create(request, asked)
 
-    async def _create(self, request: Request, asked: ClipBody) -> Response:
-        video_id = new_video_id()
-        file = f"{video_id}-picture.jpg"
-        kept = await asyncio.to_thread(_keep_first, asked, self._container.videos / file)
-        picture = file if kept else None
-        try:
-            name = CLIP_OPERATIONS[type(asked)]
-            return await self._begin(request, name, create_clip, asked, video_id, picture)
-        except Exception:
-            self._container.render_pool.discard(video_id)
-            raise
+async def cancel(call: Call) -> Video:
+    """Cancel a running render and release its credits."""
+    stopped = await call.run(lifecycle.cancel, call.path["video_id"], now=call.now)
+    call.service.render_pool.stop(stopped.id)
+    return stopped.at(call.now)
+
+
+async def image_to_video(call: Call) -> Video:
+    """Animate one image into a clip of 5 or 10 seconds."""
+    return await _clip(call, call.body)
+
+
+async def talking_avatar(call: Call) -> Video:
+    """Let the caller's own recorded clip speak a new script."""
+    return await _clip(call, call.body)
+
+
+async def character_swap(call: Call) -> Video:
+    """Swap the person in a clip, for 3 to 60 seconds."""
+    return await _clip(call, call.body)
+
+
+async def _clip(call: Call, asked: ClipBody) -> Video:
+    video_id = new_video_id()
+    file, kept = f"{video_id}-picture.jpg", False
+    try:
+        # The first picture that came along is drawn.
+        for address in pictures_in(asked):
+            path = call.service.videos / file
+            kept = kept or await asyncio.to_thread(keep_picture, address, path)
+        return await _begin(call, create_clip, asked, video_id, file if kept else None)
+    except Exception:
+        call.service.render_pool.discard(video_id)
+        raise
+
+
+async def _begin(call: Call, act: Callable[..., Video], *said: object) -> Video:
+    """Have a render begin by a paid call, and answer as every such call does."""
+    started = await call.run(act, *said, _terms(call))
+    call.service.render_pool.begin(started)
+    return started.at(call.now)
+
+
+def _terms(call: Call) -> CallTerms:
+    assert call.key is not None
+    limits, timing = call.service.limits, call.service.timing
+    name, key = call.operation.name, call.key.id
+    return CallTerms(operation=name, key=key, now=call.now, limits=limits, timing=timing)
 
 
 def new_video_id() -> str:
     return f"vid_{secrets.token_hex(8)}"
 
 
-def _page(request: Request) -> tuple[int, int | None, tuple[str, ...]]:
-    """Read the query of a list: how many, before which, in which states."""
-    said = request.query_params
-    limit = said.get("limit", str(PAGE))
-    if not (re.fullmatch(r"[0-9]{1,3}", limit) and 1 <= int(limit) <= LONGEST_PAGE):
-        raise Refusal(400, "invalid_request", f"limit: must be from 1 to {LONGEST_PAGE}")
-    cursor = said.get("cursor")
-    if cursor is not None and not re.fullmatch(r"v[0-9]{1,18}", cursor):
-        raise Refusal(400, "invalid_request", "cursor: is not one of ours")
-    status = said.get("status")
-    if status is not None and status not in video.STATUSES:
-        names = ", ".join(video.STATUSES)
-        raise Refusal(400, "invalid_request", f"status: must be one of {names}")
-    statuses = video.STATUSES if status is None else (status,)
-    return int(limit), None if cursor is None else int(cursor[1:]), statuses
+async def scene(call: Call) -> Video:
+    """Regenerate one scene, counted from 1; the others are untouched."""
+    said = call.path["n"]
+    # Whatever is no number names a scene that is not there.
+    if not (said.isascii() and said.isdigit() and len(said) <= 9):
+        message = f"There is no scene {said[:20]}: scenes are counted from 1."
+        raise Refusal(404, "not_found", message)
+    order = partial(lifecycle.one_scene, number=int(said), asked=call.body)
+    return await _begin(call, lifecycle.remake, call.path["video_id"], order)
 
 
-def _keep_first(asked: ClipBody, path: Path) -> bool:
-    """Keep the first picture that came with a request; False when none did."""
-    return any(keep_picture(address, path) for address in pictures_in(asked))
+async def voice(call: Call) -> Video:
+    """Regenerate the voiceover with another voice."""
+    order = partial(lifecycle.another_voice, asked=call.body)
+    return await _begin(call, lifecycle.remake, call.path["video_id"], order)
+
+
+async def export(call: Call) -> Video:
+    """Export again, after edits of titles or caption settings."""
+    order = partial(lifecycle.another_export, asked=call.body)
+    return await _begin(call, lifecycle.remake, call.path["video_id"], order)
+
+
+async def renders(call: Call) -> Shown:
+    """List past exports, newest first."""
+    found = await call.run(renders_of, call.path["video_id"])
+    return {"renders": [one.at(call.now) for one in found]}
+
+
+async def render_progress(call: Call) -> Shown:
+    """Give the progress of the current export."""
+    found = await call.run(renders_of, call.path["video_id"])
+    if not found:
+        return {"status": "idle", "percent": 0, "render": None}
+    latest = found[0].at(call.now)
+    return {"status": latest.status, "percent": latest.percent, "render": latest}
+
+
+async def voice_progress(call: Call) -> Shown:
+    """Give the progress of the voice regeneration."""
+    found = await call.run(renders_of, call.path["video_id"])
+    changes = [one.at(call.now) for one in found if one.kind == "voice"]
+    if not changes:
+        voice_id = (await get(call)).voice_id
+        return {"status": "idle", "percent": 0, "voice_id": voice_id, "failure_reason": None}
+    status, failure = changes[0].status, changes[0].failure_reason
+    if status == video.CANCELLED:
+        status, failure = "failed", "It was cancelled."
+    shown = {"percent": changes[0].percent, "voice_id": changes[0].voice_id}
+    return {"status": status, "failure_reason": failure, **shown}
+
+
+VIDEOS, ONE = f"{API}/videos", f"{API}/videos/{{video_id}}"
+OPERATIONS = [
+    Operation("list", "GET", VIDEOS, "read", list_videos, VideoList, refusals=[400],
+              query=LIST_QUERY),
+    Operation("create", "POST", VIDEOS, "write", create, VideoCreated, 202, [400, 422, *PAID],
+              CreateVideo),
+    Operation("estimate", "POST", f"{VIDEOS}/estimate", "read", estimate, Quote, refusals=[400],
+              body=CreateVideo),
+    Operation("get", "GET", ONE, "read", get, VideoShown, refusals=[404]),
+    Operation("patch", "PATCH", ONE, "write", patch, VideoShown, refusals=[400, 404],
+              body=PatchVideo),
+    Operation("delete", "DELETE", ONE, "write", delete, VideoDeleted, refusals=[404]),
+    Operation("generate", "POST", f"{ONE}/generate", "write", generate, VideoCreated, 202,
+              [404, 409, *PAID]),
+    Operation("cancel", "POST", f"{ONE}/cancel", "write", cancel, VideoShown,
+              refusals=[404, 409]),
+    Operation("renders", "GET", f"{ONE}/renders", "read", renders, RenderList, refusals=[404]),
+    Operation("export", "POST", f"{ONE}/renders", "write", export, VideoCreated, 202,
+              [400, 404, 409, *PAID], ExportAgain, body_optional=True),
+    Operation("render_progress", "GET", f"{ONE}/renders/progress", "read", render_progress,
+              RenderProgress, refusals=[404]),
+    Operation("scene", "POST", f"{ONE}/scenes/{{n}}/regenerate", "write", scene, VideoCreated,
+              202, [400, 404, 409, *PAID], RegenerateScene, body_optional=True),
+    Operation("voice_progress", "GET", f"{ONE}/voice", "read", voice_progress, VoiceProgress,
+              refusals=[404]),
+    Operation("voice", "POST", f"{ONE}/voice", "write", voice, VideoCreated, 202,
+              [400, 404, 409, *PAID], ChangeVoice),
+    Operation("image-to-video", "POST", f"{VIDEOS}/image-to-video", "ai", image_to_video,
+              VideoCreated, 202, [400, *PAID], ImageToVideo),
+    Operation("talking-avatar", "POST", f"{VIDEOS}/talking-avatar", "ai", talking_avatar,
+              VideoCreated, 202, [400, *PAID], TalkingAvatar),
+    Operation("character-swap", "POST", f"{VIDEOS}/character-swap", "ai", character_swap,
+              VideoCreated, 202, [400, *PAID], CharacterSwap),
+]  # fmt: skip

@@ -8,52 +8,83 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import hmac
 import json
 import secrets
 import sys
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from callsheet.deployments.sandbox.database import Database
-from callsheet.deployments.sandbox.faults.planned import Fault
-from callsheet.deployments.sandbox.webhooks import outbox
-from callsheet.deployments.sandbox.webhooks.outbox import (
+from pydantic import BaseModel
+
+from callsheet.deployments.sandbox.database import Database, find, put
+from callsheet.deployments.sandbox.faults.fault import Fault
+from callsheet.deployments.sandbox.options import Options
+from callsheet.deployments.sandbox.webhooks import webhook
+from callsheet.deployments.sandbox.webhooks.address import AddressRefused, check_url
+from callsheet.deployments.sandbox.webhooks.webhook import (
+    PING,
     Delivery,
-    DeliveryAttempt,
-    body_of_event,
+    KeptAttempt,
+    SendResult,
+    Webhook,
+    new_delivery,
     new_event_id,
 )
-from callsheet.deployments.sandbox.webhooks.sender import (
-    SendResult,
-    WebhookMessage,
-    WebhookSender,
-    signature_of,
-)
-from callsheet.deployments.sandbox.webhooks.webhook import PING, Webhook
+
+if TYPE_CHECKING:
+    import httpx
 
 AT_ONCE = 32
 #: Seconds. A machine that slept has timers that are late; looking again costs nothing.
 LONGEST_SLEEP = 30.0
 PAUSE_AFTER_TROUBLE = 1.0
 LAST_WORDS = 0.5
+SENDER = "video-generation-service-webhooks/1.0"
+#: How much of an answer's body is read, in bytes and seconds, before the connection is closed.
+MOST_READ = 65536
+LONGEST_READ = 1.0
+#: Seconds that a receiver has, which the specification does not show, and how few a time scale
+#: may leave it.
+TIMEOUT = 10.0
+SHORTEST_TIMEOUT = 2.0
+
+
+class PingResult(BaseModel):
+    """What became of a test ping: `status` is null when the receiver did not answer."""
+
+    delivered: bool
+    event_id: str
+    status: int | None
+    error: str | None
+    milliseconds: int
 
 
 class Dispatcher:
-    """Sends what is due to whom it is due."""
+    """Sends what is due to whom it is due. `strike` gives the fault of a delivery about a video."""
 
     def __init__(
-        self, database: Database, attempts: DeliveryAttempts, *, now: Callable[[], float]
+        self,
+        database: Database,
+        options: Options,
+        *,
+        strike: Callable[[str | None], Fault | None],
+        now: Callable[[], float],
     ) -> None:
         self._database = database
-        self._attempts = attempts
+        self._options = options
+        self._strike = strike
         self._now = now
         self._news = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
-        self._under_way: dict[int, tuple[str, asyncio.Task[None]]] = {}
+        self._under_way: dict[str, tuple[str, asyncio.Task[None]]] = {}
+        self._timeout = max(SHORTEST_TIMEOUT, TIMEOUT / options.time_scale)
+        self._client: httpx.AsyncClient | None = None
 
     def start(self) -> None:
         """Begin to send, first of all what was left when the sandbox stopped."""
@@ -69,10 +100,6 @@ class Dispatcher:
             if whose == webhook_id:
                 task.cancel()
 
-    async def ping(self, webhook: Webhook) -> Ping:
-        """Send a test event now and say what the receiver answered."""
-        return await self._attempts.ping(webhook)
-
     async def close(self) -> None:
         """Give what is under way a moment, then stop; the rest is sent at the next start."""
         if self._running is not None:
@@ -84,7 +111,8 @@ class Dispatcher:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        await self._attempts.close()
+        if self._client is not None:
+            await self._client.aclose()
 
     async def _run(self) -> None:
         while True:
@@ -98,16 +126,13 @@ class Dispatcher:
 
     async def _round(self) -> float:
         """Start what is due and there is room for; say how long nothing more will be due."""
-        now = self._now()
-        under_way = set(self._under_way)
+        now, under_way = self._now(), set(self._under_way)
         most = AT_ONCE + len(under_way)
-        waiting, following = await self._database.run(
-            lambda db: (outbox.due(db, now=now, most=most), outbox.next_due(db, now=now))
-        )
+        waiting, following = await self._database.run(webhook.due, now=now, most=most)
         # What was under way when the database was asked may have ended since: it is not due now.
         self._share_out(
             {
-                whose: [one for one in deliveries if one.n not in under_way]
+                whose: [one for one in deliveries if one.id not in under_way]
                 for whose, deliveries in waiting.items()
             }
         )
@@ -125,22 +150,133 @@ class Dispatcher:
             if busy[whose] >= AT_ONCE - len(self._under_way):
                 return
             busy[whose] += 1
-            self._begin(waiting[whose].pop(0))
+            delivery = waiting[whose].pop(0)
+            task = asyncio.create_task(self._attempt(delivery))
+            self._under_way[delivery.id] = (whose, task)
+            task.add_done_callback(partial(self._ended, delivery.id))
 
-    def _begin(self, delivery: Delivery) -> None:
-        task = asyncio.create_task(self._attempt(delivery))
-        self._under_way[delivery.n] = (delivery.webhook_id, task)
-        task.add_done_callback(partial(self._ended, delivery.n))
+    def _ended(self, delivery_id: str, _: asyncio.Task[None]) -> None:
+        del self._under_way[delivery_id]
+        self.wake()
 
     async def _attempt(self, delivery: Delivery) -> None:
         try:
-            await self._attempts.deliver(delivery)
+            await self._deliver(delivery)
         except Exception as error:
             await asyncio.sleep(_told(error))
 
-    def _ended(self, n: int, task: asyncio.Task[None]) -> None:
-        del self._under_way[n]
-        self.wake()
+    async def _deliver(self, delivery: Delivery) -> None:
+        """Make one attempt and write down what came of it."""
+        about = json.loads(delivery.body)["data"].get("id")
+        fault = None if delivery.held else self._strike(about)
+        do = None if fault is None else fault.do
+        if do == "missing":
+            await self._database.run(webhook.lose, delivery)
+        elif fault is not None and do == "late":
+            until = self._now() + fault.seconds
+            await self._database.run(webhook.hold, delivery, until=until)
+        elif (whose := await self._database.run(find, Webhook, delivery.webhook_id)) is not None:
+            tried, scale = await self._try(whose, delivery, do), self._options.time_scale
+            now = self._now()
+            await self._database.run(webhook.record, delivery, tried, now=now, time_scale=scale)
+
+    async def ping(self, whose: Webhook) -> PingResult:
+        """Send a test event at once, to a disabled webhook too; it counts neither way."""
+        delivery = new_delivery(whose.id, PING, {"test": True}, now=self._now())
+        tried = await self._try(whose, delivery, None)
+        await self._database.run(put, tried)
+        return PingResult(
+            delivered=tried.error is None, event_id=tried.event_id, status=tried.status,
+            error=tried.error, milliseconds=tried.milliseconds,
+        )  # fmt: skip
+
+    async def _try(self, whose: Webhook, delivery: Delivery, do: str | None) -> KeptAttempt:
+        """Send a delivery as the fault `do` spoils it. Such faults happen to real services or are
+        tried by strangers; a receiver has to see through them."""
+        started_at, raw = self._now(), delivery.body.encode()
+        vendor, attempt = f"X-{self._options.webhook_vendor}", delivery.attempts + 1
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": SENDER,
+            f"{vendor}-Event": delivery.kind,
+            f"{vendor}-Event-Id": delivery.event_id,
+            f"{vendor}-Timestamp": str(int(started_at)),
+            f"{vendor}-Attempt": str(attempt),
+        }
+        signed = {**headers, f"{vendor}-Signature": signature_of(raw, whose.secret)}
+        if do == "doubled":
+            await self._send(whose.url, signed, raw)
+        if do == "forged":
+            forged = signature_of(raw, secrets.token_hex())
+            await self._send(whose.url, {**headers, f"{vendor}-Signature": forged}, raw)
+        sent = json.dumps(json.loads(raw), indent=1).encode() if do == "reserialized" else raw
+        # Whatever else is sent, this answer counts.
+        result = await self._send(whose.url, headers if do == "unsigned" else signed, sent)
+        if do == "replayed":
+            await self._send(whose.url, {**signed, f"{vendor}-Event-Id": new_event_id()}, raw)
+        return KeptAttempt(
+            id=f"att_{secrets.token_hex(8)}", webhook_id=whose.id, event_id=delivery.event_id,
+            event=delivery.kind, attempt=attempt, started_at=started_at, next_attempt_at=None,
+            outcome="failed" if result.error else "delivered", **result._asdict(),
+        )  # fmt: skip
+
+    async def _send(self, url: str, headers: dict[str, str], body: bytes) -> SendResult:
+        """Send one request; whatever happens is an answer, never an exception."""
+        import httpx
+
+        client, began, status = self._opened(), time.monotonic(), None
+        try:
+            check_url(url, allow_loopback=self._options.allow_loopback_webhooks)
+            async with asyncio.timeout(self._timeout):
+                status = await self._post(client, url, headers, body)
+            error = None if 200 <= status < 300 else f"It answered {status}."
+        except AddressRefused as refusal:
+            error = f"Its address is refused: it {refusal}."
+        except TimeoutError:
+            error = f"It did not answer within {self._timeout:g} s."
+        except httpx.ConnectError:
+            error = "It cannot be connected to."
+        except httpx.LocalProtocolError as trouble:
+            error = f"It cannot be sent: {trouble}."
+        except (httpx.HTTPError, OSError) as trouble:
+            gone = isinstance(trouble, httpx.NetworkError | OSError)
+            gone = gone or "disconnected" in str(trouble)
+            error = "It closed the connection without an answer." if gone else None
+            error = error or "Its answer was not HTTP."
+        return SendResult(status, error, round(1000 * (time.monotonic() - began)))
+
+    def _opened(self) -> httpx.AsyncClient:
+        # Only now: a sandbox without webhooks starts without it.
+        import httpx
+
+        if self._client is None:
+            # No connection is used twice: one that its receiver just closed would look like a
+            # failure.
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+            self._client = httpx.AsyncClient(limits=limits, timeout=None, trust_env=False)
+        return self._client
+
+    async def _post(
+        self, client: httpx.AsyncClient, url: str, headers: dict[str, str], body: bytes
+    ) -> int:
+        import httpx
+
+        async with client.stream("POST", url, content=body, headers=headers) as response:
+            read = 0
+            # A receiver may end its answer, so that closing does not look like a reset to it.
+            with contextlib.suppress(httpx.HTTPError, TimeoutError, OSError):
+                async with asyncio.timeout(LONGEST_READ):
+                    async for chunk in response.aiter_raw():
+                        read += len(chunk)
+                        if read > MOST_READ:
+                            break
+        client.cookies.clear()
+        return response.status_code
+
+
+def signature_of(body: bytes, secret: str) -> str:
+    """Sign the raw bytes: `sha256=` and the lowercase hexadecimal HMAC-SHA256."""
+    return f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
 
 
 def _told(error: Exception) -> float:
@@ -150,122 +286,3 @@ def _told(error: Exception) -> float:
     """
     traceback.print_exception(error, file=sys.stderr)
     return PAUSE_AFTER_TROUBLE
-
-
-# Owns one attempt at a delivery: what is sent for it, how the fault that strikes it spoils that,
-# and its record. Such faults happen to real services or are tried by strangers; a receiver has to
-# see through them.
-
-
-Strike = Callable[[str | None], Fault | None]
-
-
-class Ping(NamedTuple):
-    event_id: str
-    result: SendResult
-
-
-class DeliveryAttempts:
-    """Takes events to receivers. `strike` gives the fault of a delivery about a video."""
-
-    def __init__(
-        self,
-        database: Database,
-        sender: WebhookSender,
-        *,
-        strike: Strike,
-        time_scale: float,
-        now: Callable[[], float],
-    ) -> None:
-        self._database = database
-        self._sender = sender
-        self._strike = strike
-        self._time_scale = time_scale
-        self._now = now
-
-    async def close(self) -> None:
-        await self._sender.close()
-
-    async def ping(self, webhook: Webhook) -> Ping:
-        """Send a test event at once, to a disabled webhook too; it counts neither way."""
-        event_id = new_event_id()
-        body = body_of_event(event_id, kind=PING, data={"test": True}, now=self._now())
-        delivery = Delivery(
-            n=0, webhook_id=webhook.id, url=webhook.url, secret=webhook.secret,
-            event_id=event_id, kind=PING, body=body, attempt=1, held=0,
-        )  # fmt: skip
-        tried = await self._try(delivery, None)
-        await self._database.run(outbox.log_attempt, webhook.id, tried, again=None)
-        return Ping(event_id, tried.result)
-
-    async def deliver(self, delivery: Delivery) -> None:
-        """Make one attempt and write down what came of it."""
-        fault = None if delivery.held else self._strike(_video_of(delivery))
-        do = None if fault is None else fault.do
-        if do == "missing":
-            await self._database.run(outbox.lose, delivery)
-            return
-        if fault is not None and do == "late":
-            until = self._now() + fault.seconds
-            await self._database.run(outbox.hold, delivery, until=until)
-            return
-        tried = await self._try(delivery, do)
-        now = self._now()
-        await self._database.run(
-            outbox.record, delivery, tried, now=now, time_scale=self._time_scale
-        )
-
-    async def _try(self, delivery: Delivery, do: str | None) -> DeliveryAttempt:
-        started_at = self._now()
-        message = signed(delivery, now=started_at)
-        before, message, after = volley(message, do)
-        for copy in before:
-            await self._sender.send(copy)
-        result = await self._sender.send(message)
-        for copy in after:
-            await self._sender.send(copy)
-        return DeliveryAttempt(
-            delivery.event_id, delivery.kind, delivery.attempt, started_at, result
-        )
-
-
-def signed(delivery: Delivery, *, now: float) -> WebhookMessage:
-    """Make the message that a receiver should accept."""
-    return WebhookMessage(
-        url=delivery.url, body=delivery.body, kind=delivery.kind, event_id=delivery.event_id,
-        attempt=delivery.attempt, timestamp=int(now),
-        signature=signature_of(delivery.body, delivery.secret),
-    )  # fmt: skip
-
-
-def _video_of(delivery: Delivery) -> str | None:
-    """Give the id of the video that an event is about, by which faults may count."""
-    about = json.loads(delivery.body)["data"].get("id")
-    return about if isinstance(about, str) else None
-
-
-Messages = tuple[WebhookMessage, ...]
-
-
-def volley(message: WebhookMessage, do: str | None) -> tuple[Messages, WebhookMessage, Messages]:
-    """Say what is really sent when a message is due and the fault `do` strikes it.
-
-    It is sent in this order; only the answer to the one in the middle counts.
-    """
-    if do == "doubled":
-        return (message,), message, ()
-    if do == "forged":
-        forged = replace(message, signature=signature_of(message.body, secrets.token_hex()))
-        return (forged,), message, ()
-    if do == "replayed":
-        return (), message, (replace(message, event_id=new_event_id()),)
-    if do == "reserialized":
-        return (), replace(message, body=_reserialized(message.body)), ()
-    if do == "unsigned":
-        return (), replace(message, signature=None), ()
-    return (), message, ()
-
-
-def _reserialized(body: bytes) -> bytes:
-    """Say the same in other bytes, as a proxy does that parses JSON and writes it again."""
-    return json.dumps(json.loads(body), indent=1).encode()

@@ -1,8 +1,15 @@
-"""Owns the record of a webhook, what its operations take and answer, and every change of it, each
-of which is one transaction.
+"""Webhooks and what is on its way to them: the records, which are answered as they are kept, and
+every change of them, each of which is one transaction.
 
 active --twenty consecutive failures, or PATCH is_active false--> disabled
 disabled --PATCH is_active true--> active          any --DELETE--> (gone)
+
+A delivery is one event on its way to one webhook. It is written in the transaction that makes the
+event true, so a crash can neither lose one nor invent one. Its body is made once and never again:
+every retry sends the very same bytes.
+
+pending --2xx--> delivered          pending --sixth failure--> failed
+pending --webhook disabled--> stopped          pending --fault `missing`--> lost
 """
 
 from __future__ import annotations
@@ -10,19 +17,25 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from dataclasses import dataclass
-from typing import Annotated
+from collections import Counter
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
-from callsheet.deployments.sandbox.database import insert
+from callsheet.deployments.sandbox.database import Document, Moment, drop, every, find, put, stamp
 from callsheet.deployments.sandbox.envelope import Refusal, RequestBody
-from callsheet.deployments.sandbox.video import stamp
 
 READY = "video.ready"
 PING = "ping"
 EVENT_KINDS = (READY, PING)
 BY_OWNER = "It was switched off with PATCH."
+#: Seconds from a failure to the next attempt (specification, section 6); after the last of them
+#: there is none.
+RETRIES = (30.0, 120.0, 600.0, 3600.0, 21600.0)
+FAILURES_BEFORE_DISABLING = 20
+DISABLED = f"{FAILURES_BEFORE_DISABLING} attempts in a row failed."
+#: Specification, section 8.
+LISTED = 50
 
 
 def _known(kinds: list[str]) -> list[str]:
@@ -65,23 +78,22 @@ class PatchWebhook(RequestBody):
     is_active: bool | None = None
 
 
-class WebhookShown(BaseModel):
+class WebhookShown(Document):
     """A webhook as every answer shows it; the secret is in none but the first."""
 
-    id: str
     url: str
     events: list[str]
     name: str
     is_active: bool
     consecutive_failures: int
-    disabled_at: str | None
+    disabled_at: Moment | None
     disabled_reason: str | None
-    created_at: str
-    updated_at: str
+    created_at: Moment
+    updated_at: Moment
 
 
-class WebhookCreated(WebhookShown):
-    """The answer to a create, and the only one that holds the signing secret."""
+class Webhook(WebhookShown):
+    """A webhook as it is kept, and as the answer to its create shows it, with its secret."""
 
     secret: str
 
@@ -99,147 +111,217 @@ class WebhookDeleted(BaseModel):
     deleted: bool
 
 
-class PingResult(BaseModel):
-    """What became of a test ping: `status` is null when the receiver did not answer."""
-
-    delivered: bool
-    event_id: str
-    status: int | None
-    error: str | None
-    milliseconds: int
-
-
-class AttemptShown(BaseModel):
+class Attempt(Document):
     """One attempt at a delivery, as `GET /webhooks/{id}/deliveries` lists it."""
 
-    id: str
     event_id: str
     event: str
     attempt: int
     outcome: str
     status: int | None
     error: str | None
-    started_at: str
+    started_at: Moment
     milliseconds: int
-    next_attempt_at: str | None
+    next_attempt_at: Moment | None
+
+
+class KeptAttempt(Attempt):
+    """One attempt as it is kept."""
+
+    webhook_id: str
+
+    def found_by(self) -> tuple[str, str, float]:
+        return self.webhook_id, "", self.started_at
 
 
 class AttemptList(BaseModel):
     """The last 50 attempts, newest first."""
 
-    deliveries: list[AttemptShown]
+    deliveries: list[Attempt]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Webhook:
-    id: str
-    url: str
-    events: list[str]
-    name: str
-    secret: str
-    is_active: bool
-    failures: int
-    disabled_at: float | None
-    disabled_reason: str | None
-    created_at: float
-    updated_at: float
+class Delivery(Document):
+    """One event on its way to one webhook, or a test ping.
 
-    @classmethod
-    def from_row(cls, row: sqlite3.Row) -> Webhook:
-        kept = {name: row[name] for name in row.keys() if name != "seq"}  # noqa: SIM118
-        kept |= {"events": json.loads(row["events"]), "is_active": bool(row["is_active"])}
-        return cls(**kept)
+    `held` says that a fault has put off the next attempt already; `tried` is the id of the last.
+    """
 
-    def shown(self) -> dict[str, object]:
-        """Show all of it but the secret."""
-        return {
-            "id": self.id,
-            "url": self.url,
-            "events": self.events,
-            "name": self.name,
-            "is_active": self.is_active,
-            "consecutive_failures": self.failures,
-            "disabled_at": stamp(self.disabled_at),
-            "disabled_reason": self.disabled_reason,
-            "created_at": stamp(self.created_at),
-            "updated_at": stamp(self.updated_at),
-        }
+    webhook_id: str
+    event_id: str
+    kind: str
+    body: str
+    state: str = "pending"
+    attempts: int = 0
+    due_at: float
+    held: bool = False
+    tried: str = ""
+
+    def found_by(self) -> tuple[str, str, float]:
+        return self.webhook_id, self.state, self.due_at
+
+
+class SendResult(NamedTuple):
+    """What became of a request: a status, or the reason why there is none."""
+
+    status: int | None
+    error: str | None
+    milliseconds: int
 
 
 def create(db: sqlite3.Connection, asked: CreateWebhook, *, now: float) -> Webhook:
     """Make a webhook with an id and a secret of its own."""
-    webhook_id = f"wh_{secrets.token_hex(8)}"
-    said = {"url": asked.url, "name": asked.name, "events": json.dumps(asked.events)}
-    moments = {"created_at": now, "updated_at": now}
-    insert(db, "webhooks", id=webhook_id, secret=secrets.token_urlsafe(32), **said, **moments)
-    return get(db, webhook_id)
+    made = Webhook(
+        id=f"wh_{secrets.token_hex(8)}", secret=secrets.token_urlsafe(32), **asked.model_dump(),
+        is_active=True, consecutive_failures=0, disabled_at=None, disabled_reason=None,
+        created_at=now, updated_at=now,
+    )  # fmt: skip
+    return put(db, made)
 
 
 def get(db: sqlite3.Connection, webhook_id: str) -> Webhook:
     """Find a webhook, or refuse with 404."""
-    row = db.execute("SELECT * FROM webhooks WHERE id = ?", (webhook_id,)).fetchone()
-    if row is None:
+    found = find(db, Webhook, webhook_id)
+    if found is None:
         raise Refusal(404, "not_found", f"There is no webhook {webhook_id[:80]}.")
-    return Webhook.from_row(row)
-
-
-def listed(db: sqlite3.Connection) -> list[Webhook]:
-    """Give every webhook, oldest first."""
-    return [Webhook.from_row(row) for row in db.execute("SELECT * FROM webhooks ORDER BY seq")]
+    return found
 
 
 def patch(db: sqlite3.Connection, webhook_id: str, changes: PatchWebhook, *, now: float) -> Webhook:
     """Edit a webhook. Deliveries already waiting go to its new address."""
-    get(db, webhook_id)
+    found = get(db, webhook_id)
     said = changes.model_dump(exclude_unset=True)
-    if "events" in said:
-        said["events"] = json.dumps(said["events"])
-    is_active = said.pop("is_active", None)
-    # The names of the columns are fields of the body, never words of the caller.
-    columns = ", ".join(f"{name} = :{name}" for name in (*said, "updated_at"))
-    db.execute(
-        f"UPDATE webhooks SET {columns} WHERE id = :id",
-        {**said, "updated_at": now, "id": webhook_id},
-    )
-    if is_active is True:
-        _enable(db, webhook_id)
-    elif is_active is False:
-        disable(db, webhook_id, reason=BY_OWNER, now=now)
-    return get(db, webhook_id)
+    is_active = said.pop("is_active", found.is_active)
+    changed = put(db, found.changed(**said, updated_at=now))
+    if not is_active:
+        return _disable(db, changed, reason=BY_OWNER, now=now)
+    if not changed.is_active or changes.is_active:
+        fresh = {"consecutive_failures": 0, "disabled_at": None, "disabled_reason": None}
+        changed = put(db, changed.changed(is_active=True, **fresh))
+    return changed
 
 
-def disable(db: sqlite3.Connection, webhook_id: str, *, reason: str, now: float) -> None:
+def _disable(db: sqlite3.Connection, webhook: Webhook, *, reason: str, now: float) -> Webhook:
     """Switch a webhook off and stop what was on its way to it; nothing of it is sent later."""
-    db.execute(
-        "UPDATE webhooks SET is_active = 0, disabled_at = ?, disabled_reason = ?, updated_at = ?"
-        " WHERE id = ? AND is_active",
-        (now, reason, now, webhook_id),
-    )
-    # What was planned after the last attempt of each delivery will not happen.
-    db.execute(
-        "UPDATE attempts SET next_attempt_at = NULL WHERE webhook_id = :id AND (event_id, attempt)"
-        " IN (SELECT event_id, attempts FROM deliveries"
-        " WHERE webhook_id = :id AND state = 'pending')",
-        {"id": webhook_id},
-    )
-    db.execute(
-        "UPDATE deliveries SET state = 'stopped' WHERE webhook_id = ? AND state = 'pending'",
-        (webhook_id,),
-    )
+    for delivery in every(db, Delivery, owner=webhook.id, state="pending"):
+        put(db, delivery.changed(state="stopped"))
+        # What was planned after the last attempt of each delivery will not happen.
+        tried = find(db, KeptAttempt, delivery.tried)
+        if tried is not None:
+            put(db, tried.changed(next_attempt_at=None))
+    if not webhook.is_active:
+        return webhook
+    off = {"is_active": False, "disabled_at": now, "disabled_reason": reason, "updated_at": now}
+    return put(db, webhook.changed(**off))
 
 
 def delete(db: sqlite3.Connection, webhook_id: str) -> None:
     """Forget a webhook, what was on its way to it, and what was tried."""
     get(db, webhook_id)
-    db.execute("DELETE FROM webhooks WHERE id = ?", (webhook_id,))
-    db.execute("DELETE FROM deliveries WHERE webhook_id = ?", (webhook_id,))
-    db.execute("DELETE FROM attempts WHERE webhook_id = ?", (webhook_id,))
-    db.execute("DELETE FROM events WHERE id NOT IN (SELECT event_id FROM deliveries)")
+    drop(db, Webhook, id=webhook_id)
+    drop(db, Delivery, owner=webhook_id)
+    drop(db, KeptAttempt, owner=webhook_id)
 
 
-def _enable(db: sqlite3.Connection, webhook_id: str) -> None:
-    db.execute(
-        "UPDATE webhooks SET is_active = 1, failures = 0, disabled_at = NULL,"
-        " disabled_reason = NULL WHERE id = ?",
-        (webhook_id,),
-    )
+def new_delivery(webhook_id: str, kind: str, data: dict[str, Any], *, now: float) -> Delivery:
+    """Make an event with its raw body, whose shape the specification does not show."""
+    event_id = new_event_id()
+    said = {"id": event_id, "type": kind, "created_at": stamp(now), "data": data}
+    return Delivery(
+        id=f"{event_id} {webhook_id}", webhook_id=webhook_id, event_id=event_id, kind=kind,
+        body=json.dumps(said, ensure_ascii=False, separators=(",", ":")), due_at=now,
+    )  # fmt: skip
+
+
+def new_event_id() -> str:
+    return f"evt_{secrets.token_hex(12)}"
+
+
+def emit(db: sqlite3.Connection, *, kind: str, data: dict[str, Any], now: float) -> None:
+    """Write a delivery of one event for every active webhook that wants its kind.
+
+    Call it in the transaction of the change it tells of, and `container.webhooks.wake()` after the
+    commit. An event that no webhook wants is not kept: nothing is ever replayed.
+    """
+    wanting = [one for one in every(db, Webhook) if one.is_active and kind in one.events]
+    if not wanting:
+        return
+    event = new_delivery("", kind, data, now=now)
+    for one in wanting:
+        put(db, event.changed(id=f"{event.event_id} {one.id}", webhook_id=one.id))
+
+
+def due(
+    db: sqlite3.Connection, *, now: float, most: int
+) -> tuple[dict[str, list[Delivery]], float | None]:
+    """Give what is due, by webhook and the longest due first, at most so many of each; and the
+    moment when more will be due."""
+    active = [one.id for one in every(db, Webhook) if one.is_active]
+    found = {
+        owner: every(db, Delivery, owner=owner, state="pending", until=now, most=most)
+        for owner in active
+    }
+    sql = "SELECT min(due) FROM documents WHERE kind = 'Delivery' AND state = 'pending' AND due > ?"
+    following: float | None = db.execute(sql, (now,)).fetchone()[0]
+    return found, following
+
+
+def _pending(db: sqlite3.Connection, delivery: Delivery) -> Delivery | None:
+    """Give a delivery as it is now; None when it is on its way no more."""
+    found = find(db, Delivery, delivery.id)
+    return found if found is not None and found.state == "pending" else None
+
+
+def hold(db: sqlite3.Connection, delivery: Delivery, *, until: float) -> None:
+    """Put off an attempt; the fault that asked for it does not strike this attempt again."""
+    if _pending(db, delivery):
+        put(db, delivery.changed(due_at=until, held=True))
+
+
+def lose(db: sqlite3.Connection, delivery: Delivery) -> None:
+    """Forget a delivery as if there had been no event."""
+    if _pending(db, delivery):
+        put(db, delivery.changed(state="lost"))
+
+
+def record(
+    db: sqlite3.Connection, delivery: Delivery, tried: KeptAttempt, *, now: float, time_scale: float
+) -> None:
+    """Write down an attempt and what follows: the end, a retry, or the end of the webhook."""
+    webhook, pending = find(db, Webhook, delivery.webhook_id), _pending(db, delivery)
+    if webhook is None:
+        return
+    if pending is None:
+        # The webhook was disabled in the meantime: this counts neither way and leads to nothing.
+        put(db, tried)
+        return
+    delivered = tried.error is None
+    again = None
+    if not delivered and tried.attempt <= len(RETRIES):
+        again = now + RETRIES[tried.attempt - 1] / time_scale
+    put(db, tried.changed(next_attempt_at=again))
+    state = "delivered" if delivered else "failed" if again is None else "pending"
+    moved = {"state": state, "attempts": tried.attempt, "held": False, "tried": tried.id}
+    put(db, pending.changed(**moved, due_at=again or pending.due_at))
+    failures = 0 if delivered else webhook.consecutive_failures + 1
+    webhook = put(db, webhook.changed(consecutive_failures=failures))
+    if failures >= FAILURES_BEFORE_DISABLING:
+        _disable(db, webhook, reason=DISABLED, now=now)
+
+
+def listed_attempts(db: sqlite3.Connection, webhook_id: str) -> list[KeptAttempt]:
+    """Give the last attempts of a webhook, newest first."""
+    get(db, webhook_id)
+    return every(db, KeptAttempt, owner=webhook_id, newest=True, most=LISTED)
+
+
+def counts(db: sqlite3.Connection) -> dict[str, Any]:
+    """Say what is pending, and how many deliveries ended in which way."""
+    sql = "SELECT state, count(*) FROM documents WHERE kind = 'Delivery' GROUP BY state"
+    states = Counter(dict.fromkeys(("pending", "delivered", "failed", "stopped", "lost"), 0))
+    states.update(dict(db.execute(sql).fetchall()))
+    pending = [
+        {"webhook_id": one.webhook_id, "event_id": one.event_id, "attempt": one.attempts + 1,
+         "due_at": stamp(one.due_at)}
+        for one in every(db, Delivery, state="pending")
+    ]  # fmt: skip
+    return {"counts": states, "pending": pending}

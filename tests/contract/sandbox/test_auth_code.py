@@ -228,23 +228,3 @@ def test_the_token_endpoint_takes_json_too(login: Login) -> None:
     }
     answer = login.agent.http.post("/api/oauth/token", json=said)
     assert answer.json()["access_token"].startswith("mav_")
-
-
-def test_a_form_that_is_not_ours_does_nothing(login: Login) -> None:
-    login.ask()
-    for csrf in ("", "0" * 64, "ü"):
-        page = login.reader.send(PATH, [*login.query.items(), ("csrf", csrf), ("grant", "read"),
-                                        ("decision", "approve")])  # fmt: skip
-        assert page.status_code == 403
-        assert "Nothing was done" in page.text
-
-
-@pytest.mark.parametrize("address", ["//evil.example/", "/\\evil.example", "https://evil.example/"])
-def test_signing_in_leads_nowhere_else(login: Login, address: str) -> None:
-    with httpx.Client(base_url=login.agent.ready["auth_url"]) as http:
-        reader = Reader(http)
-        reader.look(str(httpx.URL("/sign-in", params={"next": address})))
-        assert reader.press("Sign in", ("email", ADA)).url.path == "/settings/api-keys"
-        reader.look("/sign-in")
-        page = reader.press("Sign in", ("email", ADA), ("next", address))
-        assert page.url.path == "/settings/api-keys"

@@ -1,0 +1,313 @@
+"""The table of operations: how a request finds its operation, passes the key it needs, and is
+answered; and the OpenAPI document of them all."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import models_json_schema
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import compile_path
+from starlette.types import Receive, Scope, Send
+
+from callsheet.deployments.sandbox.auth.keys import ApiKey
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.envelope import (
+    LARGEST,
+    Meta,
+    Refusal,
+    RefusedCall,
+    RefusedEnvelope,
+    RequestBody,
+    invalid,
+    raw_body,
+    read_body,
+    success,
+)
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+Act = Callable[["Call"], Awaitable[object]]
+API = "/api/v1"
+#: Where a request keeps which operation it calls, once that is known.
+CALLED = "sandbox.called"
+#: What every operation that spends credits can refuse with, besides its own refusals.
+PAID = (402, 429)
+#: The scope of what takes no key.
+PUBLIC = "public"
+REFUSALS = {
+    400: "The request is not acceptable as it stands.",
+    401: "The key is missing, malformed or revoked.",
+    402: "Not enough credits, or no active subscription.",
+    403: "The key lacks the scope that this operation needs.",
+    404: "There is no such thing.",
+    409: "Its present state does not allow this.",
+    422: "The idempotency key was used before with another body.",
+    429: "A rate or spend limit is reached; Retry-After says when to come back.",
+}
+RETRY_AFTER = {"schema": {"type": "string"}, "description": "Seconds, or a date.", "required": True}
+#: Patterns are for the document alone: any other id is one that we do not know, which is 404.
+PATH_SCHEMAS = {
+    "video_id": {"type": "string", "pattern": "^vid_[0-9a-z]+$"},
+    "n": {"type": "integer", "minimum": 1},
+}
+MAY_BE_NULL = {"character_id"}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One line of the specification's table (section 4).
+
+    `name` is what its calls are counted and struck under; `scope` is what its key must hold, None
+    for any key; `answer` is what its envelope holds, and a response that `act` gives goes out as
+    it is. Without either, the document leaves it out. `query` and `responses` describe the rest.
+    """
+
+    name: str
+    method: str
+    path: str
+    scope: str | None
+    act: Act
+    answer: type[BaseModel] | None = None
+    status: int = 200
+    refusals: Sequence[int] = ()
+    body: type[RequestBody] | None = None
+    body_optional: bool = False
+    query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    responses: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def public(name: str, method: str, path: str, act: Act) -> Operation:
+    """Make an operation that takes no key and that no document shows; one of the sandbox's own,
+    without a name, is neither counted nor struck."""
+    return Operation(name, method, path, PUBLIC, act)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One call of an operation: who makes it, when, and what came with it."""
+
+    service: Container
+    operation: Operation
+    request: Request
+    path: Mapping[str, str]
+    now: float
+    key: ApiKey | None = None
+    body: Any = None
+
+    async def run(
+        self,
+        act: Callable[Concatenate[Any, P], Result],
+        *said: P.args,
+        **named: P.kwargs,
+    ) -> Result:
+        """Execute one act on the state, whole or not at all; return when it is on the disk."""
+        return await self.service.database.run(act, *said, **named)
+
+
+class CalledOperation(NamedTuple):
+    """What a request calls, with the members of its path."""
+
+    operation: Operation
+    path: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.operation.name
+
+    @property
+    def video(self) -> str | None:
+        """The id of the video in the path."""
+        return self.path.get("video_id") or self.path.get("name")
+
+
+class Operations:
+    """Every operation, and the application that answers them."""
+
+    def __init__(self, container: Container, operations: Sequence[Operation]) -> None:
+        self._container = container
+        self._described: dict[str, Any] = {}
+        operations = [*operations, public("", "GET", f"{API}/openapi.json", self._show)]
+        self._all = operations
+        self._fixed = {one.path for one in operations if "{" not in one.path}
+        self._routes = [(compile_path(one.path)[0], one) for one in operations]
+        self.names = list(dict.fromkeys(one.name for one in operations if one.name))
+
+    def at(self, path: str) -> dict[str, CalledOperation]:
+        """Give what can be called at a path, by method. A path without members goes first."""
+        if path in self._fixed:
+            here = [one for one in self._all if one.path == path]
+            return {one.method: CalledOperation(one, {}) for one in here}
+        found = [(one, match) for route, one in self._routes if (match := route.match(path))]
+        return {one.method: CalledOperation(one, match.groupdict()) for one, match in found[::-1]}
+
+    def of(self, scope: Scope) -> CalledOperation | None:
+        """Say what a request calls; None where there is no such operation."""
+        if CALLED not in scope:
+            there = self.at(scope["path"])
+            head = there.get("GET") if _is_head(scope) else None
+            scope[CALLED] = there.get(scope["method"]) or head
+        called: CalledOperation | None = scope[CALLED]
+        return called
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            response = await self._answer(request)
+        except RefusedCall as refusal:
+            response = refusal.answer()
+        except Exception as error:
+            traceback.print_exception(error, file=sys.stderr)
+            message = "The sandbox has a fault of its own; where it was started, it says which."
+            response = Refusal(500, "internal_error", message, retryable=True).answer()
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        called = self.of(request.scope)
+        if called is None:
+            allowed = ", ".join(sorted(self.at(request.scope["path"])))
+            if not allowed:
+                raise Refusal(404, "not_found", "Not Found")
+            headers = {"allow": allowed}
+            raise Refusal(405, "method_not_allowed", "Method Not Allowed", headers=headers)
+        operation, key, body = called.operation, None, None
+        if operation.name:
+            self._container.calls[operation.name] += 1
+        if operation.scope != PUBLIC:
+            authorization = request.headers.get("authorization")
+            key = self._container.keyring.admit(authorization, operation.scope)
+        if operation.body is not None:
+            raw = await raw_body(request, LARGEST)
+            if raw is None:
+                raise invalid(f"The body is larger than {LARGEST} bytes.")
+            body = read_body(operation.body, raw, optional=operation.body_optional)
+        call = Call(
+            service=self._container, operation=operation, request=request, path=called.path,
+            now=self._container.now(), key=key, body=body,
+        )  # fmt: skip
+        said = await operation.act(call)
+        if isinstance(said, Response) or operation.answer is None:
+            return said if isinstance(said, Response) else success(said)
+        shown = operation.answer.model_validate(said, from_attributes=True)
+        # As this answer is described: what a record has beyond that is not for its caller.
+        said = _adapter(operation.answer).dump_python(shown, mode="json")
+        return success(said, status=operation.status)
+
+    async def _show(self, _: Call) -> Response:
+        """Give the OpenAPI document, written when it is first asked for."""
+        self._described = self._described or document_of(self._all)
+        return JSONResponse(self._described)
+
+
+@functools.cache
+def _adapter(answer: type[BaseModel]) -> TypeAdapter[Any]:
+    return TypeAdapter(answer)
+
+
+def _is_head(scope: Scope) -> bool:
+    # Files alone are looked at so: their answer is theirs, without its body.
+    return scope["method"] == "HEAD" and str(scope["path"]).startswith(("/files/", "/share/"))
+
+
+def document_of(operations: Sequence[Operation]) -> dict[str, Any]:
+    """Describe every operation that is described, as OpenAPI 3.1 has it."""
+    shown = [one for one in operations if one.answer or one.responses]
+    answers = [one.answer for one in shown if one.answer]
+    models: dict[type[BaseModel], None] = dict.fromkeys([Meta, RefusedEnvelope, *answers])
+    _, schemas = models_json_schema(
+        [(model, "serialization") for model in models],
+        ref_template="#/components/schemas/{model}",
+    )
+    paths: dict[str, dict[str, Any]] = {}
+    for one in shown:
+        paths.setdefault(one.path, {})[one.method.lower()] = _described(one)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Video Generation Service", "version": "1.0.0"},
+        "paths": paths,
+        "components": {
+            "schemas": schemas["$defs"],
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _described(one: Operation) -> dict[str, Any]:
+    parameters = [
+        {"name": name, "in": "path", "required": True,
+         "schema": PATH_SCHEMAS.get(name, {"type": "string"})}
+        for name in re.findall(r"{(\w+)}", one.path)
+    ] + [
+        {"name": name, "in": "query", "required": False, "schema": dict(schema)}
+        for name, schema in one.query.items()
+    ]  # fmt: skip
+    responses: dict[str, Any] = dict(one.responses)
+    if one.answer is not None:
+        responses[str(one.status)] = _response("Successful Response", _enveloped(one.answer))
+    if one.scope != PUBLIC:
+        for refusal in sorted({401, 403, *one.refusals}):
+            responses[str(refusal)] = _response(REFUSALS[refusal], _reference(RefusedEnvelope))
+            if refusal == 429:
+                responses["429"]["headers"] = {"Retry-After": RETRY_AFTER}
+    needs = f" Needs the `{one.scope}` scope." if one.scope not in (None, PUBLIC) else ""
+    about = f"{(one.act.__doc__ or '').strip()}{needs}"
+    body = _described_body(one.body, optional=one.body_optional) if one.body else {}
+    security: list[dict[str, list[str]]] = [] if one.scope == PUBLIC else [{"key": []}]
+    return {
+        "operationId": one.name, "summary": one.name, "description": about,
+        "parameters": parameters, "responses": responses, "security": security,
+        **body, **one.extra,
+    }  # fmt: skip
+
+
+def _response(about: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"description": about, "content": {"application/json": {"schema": schema}}}
+
+
+def _reference(model: type[BaseModel]) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{model.__name__}"}
+
+
+def _enveloped(data: type[BaseModel]) -> dict[str, Any]:
+    members = {"data": _reference(data), "error": {"type": "null"}, "meta": _reference(Meta)}
+    return {"type": "object", "properties": members, "required": list(members)}
+
+
+def _described_body(kind: type[RequestBody], *, optional: bool) -> dict[str, object]:
+    schema = kind.model_json_schema()
+    schema = _without_nulls(_inlined(schema, schema.pop("$defs", {})))
+    content = {"application/json": {"schema": schema}}
+    return {"requestBody": {"required": not optional, "content": content}}
+
+
+def _inlined(said: Any, named: Mapping[str, Any]) -> Any:
+    """Write out what a schema only refers to: it will stand where its names mean nothing."""
+    if isinstance(said, list):
+        return [_inlined(one, named) for one in said]
+    if not isinstance(said, dict):
+        return said
+    if "$ref" in said:
+        return _inlined(named[said["$ref"].rpartition("/")[2]], named)
+    return {name: _inlined(one, named) for name, one in said.items()}
+
+
+def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
+    """Write a schema as the body is read: what may be left out may not be null for that."""
+    for name, said in schema.get("properties", {}).items():
+        kinds = [one for one in said.get("anyOf", ()) if one != {"type": "null"}]
+        if kinds and name not in MAY_BE_NULL:
+            said.pop("anyOf")
+            said.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})
+        if said.get("default", ...) is None:
+            said.pop("default")
+        _without_nulls(said)
+    return schema
