@@ -46,7 +46,11 @@ async def make_video(plan: VideoPlan, path: Path) -> None:
             stderr=asyncio.subprocess.PIPE,
             # Ctrl+C is for the service alone: it stops its renders itself.
             start_new_session=True,
-            preexec_fn=_yield_to_parent if sys.platform != "win32" else None,
+            preexec_fn=_yield_to_parent
+            if sys.platform != "win32"
+            else None
+            if sys.platform != "win32"
+            else None,
         )
         try:
             _, complaint = await process.communicate()
@@ -63,7 +67,8 @@ async def make_video(plan: VideoPlan, path: Path) -> None:
 
 def _yield_to_parent() -> None:
     """Run in the encoder: be nice to the service and, on Linux, end with it however it goes."""
-    os.nice(5)
+    if sys.platform != "win32":
+        os.nice(5)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
