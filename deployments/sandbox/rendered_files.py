@@ -46,11 +46,7 @@ async def make_video(plan: VideoPlan, path: Path) -> None:
             stderr=asyncio.subprocess.PIPE,
             # Ctrl+C is for the service alone: it stops its renders itself.
             start_new_session=True,
-            preexec_fn=_yield_to_parent
-            if sys.platform != "win32"
-            else None
-            if sys.platform != "win32"
-            else None,
+            preexec_fn=_yield_to_parent if sys.platform != "win32" else None,
         )
         try:
             _, complaint = await process.communicate()

@@ -37,7 +37,7 @@ from callsheet.tasks.ledger.plans import (
 )
 from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.runs import (
-    BoardRun,
+    RunRow,
     claim_run,
     end_run,
     find_run,
@@ -114,7 +114,7 @@ async def approved(
     return (await ledger.write(change, person=person, at=at)).id
 
 
-def approving(plan: KeptPlan, **more: Any) -> Callable[..., BoardRun]:
+def approving(plan: KeptPlan, **more: Any) -> Callable[..., RunRow]:
     """Return what approves a plan, with its sheet where it is of one."""
     sheet = None
     if plan.kind == "run":
