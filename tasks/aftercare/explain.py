@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
@@ -16,7 +16,6 @@ from callsheet.tasks.engine.policy.decision import Lane, Rules, lane_of
 from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.diff import ACTIONS, Action, changed_fields, diff_row
 from callsheet.tasks.ledger.quotes import too_dear
-from callsheet.tasks.ledger.row_history import ShownEvent, ShownTake, WholeRow, whole_row
 from callsheet.tasks.ledger.service_state import PaidCall, calls_about
 from callsheet.tasks.ledger.values import CampaignRow, State, Take, last_made, video_named
 from callsheet.tasks.ledger.webhook_events import hinted_at
@@ -24,6 +23,10 @@ from callsheet.tasks.runtime.suggest import suggest, suggest_run
 from callsheet.tasks.values.amounts import as_number
 from callsheet.tasks.values.briefs import Brief
 from callsheet.tasks.values.edits import edit_of, made_by
+
+if TYPE_CHECKING:
+    # Who needs a command to type does not pay for reading pages of rows.
+    from callsheet.tasks.ledger.row_history import ShownEvent, ShownTake, WholeRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +76,8 @@ def explain(
     connection: Connection, campaign: Campaign, row: str, *, now: float, rules: Rules
 ) -> Explanation | None:
     """Return everything that the ledger has about a row; None where there is no such row."""
+    from callsheet.tasks.ledger.row_history import whole_row
+
     whole = whole_row(connection, campaign.id, row)
     if whole is None:
         return None

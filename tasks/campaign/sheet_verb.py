@@ -6,7 +6,7 @@ written here, in the transaction of the approval.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -33,7 +33,7 @@ from callsheet.tasks.ledger.campaigns import (
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.earlier_takes import allow_to_pay
 from callsheet.tasks.ledger.figures import pages_of
-from callsheet.tasks.ledger.present_rows import present_rows
+from callsheet.tasks.ledger.present_rows import PresentRow, present_rows
 from callsheet.tasks.ledger.quotes import Quoted, changed_since, hold_unpaid, record_quotes
 from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
 from callsheet.tasks.ledger.values import NOT_BEGUN, CampaignRow, rows_of
@@ -77,7 +77,8 @@ def approve_sheet(
     if moved := moved_since(shown, now):
         raise changed_since(moved)
     campaign = _take_in(connection, sheet, options, now, at=at, priced_at=priced_at)
-    now = replace(with_present_rows(connection, campaign, now), id=shown.id)
+    rows = present_rows(connection, campaign.id, now.named(*PAID, "adopt"), locked=False)
+    now = replace(with_present_rows(now, rows), id=shown.id)
     return approve(
         connection,
         replace(now, budget=campaign.budget, cancelled_at=campaign.cancel_requested_at),
@@ -153,10 +154,8 @@ def sync_plan(
     )
 
 
-def with_present_rows(connection: Connection, campaign: Campaign, plan: Plan) -> Plan:
+def with_present_rows(plan: Plan, now: Mapping[str, PresentRow]) -> Plan:
     """Return a plan whose paid lines show their rows as the ledger has them by now."""
-    shown = (*plan.spending, *plan.adopting)
-    now = present_rows(connection, campaign.id, [line.row for line in shown], locked=False)
     lines = tuple(
         line._replace(state=row.state, nth=row.nth, take=row.take, kept=row.kept)
         if (line.spends or line.action == "adopt") and (row := now.get(line.row))

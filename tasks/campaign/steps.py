@@ -42,7 +42,7 @@ from callsheet.tasks.campaign.sheet_verb import (
     sync_plan,
     with_present_rows,
 )
-from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.campaign.values import PAID, Plan
 from callsheet.tasks.campaign.waits import hold_back, released, waiting_lines
 from callsheet.tasks.campaign.workers import Workers, WorkerStarter
 from callsheet.tasks.engine.engine import Engine
@@ -208,22 +208,22 @@ async def approve_step(run: Run) -> None:
     assert run.plan is not None, "the rows are planned first"
     if run.interrupted is not None:
         raise SpendRefused(f"{run.interrupted}; nothing was spent")
-    names = [line.row for line in (*run.plan.spending, *waiting_lines(run.plan))]
+    planned = run.plan
+    names = [*planned.named(*PAID, "adopt"), *(line.row for line in waiting_lines(planned))]
     found = await run.at.ledger.read(
         present_rows, campaign_id=run.campaign.id, names=names, locked=False
     )
     now = {name: row for name, row in found.items() if row.state in ("quoted", "approved")}
-    await _show_plan(run, run.plan, now.values())
+    await _show_plan(run, planned, now.values())
     if log.isEnabledFor(logging.INFO):
         log.info("plan for %s: %s", run.plan.campaign, "; ".join(sums_of(run.plan)))
-    run.plan = await run.door.see(run, run.plan)
-    run.lacks_price = bool(run.plan.unpriced)
-    _check_payable(run, run.plan, now)
+    run.plan = shown = await run.door.see(run, with_present_rows(planned, found))
+    run.lacks_price = bool(shown.unpriced)
+    check_prices(planned, now)
+    _check_payable(run, shown, now)
     run.lacks_price = False
     if run.plan.moves_anything:
         await run.at.store.check()
-    shown = await run.at.ledger.read(with_present_rows, campaign=run.campaign, plan=run.plan)
-    run.plan = shown
     asks = shown.unapproved or await _sets_more(run, shown)
     if asks:
         run.plan = await run.door.approve(run, shown)
@@ -266,7 +266,6 @@ def _check_payable(run: Run, plan: Plan, now: Mapping[str, PresentRow]) -> None:
     """Raise SpendRefused where prices, a budget or the age of a lost ledger stand in the way."""
     if not run.options.pay_again:
         refuse_refused(plan.refused)
-    check_prices(plan, now)
     # Later rounds make the waiting rows without another question, if this one asks one.
     goes_on = run.door.approves_later and plan.is_released_by_checks and plan.spending
     whole = released(plan) if goes_on else plan

@@ -31,9 +31,10 @@ async def board(tmp_path: Path, made_ledger: Path) -> AsyncIterator[OpenBoard]:
 @pytest.mark.merge
 @pytest.mark.parametrize("by", GROUPINGS)
 async def test_costs_are_those_of_the_command(board: OpenBoard, by: By) -> None:
-    found = await board.ledger.read(costs, wanted=CostsOf(), by=by)
+    price = parse_credit_price(PRICE)
+    found = await board.ledger.read(costs, wanted=CostsOf(), by=by, price=price)
     answer = await board.viewer.get(ADDRESS, params={"by": by})
-    assert answer.json() == found.as_json(parse_credit_price(PRICE))
+    assert answer.json() == found.model_dump(mode="json")
     assert answer.json()["total"]["charged"] == 12
 
 

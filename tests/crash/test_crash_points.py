@@ -24,10 +24,10 @@ CREATED = "service: after the answer (create)"
 EVERY, SECONDS = 64, 1
 #: What is recorded on the way of a video and of a clip; each is a commit of its own.
 RECORDED = {
-    "campaigns.ensure_campaign",
+    "sheet_verb.campaign_of",
     "leases.acquire",
     "leases.release",
-    "sync.sync_sheet",
+    "sheet_verb.sync_plan",
     "submit._opened",
     "service_state.note_videos",
     "submit._intend_unkeyed",

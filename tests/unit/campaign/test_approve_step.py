@@ -27,6 +27,7 @@ from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import ensure_campaign
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.present_rows import present_rows
 from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.sheet import SheetOptions, read_sheet
@@ -164,7 +165,7 @@ async def test_of_two_approvals_at_once_the_second_one_sees_the_first(
 
     def approved(connection: Connection, one: Stage, checks: Any = ()) -> Plan:
         plan = Plan(campaign=one.campaign.name, sheet="", sheet_digest="d", lines=(line,))
-        plan = with_present_rows(connection, one.campaign, plan)
+        plan = with_present_rows(plan, present_rows(connection, one.campaign.id, ["a"]))
         verb = sheet_verb(sheet, RunOptions(), checks)
         return approve(connection, plan, verb, by="Bo", at=NOW)
 
