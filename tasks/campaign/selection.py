@@ -15,7 +15,6 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from callsheet.tasks.ledger.campaigns import Campaign
-from callsheet.tasks.ledger.row_pages import names_shown
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import BadInput, NotHere, did_you_mean
@@ -173,6 +172,9 @@ def rows_shown(
     rows = choose_rows(rows_of(connection, campaign.id, states=states), None, select)
     if which.is_empty:
         return rows
+    # Who only selects does not pay for reading pages of rows.
+    from callsheet.tasks.ledger.row_pages import names_shown
+
     shown = frozenset(names_shown(connection, campaign.id, which))
     return [row for row in rows if row.row in shown]
 

@@ -22,7 +22,7 @@ from tests.programs import Desk, Finished, Sandbox, simple_sheet
 
 Read = Callable[[str], bytes]
 #: For --max-wait: long enough to get as far as the fault, on a busy machine too.
-A_WHILE = "3s"
+A_WHILE = "5s"
 
 
 @dataclass
