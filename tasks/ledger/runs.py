@@ -53,7 +53,7 @@ class RunRow:
     """A run; `place` has its lease, or had it last, and `owner` is that also after its end.
 
     `leased_until` is None where the lease has lapsed or was released; `token` grows each time that
-    another place acquires it. `begun_at` is when what was approved was in the ledger's rows. `exit`
+    another place acquires it. `begun_at` is when one of the board had its campaign. `exit` is
     as of the command line; a parked one of the board is started again at `due_at`. A run of several
     campaigns, as a night is, has none.
     """
@@ -189,7 +189,7 @@ def open_runs(connection: Connection) -> list[RunRow]:
 
 
 def unbegun_run(connection: Connection, campaign: str) -> RunRow | None:
-    """Return a run of the campaign of whose approval its rows do not know yet, if there is one."""
+    """Return a run of the board that was asked for in a campaign and has not begun, if any."""
     unbegun = (runs.c.begun_at.is_(None), runs.c.ended_at.is_(None))
     return _first(connection, _ASKED, runs.c.campaign == campaign, *unbegun)
 
@@ -227,7 +227,7 @@ def renew_run(connection: Connection, run_id: str, *, place: str, seconds: float
 
 
 def note_begun(connection: Connection, run_id: str, *, at: float) -> None:
-    """Note that what was approved is in the campaign's rows."""
+    """Note that a run of the board has its campaign, and begins."""
     this = update(runs).where(runs.c.id == run_id, runs.c.begun_at.is_(None))
     connection.execute(this.values(begun_at=at))
 

@@ -162,7 +162,7 @@ runs = Table(
     Column("step", String(16)),
     # When it was approved on the board, else when it began.
     Column("asked_at", Float, nullable=False),
-    # When what it makes was approved in the ledger's rows.
+    # Of the board's: when it had its campaign.
     Column("begun_at", Float),
     Column("ended_at", Float),
     # As of the command line; null where it stopped without a word.
