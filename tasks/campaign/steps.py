@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.adoption import hold_videos, needs_search, with_videos
+from callsheet.tasks.campaign.adoption import hold_videos
 from callsheet.tasks.campaign.approve import approve
-from callsheet.tasks.campaign.catalog import compared
 from callsheet.tasks.campaign.lease import find_earlier, is_settled, lease_campaign
 from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
 from callsheet.tasks.campaign.outputs import CopiesMade, make_copies
-from callsheet.tasks.campaign.plan import plan_sheet, priced
+from callsheet.tasks.campaign.plan import plan_sheet
 from callsheet.tasks.campaign.quotes import (
-    ask_balance,
     check_budget,
     check_prices,
     check_readable,
@@ -42,8 +40,9 @@ from callsheet.tasks.campaign.sheet_verb import (
     sync_plan,
     with_present_rows,
 )
-from callsheet.tasks.campaign.values import PAID, Plan
-from callsheet.tasks.campaign.waits import hold_back, released, waiting_lines
+from callsheet.tasks.campaign.stored_plans import price_plan
+from callsheet.tasks.campaign.values import PAID, Plan, PlanLine
+from callsheet.tasks.campaign.waits import released, waiting_lines
 from callsheet.tasks.campaign.workers import Workers, WorkerStarter
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.free_calls import Price
@@ -92,8 +91,7 @@ async def read_step(run: Run, sheet: str) -> str:
 async def plan_step(run: Run, campaign: str) -> None:
     """Take the sheet into the ledger, held for this process from here to the end of the run.
 
-    Raises SpendRefused, with nothing written, when it may be another campaign than it says, and
-    SheetError when a row that would be paid for names a tool or a field that is not there.
+    Raises SpendRefused, with nothing written, when it may be another campaign than it says.
     """
     at, sheet = run.at, run.sheet
     assert sheet is not None, "the sheet is read first"
@@ -127,11 +125,6 @@ async def plan_step(run: Run, campaign: str) -> None:
     run.go_by(replace(plan, credit_price=at.settings.credit_price))
     if plan.moves_anything:
         await run.meet_starter()
-    # After the recovery: what was made before is made, whatever the service offers by now.
-    rows = set() if plan.adopt else {line.row for line in plan.spending}
-    run.sheet = await compared(
-        sheet, rows, at.settings, ledger=at.ledger, service=at.service, clock=at.clock
-    )
 
 
 async def _matched(run: Run, sheet: Sheet) -> Match:
@@ -156,42 +149,42 @@ async def _without_unwanted(run: Run) -> Sheet:
 @spanned("quote")
 @at_step("quoting")
 async def quote_step(run: Run, campaign: str) -> None:
-    """Ask for the price of every chosen row that would be made, now or in a later round."""
+    """Ask for the price of every chosen row that would be made, now or in a later round.
+
+    Raises SheetError when a row that would be paid for names a tool or a field that is not there:
+    after the recovery, since what was made before is made, whatever the service offers by now.
+    """
+    assert run.sheet is not None, "the sheet is read first"
     assert run.plan is not None, "the rows are planned first"
-    await _look_for_videos(run, run.plan)
+    at, resting = run.at, dict[str, CampaignRow]()
+    price = partial(price_plan, settings=at.settings, ledger=at.ledger, clock=at.clock)
+    ask = partial(_quote, run, resting)
+    run.sheet, plan = await price(run.sheet, run.plan, ask=ask, service=at.service)
+    for one in resting.values():
+        if one.state == "rejected":
+            log.warning("row %s is rejected: %s", one.row, one.reason, extra={"row": one.row})
+    lines = (
+        line._replace(action="person", why=row.reason, state=row.state)
+        if (row := resting.get(line.row))
+        else line
+        for line in plan.lines
+    )
+    run.go_by(replace(plan, lines=tuple(lines)) if resting else plan)
+
+
+async def _quote(
+    run: Run, resting: dict[str, CampaignRow], _: Sheet, lines: Sequence[PlanLine]
+) -> Mapping[str, Price]:
+    """Quote rows in the ledger; return their prices, and put the ones that rest into `resting`."""
     prices: dict[str, Price] = {}
-    resting: dict[str, CampaignRow] = {}
-    # A row that was edited while it waits for a first video has no price any more.
-    later = [line.row for line in waiting_lines(run.plan) if line.priced is None]
-    for page in pages_of([*(line.row for line in run.plan.spending), *later], QUOTED):
-        rows = [r for r in await run.named(page) if r.state == "planned" or r.row not in later]
+    waiting = {line.row for line in lines if not line.spends}
+    for page in pages_of([line.row for line in lines], QUOTED):
+        rows = [r for r in await run.named(page) if r.state == "planned" or r.row not in waiting]
         found = await quote_rows(run.at, rows, run.on_quotes)
         prices |= found
         asked = (row for row in await run.named([*found]) if row.state in ("rejected", "held"))
         resting |= {row.row: row for row in asked}
-    for row in resting.values():
-        if row.state == "rejected":
-            log.warning("row %s is rejected: %s", row.row, row.reason, extra={"row": row.row})
-    if not prices:
-        return
-    lines = tuple(
-        line._replace(action="person", why=resting[line.row].reason, state=resting[line.row].state)
-        if line.row in resting
-        else line
-        for line in priced(run.plan, prices).lines
-    )
-    # The canary is the cheapest row of its kind, which takes prices.
-    run.plan = hold_back(replace(run.plan, lines=lines), choose=True)
-
-
-async def _look_for_videos(run: Run, plan: Plan) -> None:
-    """Find the videos that rows take over, so that those rows are not priced."""
-    if needs_search(plan):
-        assert run.sheet is not None
-        find = partial(with_videos, service=run.at.service, ledger=run.at.ledger)
-        at_once, clock = run.at.settings.polls_at_once, run.at.clock
-        run.sheet, plan = await find(run.sheet, plan, at_once=at_once, clock=clock)
-        run.go_by(plan)
+    return prices
 
 
 @spanned("approve")
@@ -214,7 +207,8 @@ async def approve_step(run: Run) -> None:
         present_rows, campaign_id=run.campaign.id, names=names, locked=False
     )
     now = {name: row for name, row in found.items() if row.state in ("quoted", "approved")}
-    await _show_plan(run, planned, now.values())
+    planned = replace(planned, accounts=await _limits(run, now.values()))
+    run.show(planned)
     if log.isEnabledFor(logging.INFO):
         log.info("plan for %s: %s", run.plan.campaign, "; ".join(sums_of(run.plan)))
     run.plan = shown = await run.door.see(run, with_present_rows(planned, found))
@@ -240,14 +234,6 @@ async def _sets_more(run: Run, plan: Plan) -> bool:
     if run.settled or not (any(changes) or raises_budget(run.campaign, plan)):
         return False
     return await run.at.ledger.read(is_begun, campaign_id=run.campaign.id)
-
-
-async def _show_plan(run: Run, plan: Plan, rows: Iterable[PresentRow]) -> None:
-    """Show the plan if the door wants to see it, with what limits it: once a run."""
-    if run.on_plan is None:
-        return
-    balance = await ask_balance(run.at.service) if plan.spending else None
-    run.show(replace(plan, accounts=await _limits(run, rows), balance=balance))
 
 
 async def _limits(run: Run, rows: Iterable[PresentRow]) -> tuple[Account, ...]:

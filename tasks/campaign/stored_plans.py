@@ -6,7 +6,7 @@ Made from a sheet with prices, compared with what is true now, replaced when it 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from callsheet.tasks.campaign.plan import as_planned, at_price, plan_sheet, pric
 from callsheet.tasks.campaign.plan_document import plan_document
 from callsheet.tasks.campaign.quotes import Tell, ask_balance, ask_prices
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.campaign.waits import hold_back
+from callsheet.tasks.campaign.waits import hold_back, waiting_lines
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.audit_log import note_act
@@ -31,6 +31,7 @@ from callsheet.tasks.ledger.plans import KeptPlan, PlanKind, begin_plan, find_pl
 from callsheet.tasks.runtime.errors import SpendRefused, grouped
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
+from callsheet.tasks.service import VideoService
 from callsheet.tasks.sheet import Sheet, read_sheet
 from callsheet.tasks.values.briefs import CREATE
 
@@ -136,19 +137,50 @@ async def plan_with_prices(
     sheet, plan, match = await plan_unpriced(ledger, sheet, options, settings)
     if not plan.spending and not needs_search(plan):
         return PricedPlan(sheet, plan, match)
+
     async with await open_service(settings, ledger, clock) as service:
-        if needs_search(plan):
-            find = partial(with_videos, service=service, ledger=ledger, clock=clock)
-            sheet, plan = await find(sheet, plan, at_once=settings.polls_at_once)
-        if not plan.spending:
-            return PricedPlan(sheet, plan, match)
-        wanted = {line.row for line in plan.spending}
-        sheet = await compared(sheet, wanted, settings, ledger=ledger, service=service, clock=clock)
-        briefs = as_planned(sheet.briefs, plan.spending)
-        ask = partial(ask_prices, at_once=settings.polls_at_once, clock=clock, tell=tell)
-        prices = await ask(service, briefs)
-        plan = hold_back(priced(plan, prices), choose=True)
-        return PricedPlan(sheet, replace(plan, balance=await ask_balance(service)), match)
+
+        async def ask(sheet: Sheet, lines: Sequence[PlanLine]) -> Mapping[str, Price]:
+            asking = partial(ask_prices, at_once=settings.polls_at_once, clock=clock, tell=tell)
+            return await asking(service, as_planned(sheet.briefs, lines))
+
+        price = partial(price_plan, ask=ask, settings=settings, ledger=ledger, clock=clock)
+        sheet, plan = await price(sheet, plan, service=service)
+        return PricedPlan(sheet, plan, match)
+
+
+#: Returns what lines of a plan cost, by the ids of their rows.
+AskLines = Callable[[Sheet, Sequence[PlanLine]], Awaitable[Mapping[str, Price]]]
+
+
+async def price_plan(
+    sheet: Sheet,
+    plan: Plan,
+    *,
+    ask: AskLines,
+    settings: Settings,
+    ledger: Ledger | None,
+    service: VideoService,
+    clock: UnixClock,
+) -> tuple[Sheet, Plan]:
+    """Return a plan with the videos that it takes over, its prices, and what the account holds.
+
+    The sheet has what is found in it that the service does not offer. Raises SheetError for a row
+    that would be paid for without it, ConfigurationError or Parked when the service cannot be
+    asked.
+    """
+    if needs_search(plan):
+        find = partial(with_videos, service=service, ledger=ledger, clock=clock)
+        sheet, plan = await find(sheet, plan, at_once=settings.polls_at_once)
+    wanted = {line.row for line in plan.spending}
+    sheet = await compared(sheet, wanted, settings, ledger=ledger, service=service, clock=clock)
+    # A row that was edited while it waits for a first video has no price any more.
+    later = [line for line in waiting_lines(plan) if line.priced is None]
+    prices = await ask(sheet, [*plan.spending, *later]) if wanted or later else {}
+    # The canary is the cheapest row of its kind, which takes prices.
+    plan = hold_back(priced(plan, prices), choose=True) if prices else plan
+    balance = await ask_balance(service) if plan.spending else None
+    return sheet, replace(plan, balance=balance)
 
 
 # Changes of the ledger that are about plans of the board, each one transaction: begun, replaced.
