@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 
 from rich.console import Console
 
@@ -31,10 +30,12 @@ from callsheet.deployments.terminal import (
 from callsheet.flows.executor import PLAIN, run_sheet
 from callsheet.tasks.aftercare.first_videos import say_waiting
 from callsheet.tasks.aftercare.waiting import waiting_rows
+from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement
 from callsheet.tasks.campaign.report import say_elsewhere, say_outcome
-from callsheet.tasks.campaign.run import Door, Run, say_hidden
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.steps import say_hidden
 from callsheet.tasks.campaign.validity import check_not_taken_back, check_valid
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.campaign.waits import released, waiting_lines
@@ -51,9 +52,15 @@ async def run_here(
     args: Namespace, options: RunOptions, settings: Settings, prefect: PrefectDisplay | None
 ) -> int:
     """Process a campaign from its sheet to its report; return the exit status."""
-    door = _Terminal(args, settings.home, prefect)
-    steps = PLAIN if prefect is None else prefect.steps
-    outcome = await run_sheet(options, settings, door, steps)
+    find = partial(find_starter, settings.home, args.profile, verbose=args.verbose)
+    outcome = await run_sheet(
+        options,
+        settings,
+        _AtTerminal(args, settings),
+        PLAIN if prefect is None else prefect.steps,
+        watch=partial(_shown, console=console_for(args), prefect=prefect),
+        find_starter=None if args.workers is None else find,
+    )
     document = outcome.as_json()
     if args.prune and outcome.exit_status not in (1, 2, 4):
         named = Namespace(**{**vars(args), "campaign": outcome.campaign})
@@ -68,82 +75,69 @@ async def run_here(
     return int(document["exit"])
 
 
-class _Terminal(Door):
-    """Asks the person who typed the command, and shows them the run; Prefect shows it, too."""
+@asynccontextmanager
+async def _shown(run: Run, console: Console, prefect: PrefectDisplay | None) -> AsyncIterator[None]:
+    """Show the plan, the progress and the end, in Prefect too; stop the run at a signal."""
+    run.on_plan = partial(_show, run, console)
+    run.on_wait = _say_who_is_at_work
+    run.on_note = say
+    display = nullcontext() if prefect is None else prefect.shows(run)
+    async with _receiver_of_run(run):
+        with stopping(run):
+            async with display:
+                with ProgressView(console) as view:
+                    run.listeners.append(view.on_snapshot)
+                    run.on_quotes = view.quoting
+                    yield
+                # Before Prefect has shown it all: no one waits for that to see the videos.
+                assert run.outcome is not None
+                await _tell(run, run.outcome, console)
 
-    def __init__(self, args: Namespace, home: Path, prefect: PrefectDisplay | None) -> None:
+
+class _AtTerminal(Approver):
+    """Asks the person who typed the command."""
+
+    def __init__(self, args: Namespace, settings: Settings) -> None:
         self._args = args
-        self._console = console_for(args)
-        self._prefect = prefect
-        if args.workers is not None:
-            self.find_starter = partial(find_starter, home, args.profile, verbose=args.verbose)
+        self._tolerance = settings.quote_tolerance
         # A saved plan approves the rows that it pays for, and no price of a later round.
         self.approves_later = not args.plan
 
-    @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
-        """Show the plan, the progress and the end, and stop the run at a signal."""
-        run.on_plan = partial(_show, run, self._console)
-        run.on_wait = _say_who_is_at_work
-        run.on_note = say
-        display = nullcontext() if self._prefect is None else self._prefect.shows(run)
-        async with _receiver_of_run(run):
-            with stopping(run):
-                async with display:
-                    with ProgressView(self._console) as view:
-                        run.listeners.append(view.on_snapshot)
-                        run.on_quotes = view.quoting
-                        yield
-                    # Before Prefect has shown it all: no one waits for that to see the videos.
-                    assert run.outcome is not None
-                    await _tell(run, run.outcome, self._console)
-
-    async def wants_hidden(self, rows: Sequence[str]) -> bool:
+    async def wants_hidden(self, rows: Sequence[str]) -> bool | None:
         """Ask whether videos are wanted of rows that the workbook hides; a plan said it already."""
         if self._args.plan:
             return True
         if self._args.yes or not at_terminal():
-            return await super().wants_hidden(rows)
+            return None
         videos = "a video of it" if len(rows) == 1 else "videos of them"
         answer = await ask(f"{say_hidden(rows)}. Make {videos} too?")
-        if answer is None:
-            return await super().wants_hidden(rows)
-        if not answer:
+        if answer is False:
             say("the hidden rows are skipped (--visible-only skips them without asking)")
         return answer
 
-    async def confirm_reading(self, run: Run, words: str) -> None:
+    async def accepts_reading(self, words: str) -> bool:
         """Ask whether a sheet that is paid for means something else now; --yes is no word on it."""
-        if self._args.plan or not at_terminal():
-            await super().confirm_reading(run, words)
-        elif not await ask(f"{plain(words)}. Read it this way from now on?"):
-            await Door.confirm_reading(self, run, words)
+        return at_terminal() and bool(await ask(f"{plain(words)}. Read it this way from now on?"))
 
-    async def see(self, run: Run, plan: Plan) -> Plan:
+    async def see(self, plan: Plan) -> Plan:
         """Raise SpendRefused for a saved plan whose edits were taken back since."""
         if self._args.plan:
             check_not_taken_back(self._args.shown, plan)
         return plan
 
-    async def approve(self, run: Run, plan: Plan) -> Plan:
+    async def approve(self, plan: Plan) -> Plan:
         """Ask once, unless the answer was given beforehand; raise SpendRefused for a no."""
-        tolerance = run.at.settings.quote_tolerance
-        return plan.approved(await _approval(self._args, tolerance, plan))
+        return plan.approved(await _approval(self._args, self._tolerance, plan))
 
 
-class RowsAtTerminal(Door):
-    """Shows rows of a campaign that are made without its sheet, and stops at a signal."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
-        with stopping(run), ProgressView(self._console) as view:
-            run.listeners.append(view.on_snapshot)
-            yield
-        if run.outcome is not None:
-            await show_urgent_rows(run, self._console)
+@asynccontextmanager
+async def rows_shown(run: Run, console: Console) -> AsyncIterator[None]:
+    """Show rows of a campaign that are made without its sheet, and stop at a signal."""
+    with stopping(run), ProgressView(console) as view:
+        run.listeners.append(view.on_snapshot)
+        yield
+    if run.outcome is not None:
+        await show_urgent_rows(run, console)
 
 
 def show_outcome(outcome: RunOutcome, run: str, console: Console) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,11 +17,9 @@ from callsheet.flows.executor import Steps
 from callsheet.flows.perform import perform_approved
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
-from callsheet.tasks.campaign.run import Door, Run
+from callsheet.tasks.campaign.run import Run, Watch, unwatched
 from callsheet.tasks.campaign.run_record import recorded_by_board
-from callsheet.tasks.campaign.stored_plans import (
-    check_stands,
-)
+from callsheet.tasks.campaign.stored_plans import check_stands
 from callsheet.tasks.campaign.validity import check_money
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.engine.owner import is_dead
@@ -54,9 +52,6 @@ log = logging.getLogger("callsheet.run")
 PAUSE = 60.0
 LOOK_HERE = "make a new plan with the service that makes its videos, and approve it"
 
-#: What is attached to a run while it lasts: signals, progress.
-Watch = Callable[[Run], AbstractAsyncContextManager[object]]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunEnd:
@@ -74,7 +69,7 @@ async def execute(
     steps: Steps,
     *,
     place: str,
-    watch: Watch = lambda _: nullcontext(),
+    watch: Watch = unwatched,
     clock: UnixClock = time.time,
 ) -> RunEnd | None:
     """Execute a run and record how it ended; None if it is over or leased by another process.
@@ -137,7 +132,7 @@ def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
     return None
 
 
-class _PlanRun(Door):
+class _PlanRun:
     """Executes one run of one plan, once its lease is acquired."""
 
     def __init__(
@@ -169,7 +164,7 @@ class _PlanRun(Door):
             self._open.lose(because)
 
     @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
+    async def _watched(self, run: Run) -> AsyncIterator[None]:
         """Attach signals and progress to an open run, and stop it if its lease is lost."""
         self._open = run
         if self.lost is not None:
@@ -180,7 +175,7 @@ class _PlanRun(Door):
         finally:
             self._open = None
 
-    async def begin(self, run: Run) -> None:
+    async def _begins(self) -> None:
         """Record that the run has its campaign, and begins."""
         crashpoint("run: its campaign is free")
         await self._ledger.write(note_begun, run_id=self.run.id, at=self._clock())
@@ -188,10 +183,11 @@ class _PlanRun(Door):
     async def process(self) -> RunEnd:
         """Execute the run and return how it ended."""
         ask = RunOptions.of(self._plan.terms).but(campaign=self._plan.campaign)
-        going = partial(perform_approved, stored_plan(self._plan), ask, self._settings, self)
+        plan = stored_plan(self._plan)
+        going = partial(perform_approved, plan, ask, self._settings, self._steps)
         try:
             check_stands(self._plan)
-            outcome = await going(self._steps)
+            outcome = await going(watch=self._watched, begins=self._begins)
         except Parked as error:
             return RunEnd(exit_status=5, words=_say(error), due_at=error.until.timestamp())
         except RunStopped as error:

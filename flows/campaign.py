@@ -15,13 +15,14 @@ from callsheet.flows.endings import callsheet_flow, end
 from callsheet.flows.executor import run_sheet
 from callsheet.flows.flow_runs import AS_TASKS, run_name, set_up_flow
 from callsheet.flows.interface import Approve, CampaignResult, Credits, NeedsPerson
-from callsheet.flows.perform import Approver, perform
-from callsheet.flows.watch import ShownDoor
+from callsheet.flows.perform import perform
+from callsheet.flows.watch import shown
 from callsheet.flows.workers import worker_runs
 from callsheet.tasks.campaign.approve import Verb
+from callsheet.tasks.campaign.approver import ApprovePlan
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import SavedPlan, read_plan
-from callsheet.tasks.campaign.run import Door
+from callsheet.tasks.campaign.run import Watch
 from callsheet.tasks.campaign.values import Canary
 from callsheet.tasks.campaign.workers import check_workers
 from callsheet.tasks.ledger.accounts import AtLimit
@@ -112,10 +113,10 @@ async def run_campaign(
     settings = set_up_flow(profile, sheet=options.sheet)
     saved = None if plan is None else read_plan(Path(plan))
     options = _whole(options, saved, settings)
-    door = Consent(approve, saved=saved)
-    if options.workers is not None:
-        door.find_starter = partial(worker_runs, profile)
-    outcome = await run_sheet(options, settings, door, AS_TASKS)
+    consent = Consent(approve, settings, at_limit=options.at_limit, saved=saved)
+    find_starter = None if options.workers is None else partial(worker_runs, profile)
+    running = partial(run_sheet, options, settings, consent, AS_TASKS)
+    outcome = await running(watch=shown, find_starter=find_starter)
     return cast(CampaignResult, await end(outcome, needs_person or "failed"))
 
 
@@ -136,13 +137,13 @@ def _whole(options: RunOptions, saved: SavedPlan | None, settings: Settings) -> 
 async def performed(
     verb: Verb,
     ask: RunOptions,
-    approver: Approver,
+    approve_plan: ApprovePlan,
     profile: str | None,
-    door: Door | None = None,
+    watch: Watch = shown,
 ) -> Any:
     """Perform a verb as this flow run, which approves once, however often Prefect starts it."""
     settings, plan_id = set_up_flow(profile), str(flow_run.id)
-    performing = partial(perform, verb, ask, settings, door or ShownDoor(), approver)
+    performing = partial(perform, verb, ask, settings, approve_plan, watch=watch)
     done = await performing(steps=AS_TASKS, plan_id=plan_id)
     assert done.outcome is not None, "a flow makes what it approves"
     return await end(done.outcome)

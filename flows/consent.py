@@ -24,15 +24,16 @@ from callsheet.flows.interface import QUESTION, Approve, Credits, amount_of
 from callsheet.flows.shown import publish_plan
 from callsheet.flows.shown.artifacts import cell
 from callsheet.flows.shown.flow_page import PAGE
-from callsheet.flows.watch import ShownDoor
+from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.plan import check_retirement
 from callsheet.tasks.campaign.plan_document import SavedPlan
 from callsheet.tasks.campaign.quotes import check_budget, shortage
 from callsheet.tasks.campaign.report import sums_of, warnings_of
-from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.validity import check_not_taken_back, check_valid
 from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.ledger.accounts import AtLimit
 from callsheet.tasks.runtime.errors import NotApproved, SpendRefused
+from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.values.amounts import as_text, count, in_credits
 
@@ -57,19 +58,27 @@ class PlanApproval(RunInput):
     note: str = Field(default="", description="why, for the history of the rows")
 
 
-class Consent(ShownDoor):
+class Consent(Approver):
     """Approves or refuses the plan of a run, by its parameters or by asking a person."""
 
-    def __init__(self, approve: Approve, *, saved: SavedPlan | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        approve: Approve,
+        settings: Settings,
+        *,
+        at_limit: AtLimit | None = None,
+        saved: SavedPlan | None = None,
+    ) -> None:
         self._approve = approve
+        self._tolerance = settings.quote_tolerance
+        self._at_limit = at_limit
         self._saved = saved
         # The form asks about the first round alone.
         self.approves_later = approve == "yes" and saved is None
         #: The plan as a person has approved it, if asked early.
         self._answered: Plan | None = None
 
-    async def see(self, run: Run, plan: Plan) -> Plan:
+    async def see(self, plan: Plan) -> Plan:
         """Publish the plan, and end a run that may not spend.
 
         Raise NotApproved, or SpendRefused where edits of a saved plan were taken back since. If the
@@ -79,42 +88,40 @@ class Consent(ShownDoor):
             check_not_taken_back(self._saved.plan, plan)
         if plan.spending or plan.adopting or plan.needs_word:
             await publish_plan(PAGE, plan, _WAYS.get(self._approve))
-        short = shortage(plan, run.options.at_limit)
+        short = shortage(plan, self._at_limit)
         if not plan.unapproved:
             return await _with_given_budget(plan) if self._approve == "ask" and short else plan
         if self._approve not in ("ask", "yes"):
             raise _refusal(plan)
         if self._approve == "ask" and not plan.unpriced and short:
-            self._answered = plan = await self._ask(run, plan)
+            self._answered = plan = await self._ask(plan)
         return plan
 
-    async def approve(self, run: Run, plan: Plan) -> Plan:
+    async def approve(self, plan: Plan) -> Plan:
         """Return the plan as approved. Raise NotApproved, or SpendRefused if it has changed."""
         if self._approve not in ("ask", "yes"):
             raise _refusal(plan)
         if self._saved is not None:
-            tolerance = run.at.settings.quote_tolerance
-            check_valid(self._saved.plan, plan, tolerance=tolerance)
+            check_valid(self._saved.plan, plan, tolerance=self._tolerance)
         if self._approve == "ask":
-            return self._answered or await self._ask(run, plan)
+            return self._answered or await self._ask(plan)
         if self._saved is not None:
             return plan.approved(f"approved with the plan {self._saved.path}")
         check_retirement(plan, "run the flow with retire=true")
         return plan.approved("approved by the flow's parameter")
 
-    async def _ask(self, run: Run, plan: Plan) -> Plan:
+    async def _ask(self, plan: Plan) -> Plan:
         """Return the plan with the approver's name and budget."""
-        at_limit = run.options.at_limit
         while True:
-            answer = await _answer(plan, refusal=shortage(plan, at_limit))
+            answer = await _answer(plan, refusal=shortage(plan, self._at_limit))
             note = f": {redact(answer.note)}" if answer.note else ""
             if answer.approve == "no":
                 raise NotApproved(f"{_price_of(plan)} not approved{note}; nothing was spent")
             asked, plan = plan, replace(plan, budget=_budget_of(answer, plan.budget))
             # If the plan still does not fit, it is checked once more with the new budget.
-            if not shortage(plan, at_limit) or plan == asked:
+            if not shortage(plan, self._at_limit) or plan == asked:
                 break
-        check_budget(plan, at_limit)
+        check_budget(plan, self._at_limit)
         return plan.approved(f"approved on Prefect's page{note}")
 
 

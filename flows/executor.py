@@ -1,7 +1,7 @@
 """The one executor: runs a sheet, or rows of the ledger, for every door.
 
-Doors differ in who approves and where the run is shown (`Door` in `tasks.campaign.run`). Neither
-the door nor the way steps are called, as functions or Prefect tasks, changes what happens.
+Doors differ in who approves (an `Approver`) and where the run is shown (a `Watch`). Neither of them
+changes what happens, nor does the way steps are called: as functions or Prefect tasks.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any
 from uuid import uuid4
 
 from callsheet.tasks.aftercare.repairs import plan_repairs, repair
+from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Door, Run, open_run
+from callsheet.tasks.campaign.run import FindStarter, Run, Watch, open_run, unwatched
 from callsheet.tasks.campaign.steps import (
     approve_step,
     plan_step,
@@ -45,16 +46,20 @@ SHOWN = 20
 async def run_sheet(
     options: RunOptions,
     settings: Settings,
-    door: Door,
+    approver: Approver,
     steps: Steps,
     *,
+    watch: Watch = unwatched,
+    begins: Callable[[], Awaitable[None]] | None = None,
+    find_starter: FindStarter | None = None,
     sheet: Sheet | None = None,
 ) -> RunOutcome:
     """Plan a sheet, ask for approval, make and deliver the videos; return how it ended.
 
-    `sheet` is the sheet if it has already been read. With `canary="auto"` more rounds make the rows
-    that wait, each once the videos before have passed their checks, if the door approved them too.
-    All rounds share the run's budget and `max_wait`. Raise SheetError, SpendRefused, Parked, or the
+    `begins` is called when the rows are approved, before the first of them is made; `sheet` is the
+    sheet if it has already been read. With `canary="auto"` more rounds make the rows that wait,
+    each once the videos before have passed their checks, if the approver saw their price, too. All
+    rounds share the run's budget and `max_wait`. Raise SheetError, SpendRefused, Parked, or the
     error of the service, ledger or store.
     """
     charged = Decimal(0)
@@ -62,8 +67,9 @@ async def run_sheet(
         # Of all rounds: they are one run.
         options = options.but(run_id=uuid4().hex)
     kind: RunKind = "adopt" if options.adopt else "run"
+    opening = partial(open_run, settings=settings, find_starter=find_starter, kind=kind)
     while True:
-        async with open_run(options, settings, door, kind=kind) as run, door.watch(run):
+        async with opening(options, approver=approver) as run, watch(run):
             run.sheet = sheet
             try:
                 campaign = await prepare(run, steps)
@@ -71,7 +77,8 @@ async def run_sheet(
                 if run.lacks_price:
                     await _fetch(run, steps)
                 raise
-            await door.begin(run)
+            if begins is not None:
+                await begins()
             outcome = await process(run, steps, campaign)
             charged += outcome.charged_this_run
             # People know of one run, however many rounds it has.
@@ -80,7 +87,7 @@ async def run_sheet(
             options = options.but(max_wait=run.time_left)
             if shown is None or not await _goes_on(run, shown):
                 return run.outcome
-        door = _LaterRound(door, shown)
+        approver = _LaterRound(approver, shown, settings)
 
 
 @dataclass(frozen=True)
@@ -162,7 +169,7 @@ async def _goes_on(run: Run, plan: Plan) -> bool:
     """Return whether another round may start: the first videos passed their checks in time."""
     if not plan.is_released_by_checks or not plan.moves_anything:
         return False
-    if not run.door.approves_later or run.is_stopped or run.time_left == 0:
+    if not run.approver.approves_later or run.is_stopped or run.time_left == 0:
         return False
     assert run.campaign is not None
     found = await run.at.ledger.read(verdicts_of, campaign_id=run.campaign.id)
@@ -173,38 +180,36 @@ async def _goes_on(run: Run, plan: Plan) -> bool:
 _PASSED = ", and the first videos passed their checks"
 
 
-class _LaterRound(Door):
+class _LaterRound(Approver):
     """Approves rows that waited for first videos, if they are as the first round showed them."""
 
     approves_later = True
 
-    def __init__(self, door: Door, shown: Plan) -> None:
-        self._door = door
+    def __init__(self, first: Approver, shown: Plan, settings: Settings) -> None:
+        self._first = first
         self._shown = shown
-        self.find_starter = door.find_starter
-        self.limits = door.limits
-        self.watch = door.watch  # type: ignore[method-assign]
-        self.is_named = door.is_named  # type: ignore[method-assign]
-        self.begin = door.begin  # type: ignore[method-assign]
+        self._tolerance = settings.quote_tolerance
+        self.limits = first.limits
 
     async def wants_hidden(self, rows: Sequence[str]) -> bool:
         """Return the answer of the first round: its plan has the hidden rows that were wanted."""
         return {line.row for line in self._shown.lines} >= set(rows)
 
-    async def confirm_reading(self, run: Run, words: str) -> None:
+    async def accepts_reading(self, words: str) -> bool:
         """Ask nothing: the first round took the sheet in as it is."""
+        return True
 
-    async def see(self, run: Run, plan: Plan) -> Plan:
+    async def see(self, plan: Plan) -> Plan:
         """Return the plan with the budget that was approved."""
         return replace(plan, budget=self._shown.budget)
 
-    async def approve(self, run: Run, plan: Plan) -> Plan:
+    async def approve(self, plan: Plan) -> Plan:
         """Return the plan as approved in the first round; raise MovedOn if it has changed.
 
-        Without an approval there, of videos that an earlier run had begun, the door is asked.
+        Without an approval there, of videos that an earlier run had begun, the first approver is
+        asked.
         """
-        tolerance = run.at.settings.quote_tolerance
-        check_valid(released(self._shown), plan, tolerance=tolerance, look=again_with())
+        check_valid(released(self._shown), plan, tolerance=self._tolerance, look=again_with())
         if not self._shown.by:
-            return await self._door.approve(run, plan)
+            return await self._first.approve(plan)
         return plan.approved(self._shown.by.removesuffix(_PASSED) + _PASSED)

@@ -13,7 +13,7 @@ import itertools
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -23,7 +23,7 @@ from callsheet.flows.executor import PLAIN, Steps
 from callsheet.flows.night_sheet import NightSheet
 from callsheet.flows.sheet_run import Sweeping
 from callsheet.tasks.aftercare.prune import prune_delivered
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run import Watch, unwatched
 from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.engine.owner import is_dead, is_near, name_of, this_process
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
@@ -119,8 +119,6 @@ log = logging.getLogger("callsheet.night")
 AT_ONCE = 4
 _count = itertools.count(1)
 
-#: What is attached to the run of a sheet while it lasts: signals, progress.
-Watch = Callable[[Run], AbstractAsyncContextManager[object]]
 #: Receives the report of a sheet.
 Tell = Callable[[SheetReport], None]
 
@@ -133,7 +131,7 @@ async def sweep(
     zone: str,
     since: float | None = None,
     steps: Steps = PLAIN,
-    watch: Watch = lambda _: nullcontext(),
+    watch: Watch = unwatched,
     tell: Tell = lambda _: None,
     stopped: Callable[[], bool] = lambda: False,
     sandbox: bool = False,

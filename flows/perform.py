@@ -1,6 +1,6 @@
 """Performs a verb: plans it, has the plan approved, makes its rows. One way for every door.
 
-Doors differ in who approves (an `Approver`) and where the run is shown (`Door.watch`).
+Doors differ in who approves (an `ApprovePlan`) and where the run is shown (a `Watch`).
 """
 
 from __future__ import annotations
@@ -12,22 +12,19 @@ from functools import partial
 
 from callsheet.flows.executor import PLAIN, Steps, process
 from callsheet.tasks.campaign.approve import Verb, approve
+from callsheet.tasks.campaign.approver import ApprovePlan
 from callsheet.tasks.campaign.lease import find_earlier, lease_campaign
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.propose import campaign_asked, propose, rows_named
-from callsheet.tasks.campaign.run import Door, Run, open_run
+from callsheet.tasks.campaign.run import Run, Watch, open_run, unwatched
 from callsheet.tasks.campaign.run_record import run_approved, run_begins, steps_to
 from callsheet.tasks.campaign.values import PAID, Plan, RunOutcome
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.plans import find_plan
 from callsheet.tasks.ledger.runs import RunKind
 from callsheet.tasks.ledger.values import CampaignRow
-from callsheet.tasks.runtime.errors import NotApproved
 from callsheet.tasks.runtime.known_settings import Settings
-
-#: Is shown a plan with its prices; returns who approves it, in words. Raises SpendRefused for a no.
-Approver = Callable[[Plan], Awaitable[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +46,9 @@ async def perform(
     verb: Verb,
     ask: RunOptions,
     settings: Settings,
-    door: Door,
-    approver: Approver,
+    approve_plan: ApprovePlan,
     *,
+    watch: Watch = unwatched,
     steps: Steps = PLAIN,
     make: bool = True,
     plan_id: str | None = None,
@@ -61,7 +58,7 @@ async def perform(
 
     `plan_id` is what the plan is approved under, once: a run that is started again makes the rows
     that were approved then, and asks no one. `wait` is as in `lease_campaign`. Raise SpendRefused,
-    Parked, or the error of the planner, approver, service, ledger or store.
+    Parked, or the error of the planner, of `approve_plan`, of the service, ledger or store.
     """
     if plan_id is None:
         # What cannot be done is said before a service is needed.
@@ -71,10 +68,10 @@ async def perform(
             return Performed(plan=plan, rows={})
     # A selection says what is planned; the rows that are made may be in other states by then.
     kind: RunKind = "retake" if verb.kind == "retake" else "approve" if verb.effects else "fetch"
-    async with _opened(ask.but(select=None, rows=None), settings, door, kind) as run:
+    async with _opened(ask.but(select=None, rows=None), settings, watch, kind) as run:
         at, ask = run.at, ask.but(sandbox=run.options.sandbox)
         plan = await _approved_before(at.ledger, plan_id) or await _approved(
-            run, verb, ask, approver, make=make, plan_id=plan_id
+            run, verb, ask, approve_plan, make=make, plan_id=plan_id
         )
         names = plan.named(*PAID, "fetch")
         # A run that is started again reports, where nothing is left to do.
@@ -86,40 +83,53 @@ async def perform(
 
 
 async def perform_approved(
-    plan: Plan, ask: RunOptions, settings: Settings, door: Door, steps: Steps
+    plan: Plan,
+    ask: RunOptions,
+    settings: Settings,
+    steps: Steps,
+    *,
+    watch: Watch,
+    begins: Callable[[], Awaitable[None]],
 ) -> RunOutcome:
     """Process a plan that was approved before, of a sheet or of rows; wait until it is its turn.
 
-    Raise as `perform` does.
+    `begins` is called then. Raise as `perform` does.
     """
-    async with _opened(ask, settings, door) as run:
+    async with _opened(ask, settings, watch) as run:
         assert run.campaign is not None
         run.go_by(replace(plan, adopt=ask.adopt))
         if not plan.sheet_digest or plan.sheet_digest != run.campaign.sheet_digest:
             # Of a campaign that was given another sheet since, it begins nothing of that.
             run.only = frozenset(plan.named(*PAID, "adopt", "fetch"))
-        return await _make(run, steps, wait=None)
+        return await _make(run, steps, wait=None, begins=begins)
 
 
 @asynccontextmanager
 async def _opened(
-    ask: RunOptions, settings: Settings, door: Door, kind: RunKind = "run"
+    ask: RunOptions, settings: Settings, watch: Watch, kind: RunKind = "run"
 ) -> AsyncIterator[Run]:
     """Open a run of a campaign that is in the ledger, and show it."""
-    async with open_run(ask, settings, door, kind=kind) as run:
+    async with open_run(ask, settings, kind=kind) as run:
         ask = ask.but(sandbox=run.options.sandbox)
         run.campaign = await run.at.ledger.read(campaign_asked, ask=ask)
-        async with door.watch(run):
+        async with watch(run):
             yield run
 
 
-async def _make(run: Run, steps: Steps, *, wait: float | None) -> RunOutcome:
+async def _make(
+    run: Run,
+    steps: Steps,
+    *,
+    wait: float | None,
+    begins: Callable[[], Awaitable[None]] | None = None,
+) -> RunOutcome:
     """Process what the run is about, once no other run has its campaign."""
     assert run.campaign is not None
     await run.at.store.check()
     await lease_campaign(run, run.campaign, wait=wait)
     await find_earlier(run, run.campaign)
-    await run.door.begin(run)
+    if begins is not None:
+        await begins()
     return await process(run, steps, run.campaign.name)
 
 
@@ -127,7 +137,7 @@ async def _approved(
     run: Run,
     verb: Verb,
     ask: RunOptions,
-    approver: Approver,
+    approve_plan: ApprovePlan,
     *,
     make: bool,
     plan_id: str | None,
@@ -149,16 +159,11 @@ async def _approved(
     run.only = frozenset(plan.named(*PAID))
     if make:
         await at.store.check()
-    by = await approver(shown)
+    by = (await approve_plan(shown)).by
     change = partial(approve, plan=replace(plan, id=plan_id), verb=verb, by=by, budget=ask.budget)
     approved = await at.ledger.write(change, at=at.clock())
     run_approved(approved.id)
     return approved
-
-
-async def approve_nothing(plan: Plan) -> str:
-    """Approve no plan: what is paid for was approved before."""
-    raise NotApproved(f"the plan of {plan.campaign} is not approved; nothing was spent")
 
 
 async def _approved_before(ledger: Ledger, plan_id: str | None) -> Plan | None:

@@ -149,12 +149,12 @@ async def approve_campaign(
     assert limit is not None, "its type says what an amount is"
     ask = RunOptions.of({"campaign": campaign, "budget": given, "max_wait": max_wait})
     by = "approved by the flow approve" + (f": {redact(note)}" if note else "")
-    approver = partial(_within, at_most=limit, by=by)
-    return cast(CampaignResult, await performed(WAITING, ask, approver, profile))
+    approve = partial(_within, at_most=limit, by=by)
+    return cast(CampaignResult, await performed(WAITING, ask, approve, profile))
 
 
-async def _within(plan: Plan, *, at_most: Decimal, by: str) -> str:
-    """Return who approves the rows that wait; raise NotApproved for what was not agreed to."""
+async def _within(plan: Plan, *, at_most: Decimal, by: str) -> Plan:
+    """Return the rows that wait as approved; raise NotApproved for what was not agreed to."""
     await publish_plan(PAGE, plan)
     if not is_within(plan, at_most):
         words = f"{in_credits(plan.total)} for {count(len(plan.spending), 'video')}, and "
@@ -166,4 +166,4 @@ async def _within(plan: Plan, *, at_most: Decimal, by: str) -> str:
             remedy=f"to make them again: `{suggest('approve', plan.campaign)}`",
         )
     check_budget(plan)
-    return by
+    return plan.approved(by)

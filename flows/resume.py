@@ -5,6 +5,7 @@ It starts nothing and pays for nothing, so it needs neither the sheet nor an app
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 from prefect.client.schemas.objects import State
@@ -14,9 +15,9 @@ from callsheet.flows.approved_plan import execute
 from callsheet.flows.campaign import performed
 from callsheet.flows.endings import attended, callsheet_flow, ending
 from callsheet.flows.flow_runs import AS_TASKS, set_up_flow
-from callsheet.flows.perform import approve_nothing
-from callsheet.flows.watch import ShownDoor
+from callsheet.flows.watch import shown
 from callsheet.tasks.aftercare.resume import RESUME
+from callsheet.tasks.campaign.approver import approve_nothing
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.shown_states import words_of
 
@@ -35,7 +36,7 @@ async def carry_on(
         profile: settings from a TOML profile.
     """
     ask = RunOptions.of({"campaign": campaign, "max_wait": max_wait})
-    done = performed(RESUME, ask, approve_nothing, profile, ShownDoor(leaves=True))
+    done = performed(RESUME, ask, approve_nothing, profile, partial(shown, leaves=True))
     return cast(State[dict[str, Any]], await done)
 
 
@@ -57,7 +58,7 @@ async def carry_approved(run: str, profile: str | None = None) -> State[dict[str
         profile: settings from a TOML profile.
     """
     settings, place = set_up_flow(profile), f"prefect:{flow_run.id}"
-    end = await execute(run, settings, AS_TASKS, place=place, watch=ShownDoor().watch)
+    end = await execute(run, settings, AS_TASKS, place=place, watch=shown)
     if end is None:
         return attended("another process is running it, or it has finished")
     # The board resumes a parked run.

@@ -11,8 +11,8 @@ from prefect.client.schemas.objects import State
 from callsheet.flows.campaign import performed
 from callsheet.flows.endings import callsheet_flow
 from callsheet.flows.interface import Credits, amount_of
-from callsheet.flows.perform import Approver
 from callsheet.tasks.aftercare.retake import RETAKE
+from callsheet.tasks.campaign.approver import ApprovePlan
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.quotes import check_budget, is_within
 from callsheet.tasks.campaign.values import Plan
@@ -41,14 +41,14 @@ async def retake_rows(
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
-    ask, approver = RunOptions.of(locals()), within(amount_of(at_most))
-    return cast(State[dict[str, Any]], await performed(RETAKE, ask, approver, profile))
+    ask, approve = RunOptions.of(locals()), within(amount_of(at_most))
+    return cast(State[dict[str, Any]], await performed(RETAKE, ask, approve, profile))
 
 
-def within(at_most: Decimal | None) -> Approver:
-    """Return the approver of a flow that may pay so much, at prices that are known."""
+def within(at_most: Decimal | None) -> ApprovePlan:
+    """Return what approves for a flow that may pay so much, at prices that are known."""
 
-    async def approver(plan: Plan) -> str:
+    async def approve(plan: Plan) -> Plan:
         check_budget(plan)
         if not is_within(plan, at_most):
             videos = count(len(plan.spending), "more video")
@@ -56,6 +56,6 @@ def within(at_most: Decimal | None) -> Approver:
                 f"{in_credits(plan.total)} for {videos} are not approved; nothing was spent",
                 remedy="start the flow with `at_most` as high as that",
             )
-        return "approved by the flow's parameter"
+        return plan.approved("approved by the flow's parameter")
 
-    return approver
+    return approve

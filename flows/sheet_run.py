@@ -8,17 +8,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from callsheet.flows.executor import Steps, run_sheet
-from callsheet.flows.perform import approve_nothing, perform
+from callsheet.flows.perform import perform
 from callsheet.tasks.aftercare.resume import RESUME, plan_under_way
+from callsheet.tasks.campaign.approver import approve_nothing
+from callsheet.tasks.campaign.match import name_campaign
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.report import exit_status
-from callsheet.tasks.campaign.run import Door, Run
+from callsheet.tasks.campaign.run import Run, Watch
 from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
 from callsheet.tasks.campaign.waits import waiting_lines
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
@@ -64,7 +66,7 @@ class SheetRun:
         """Run the sheet; call `approved` once its approval is decided."""
         return await self._when_free(partial(self._run, sheet, approved))
 
-    def check_own(self, campaign: str) -> None:
+    def _check_own(self, campaign: str) -> None:
         """Raise SpendRefused if another sheet of the inbox has the same campaign.
 
         Otherwise they would undo each other's rows, and each would pay for its own.
@@ -89,7 +91,7 @@ class SheetRun:
         sandbox = at.settings.sandbox
         ask = RunOptions(campaign=found.name, max_wait=at.time_left, sandbox=sandbox)
         verb = RESUME._replace(plan=partial(plan_under_way, more=more))
-        go_on = partial(perform, verb, ask, at.settings, _NightDoor(at), approve_nothing)
+        go_on = partial(perform, verb, ask, at.settings, approve_nothing, watch=at.shown)
         try:
             if not (await at.ledger.read(verb.plan, ask=ask, make=True)).lines:
                 return None
@@ -114,7 +116,12 @@ class SheetRun:
     async def _run(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
         """Run the sheet as it was read."""
         at = self._at
-        beforehand = NightApproval(
+        options = self.options(sheet)
+        sheet = await name_campaign(at.ledger, sheet, options.but(sandbox=at.settings.sandbox))
+        self._check_own(sheet.campaign)
+        await self.begin(sheet.campaign)
+        approval = NightApproval(
+            ledger=at.ledger,
             inbox=at.inbox,
             night=at.night,
             since=at.since,
@@ -124,13 +131,23 @@ class SheetRun:
             tolerance=at.settings.quote_tolerance,
             retries=sheet.retry_failed or 0,
         )
-        door = _SheetDoor(at, self, beforehand, approved)
+        has_begun = False
+
+        async def begins() -> None:
+            nonlocal has_begun
+            has_begun = True
+            crashpoint("night: what was approved is in the rows")
+            approved()
+
+        running = partial(run_sheet, options, at.settings, approval, at.steps)
         try:
-            return await run_sheet(self.options(sheet), at.settings, door, at.steps, sheet=sheet)
+            return await running(watch=at.shown, begins=begins, sheet=sheet)
         except SpendRefused:
             # Refused by a rule or a limit after the sheet was planned.
-            self.plan = door.planned
+            self.plan = None if has_begun else approval.seen
             raise
+        finally:
+            self.waiting = [] if approval.seen is None else waiting_lines(approval.seen)
 
     async def _when_free(self, do: Callable[[], Awaitable[T]]) -> T:
         """Run it; if a killed run still has the lease, wait until that expires."""
@@ -178,70 +195,6 @@ class SheetRun:
         self.known = await self._at.ledger.write(begin, inbox=self._at.inbox.name, sheet=known)
 
 
-class _NightDoor(Door):
-    """Shows a run and stops it with the nightly run; approves nothing."""
-
-    def __init__(self, at: Sweeping) -> None:
-        self._at = at
-
-    @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
-        self._at.opened(run)
-        try:
-            async with self._at.watch(run):
-                yield
-        finally:
-            self._at.closed(run)
-
-
-class _SheetDoor(_NightDoor):
-    """Applies the standing approval of an inbox; `planned` is the plan until it is approved."""
-
-    def __init__(
-        self,
-        at: Sweeping,
-        sheet: SheetRun,
-        beforehand: NightApproval,
-        approved: Callable[[], None],
-    ) -> None:
-        super().__init__(at)
-        self._unapproved: Run | None = None
-        self._sheet = sheet
-        self._beforehand = beforehand
-        self.limits = (beforehand.count,)
-        self._approved = approved
-
-    @property
-    def planned(self) -> Plan | None:
-        return self._unapproved.plan if self._unapproved is not None else None
-
-    async def is_named(self, run: Run) -> None:
-        self._unapproved = run
-        assert run.sheet is not None
-        self._sheet.check_own(run.sheet.campaign)
-        await self._sheet.begin(run.sheet.campaign)
-
-    async def see(self, run: Run, plan: Plan) -> Plan:
-        """Keep the stored budget of the campaign for a plan that needs no approval.
-
-        Sheet and inbox only set maximums. Only an approval can raise a budget that a person set.
-        """
-        self._sheet.waiting = waiting_lines(plan)
-        found = await self._sheet.find()
-        if found is not None and found.budget is not None and not plan.unapproved:
-            budget = found.budget if plan.budget is None else min(plan.budget, found.budget)
-            return replace(plan, budget=budget)
-        return plan
-
-    async def approve(self, run: Run, plan: Plan) -> Plan:
-        return plan.approved(await self._beforehand.approve(plan))
-
-    async def begin(self, run: Run) -> None:
-        self._unapproved = None
-        crashpoint("night: what was approved is in the rows")
-        self._approved()
-
-
 # What all sheets of a scan share: ledger, limits, the lease of the night, and the report so far.
 
 
@@ -257,7 +210,7 @@ class Sweeping:
     since: float
     place: str
     steps: Steps
-    watch: Callable[[Run], AbstractAsyncContextManager[object]]
+    watch: Watch
     sandbox: bool
     clock: UnixClock
     sleep: Sleep
@@ -305,15 +258,17 @@ class Sweeping:
         for run in self._open.values():
             run.lose(because)
 
-    def opened(self, run: Run) -> None:
-        """Add a run that is open."""
+    @asynccontextmanager
+    async def shown(self, run: Run) -> AsyncIterator[None]:
+        """Show a run, and stop it with the nightly run."""
         self._open[id(run)] = run
         if self.lost:
             run.lose(self.lost)
-
-    def closed(self, run: Run) -> None:
-        """Remove a run that is over."""
-        self._open.pop(id(run), None)
+        try:
+            async with self.watch(run):
+                yield
+        finally:
+            self._open.pop(id(run), None)
 
     def tell(self, report: SheetReport) -> None:
         """Add the report of a sheet to the report of the night."""

@@ -26,7 +26,7 @@ from callsheet.flows.interface import QUESTION
 from callsheet.flows.interruption import ASK, Interruption, Kind
 from callsheet.flows.shown import publish_report, showing
 from callsheet.flows.shown.flow_page import PAGE
-from callsheet.tasks.campaign.run import Door, Run
+from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import tally_of
 from callsheet.tasks.runtime.errors import NotApproved, Parked
@@ -36,27 +36,23 @@ from callsheet.tasks.values.amounts import as_number
 TROUBLE = (httpx.HTTPError, PrefectException, OSError)
 
 
-class ShownDoor(Door):
-    """Shows a run in Prefect and lets Prefect stop it; approves nothing.
+@asynccontextmanager
+async def shown(run: Run, *, leaves: bool = False) -> AsyncIterator[None]:
+    """Show a run in Prefect and let Prefect stop it.
 
-    With `leaves`, it leaves a campaign to the run that has its lease.
+    With `leaves`, it leaves a campaign to the run that has its lease. Raise Ended with the final
+    state of a flow run that ends otherwise than its run.
     """
-
-    def __init__(self, *, leaves: bool = False) -> None:
-        self._leaves = leaves
-
-    @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
-        try:
-            async with showing(run, PAGE), interruptible(run):
-                yield
-        except NotApproved as refusal:
-            raise Ended(not_approved(str(refusal), await _unapproved(run))) from refusal
-        except Parked as other:
-            if run.has_begun or not self._leaves:
-                raise
-            raise Ended(attended(str(other), {"campaign": run.options.campaign})) from other
-        await publish_report(PAGE, run)
+    try:
+        async with showing(run, PAGE), interruptible(run):
+            yield
+    except NotApproved as refusal:
+        raise Ended(not_approved(str(refusal), await _unapproved(run))) from refusal
+    except Parked as other:
+        if run.has_begun or not leaves:
+            raise
+        raise Ended(attended(str(other), {"campaign": run.options.campaign})) from other
+    await publish_report(PAGE, run)
 
 
 async def _unapproved(run: Run) -> dict[str, Any]:

@@ -20,10 +20,11 @@ from datetime import datetime
 from callsheet.deployments.process import stopping
 from callsheet.flows.approved_plan import execute
 from callsheet.flows.executor import PLAIN
-from callsheet.flows.perform import approve_nothing, perform
+from callsheet.flows.perform import perform
 from callsheet.tasks.aftercare.resume import RESUME
+from callsheet.tasks.campaign.approver import approve_nothing
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Door, Run
+from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.run_record import comes_from
 from callsheet.tasks.engine.owner import this_process
 from callsheet.tasks.engine.progress import Snapshot, log_line
@@ -68,19 +69,10 @@ async def _resume(campaign_id: int, settings: Settings) -> int:
         known = await ledger.read(all_campaigns)
     campaign = next(one for one in known if one.id == campaign_id)
     ask = RunOptions(campaign=campaign.name, sandbox=settings.sandbox)
-    done = await perform(RESUME, ask, settings, _Watched(), approve_nothing)
+    done = await perform(RESUME, ask, settings, approve_nothing, watch=_watched)
     words = done.outcome and done.outcome.words
     say(redact(f"ended with {done.exit_status}: {words or 'all is said'}"))
     return done.exit_status
-
-
-class _Watched(Door):
-    """Approves nothing: rows under way were approved before."""
-
-    @contextlib.asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
-        async with _watched(run):
-            yield
 
 
 @contextlib.asynccontextmanager

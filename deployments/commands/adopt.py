@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -14,10 +15,10 @@ from callsheet.deployments.new_ledger import prepare_ledger
 from callsheet.deployments.process import run_command
 from callsheet.deployments.tables import show_plan
 from callsheet.deployments.terminal import consent, console_for, plain, print_json
-from callsheet.deployments.terminal_run import RowsAtTerminal
+from callsheet.deployments.terminal_run import rows_shown
 from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.report import say_outcome
-from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.stored_plans import plan_from, plan_with_prices
 from callsheet.tasks.campaign.validity import check_valid
 from callsheet.tasks.campaign.values import Plan
@@ -48,19 +49,20 @@ async def _adopt(args: Namespace, settings: Settings, console: Console) -> dict[
     told = _document(sheet, plan)
     if not plan.moves_anything:
         return told
-    door = _Adopting(console, plan)
+    by = ""
     if plan.adopting:
         videos = count(len(plan.adopting), "video")
         verb = "is" if len(plan.adopting) == 1 else "are"
         try:
-            door.by = await consent(
+            by = await consent(
                 args, f"Take over {videos} for 0 credits?", what=f"{videos} to take over {verb}"
             )
         except SpendRefused as refusal:
             refusal.document = told
             raise
     prepare_ledger(settings, sandbox=settings.sandbox)
-    outcome = await run_sheet(options, settings, door, PLAIN, sheet=sheet)
+    running = partial(run_sheet, options, settings, _Adopting(plan, by), PLAIN, sheet=sheet)
+    outcome = await running(watch=partial(rows_shown, console=console))
     console.print(plain(say_outcome(outcome)))
     return {**told, **outcome.as_json(), "exit": outcome.exit_status or told["exit"]}
 
@@ -79,19 +81,18 @@ def _document(sheet: Sheet, plan: Plan) -> dict[str, Any]:
     }
 
 
-class _Adopting(RowsAtTerminal):
+class _Adopting(Approver):
     """Approves the videos that were shown, and no others."""
 
-    def __init__(self, console: Console, shown: Plan) -> None:
-        super().__init__(console)
+    def __init__(self, shown: Plan, by: str) -> None:
         self._shown = shown
-        self.by = ""
+        self._by = by
 
     async def wants_hidden(self, rows: Sequence[str]) -> bool:
         """Return True: hidden rows are in the plan that was shown, and nothing is paid for them."""
         return True
 
-    async def approve(self, run: Run, plan: Plan) -> Plan:
+    async def approve(self, plan: Plan) -> Plan:
         """Return the plan as approved; raise MovedOn for a video that was not shown."""
         check_valid(self._shown, plan, look=again_with())
-        return plan.approved(self.by)
+        return plan.approved(self._by)

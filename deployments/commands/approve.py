@@ -14,7 +14,7 @@ from callsheet.deployments.commands.reading import campaign_of, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.tables import show_plan
 from callsheet.deployments.terminal import consent, console_for, plain, print_json
-from callsheet.deployments.terminal_run import RowsAtTerminal, show_outcome
+from callsheet.deployments.terminal_run import rows_shown, show_outcome
 from callsheet.flows.perform import perform
 from callsheet.tasks.aftercare.explain import run_line
 from callsheet.tasks.aftercare.first_videos import say_waiting
@@ -42,8 +42,8 @@ async def _main(args: Namespace) -> dict[str, Any]:
         campaign = await campaign_of(ledger, args.campaign)
     given = {"campaign": campaign.name, "budget": budget_of(args), "max_wait": args.max_wait}
     ask = RunOptions.of(given, sheet=campaign.sheet or "", sandbox=settings.sandbox)
-    door, approver = RowsAtTerminal(console), partial(_approve, args, console)
-    done = await perform(WAITING_AND_REST, ask, settings, door, approver, make=args.run)
+    approve, watch = partial(_approve, args, console), partial(rows_shown, console=console)
+    done = await perform(WAITING_AND_REST, ask, settings, approve, watch=watch, make=args.run)
     names = done.plan.named(*PAID)
     status = done.exit_status
     if done.plan.named("person") and not names:
@@ -64,8 +64,8 @@ async def _main(args: Namespace) -> dict[str, Any]:
     return {**told, **(done.outcome.as_json() if done.outcome else {}), "exit": status}
 
 
-async def _approve(args: Namespace, console: Console, plan: Plan) -> str:
-    """Show the rows that wait and ask; return who approves them. Raise SpendRefused for a no."""
+async def _approve(args: Namespace, console: Console, plan: Plan) -> Plan:
+    """Show the rows that wait and ask; return them as approved. Raise SpendRefused for a no."""
     lines = [line for line in plan.lines if line.action != "fetch"]
     show_plan(replace(plan, lines=tuple(lines)), console)
     check_budget(plan)
@@ -75,4 +75,4 @@ async def _approve(args: Namespace, console: Console, plan: Plan) -> str:
     though = f", though {' and '.join(say_elsewhere(plan))}" if plan.elsewhere else ""
     videos = count(len(plan.spending), "video")
     question = f"Approve {videos} for {credits}{kept}{though}?"
-    return await consent(args, question, what=f"{credits} are")
+    return plan.approved(await consent(args, question, what=f"{credits} are"))

@@ -19,7 +19,7 @@ from callsheet.deployments.terminal import (
     state_text,
     table,
 )
-from callsheet.deployments.terminal_run import RowsAtTerminal, show_outcome
+from callsheet.deployments.terminal_run import rows_shown, show_outcome
 from callsheet.flows.perform import Performed, perform
 from callsheet.tasks.aftercare.explain import run_line, service_of
 from callsheet.tasks.aftercare.retake import RETAKE
@@ -59,9 +59,9 @@ async def _main(args: Namespace) -> dict[str, Any]:
     given = {"campaign": campaign.name, "rows": tuple(named) or None, "budget": budget_of(args)}
     sheet, sandbox = campaign.sheet or "", settings.sandbox
     ask = RunOptions.of({**vars(args), **given}, sheet=sheet, sandbox=sandbox)
-    door, approver = RowsAtTerminal(console), partial(_approve, args, console)
+    approve, watch = partial(_approve, args, console), partial(rows_shown, console=console)
     with telling_where(args):
-        done = await perform(RETAKE, ask, settings, door, approver, make=args.run)
+        done = await perform(RETAKE, ask, settings, approve, watch=watch, make=args.run)
     _last_word(campaign, done, console, made=args.run)
     lines = [_line(line, done.rows.get(line.row), made=args.run) for line in done.plan.lines]
     return {"campaign": campaign.name, "rows": lines, "exit": done.exit_status}
@@ -74,8 +74,8 @@ def _other_service(campaign: Campaign) -> BadInput:
                     remedy=f"{add}, and run the same command again")  # fmt: skip
 
 
-async def _approve(args: Namespace, console: Console, plan: Plan) -> str:
-    """Show a plan and ask; return who approves it. Raise SpendRefused for a no."""
+async def _approve(args: Namespace, console: Console, plan: Plan) -> Plan:
+    """Show a plan and ask; return it as approved. Raise SpendRefused for a no."""
     price = plan.credit_price
     _show(plan, console)
     check_budget(plan)
@@ -89,7 +89,7 @@ async def _approve(args: Namespace, console: Console, plan: Plan) -> str:
     question = f"Spend {total} on {videos}, {when}?"
     if not args.run:
         question = f"Approve {videos} for {total}, {when}?"
-    return await consent(args, question, what=f"{total} for {videos} are")
+    return plan.approved(await consent(args, question, what=f"{total} for {videos} are"))
 
 
 def _show(plan: Plan, console: Console) -> None:

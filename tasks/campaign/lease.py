@@ -78,7 +78,7 @@ async def lease_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
         begins(waiting=True)
         run.say_wait(words)
 
-    if run.door.find_starter is not None:
+    if run.find_starter is not None:
         run.production_id = uuid4().hex
     holding = leased(
         at.ledger,

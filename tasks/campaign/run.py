@@ -10,7 +10,13 @@ import asyncio
 import errno
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -18,7 +24,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.campaign.approve import Check
+from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.campaign.selection import Selection, parse_selection
@@ -37,14 +43,12 @@ from callsheet.tasks.ledger.values import UNDER_WAY, CampaignRow, rows_of
 from callsheet.tasks.runtime.errors import (
     NOTHING_SPENT,
     CallsheetError,
-    NotApproved,
     RunStopped,
-    SpendRefused,
 )
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import about, facts_now
 from callsheet.tasks.runtime.process import search_of_new
-from callsheet.tasks.runtime.suggest import again_with, suggest
+from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.runtime.telemetry import span
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import in_credits
@@ -55,73 +59,16 @@ log = logging.getLogger("callsheet.run")
 Listener = Callable[[Snapshot], None]
 
 
-class Door:
-    """What the doors of a run differ in: who is asked about it, and where it is shown.
-
-    This one approves nothing, wants no hidden rows and shows nothing. What a door raises ends the
-    run: SpendRefused for a plan that may not be paid for.
-    """
-
-    #: Whether who approves sees and approves the price of the rows that wait for first videos, too.
-    approves_later = False
-    #: Finds what starts the workers of a run; None for a run without workers. It is asked once the
-    #: run has its campaign and something to do: until then another run may need the server.
-    find_starter: Callable[[], Awaitable[WorkerStarter]] | None = None
-    #: Take part in the transaction that approves a plan; raise SpendRefused to undo all of it.
-    limits: Sequence[Check] = ()
-
-    @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
-        """Show the run while it lasts, and stop it if someone asks for that."""
-        yield
-
-    async def is_named(self, run: Run) -> None:
-        """Called when the run knows its campaign, before it does anything for it."""
-
-    async def wants_hidden(self, rows: Sequence[str]) -> bool:
-        """Return whether rows that the workbook hides are wanted, by id."""
-        videos = "a video of it is" if len(rows) == 1 else "videos of them are"
-        raise SpendRefused(
-            f"{say_hidden(rows)} in the workbook, and you did not say whether {videos} wanted; "
-            "nothing was spent",
-            remedy="--include-hidden makes videos of them too, and `hidden_rows` in a profile says "
-            f"it for good; to skip them, {again_with('--visible-only')}",
-        )
-
-    async def confirm_reading(self, run: Run, words: str) -> None:
-        """Raise SpendRefused unless a known sheet may be read in another way than before.
-
-        A saved plan shows it, and is compared with the plan of now before it is approved.
-        """
-        if run.options.saved_plan:
-            return
-        assert run.sheet is not None
-        given = [word for one in run.options.map or () for word in ("--map", one)]
-        given += ["--sandbox"] * run.options.sandbox
-        plan = suggest("plan", run.sheet.address, *given, "-o", "plan.html")
-        raise SpendRefused(
-            f"{words}; nothing was changed, nothing was spent",
-            remedy="to read it as before, check its headers and columns.toml next to it; if this "
-            f"is what you want, look at the plan and run that:\n  {plan}\n  "
-            f"{suggest('run', '--plan', 'plan.html')}",
-        )
-
-    async def see(self, run: Run, plan: Plan) -> Plan:
-        """Return the plan, or one with another budget, before it is checked against its budget."""
-        return plan
-
-    async def approve(self, run: Run, plan: Plan) -> Plan:
-        """Return the plan as someone approved it: `plan.approved(by)`."""
-        raise NotApproved(f"the plan of {plan.campaign} is not approved; nothing was spent")
-
-    async def begin(self, run: Run) -> None:
-        """Called when the rows are approved, before the first of them is made."""
+#: Shows a run while it lasts, and stops it if someone asks for that.
+Watch = Callable[["Run"], AbstractAsyncContextManager[object]]
+#: Finds what starts the workers of a run. It is asked once the run has its campaign and something
+#: to do: until then another run may need the server.
+FindStarter = Callable[[], Awaitable[WorkerStarter]]
 
 
-def say_hidden(rows: Sequence[str]) -> str:
-    """Say which rows are hidden: `2 rows are hidden (r1, r2)`."""
-    shown = ", ".join([*rows[:5], *["..."] * (len(rows) > 5)])
-    return f"{'1 row is' if len(rows) == 1 else f'{len(rows)} rows are'} hidden ({shown})"
+def unwatched(_: Run) -> AbstractAsyncContextManager[object]:
+    """Show nothing of a run, and leave it to itself."""
+    return nullcontext()
 
 
 @dataclass(kw_only=True)
@@ -130,8 +77,10 @@ class Run:
 
     options: RunOptions
     at: Context
-    #: Who is asked, and where it is shown.
-    door: Door = field(default_factory=Door)
+    #: Who is asked about its plan.
+    approver: Approver = field(default_factory=Approver)
+    #: None for a run without workers.
+    find_starter: FindStarter | None = None
     on_plan: Callable[[Plan], None] | None = None
     on_wait: Callable[[str], None] | None = None
     on_note: Callable[[str], None] | None = None
@@ -220,8 +169,8 @@ class Run:
 
         Raises ConfigurationError where no worker could be started.
         """
-        if self.starter is None and self.door.find_starter is not None:
-            self.starter = await self.door.find_starter()
+        if self.starter is None and self.find_starter is not None:
+            self.starter = await self.find_starter()
         return self.starter
 
     def say_wait(self, words: str) -> None:
@@ -328,9 +277,17 @@ def _at_hand(run: Run) -> Iterator[None]:
 
 @asynccontextmanager
 async def open_run(
-    options: RunOptions, settings: Settings, door: Door, *, kind: RunKind = "run"
+    options: RunOptions,
+    settings: Settings,
+    *,
+    approver: Approver | None = None,
+    find_starter: FindStarter | None = None,
+    kind: RunKind = "run",
 ) -> AsyncIterator[Run]:
-    """Open a run, which its steps find while it lasts."""
+    """Open a run, which its steps find while it lasts; without an `approver` it approves nothing.
+
+    What is raised ends the run: SpendRefused for a plan that may not be paid for.
+    """
     opened: list[Run] = []
     async with (
         recorded(kind, settings, options=options) as record,
@@ -342,7 +299,14 @@ async def open_run(
         options = options.but(sandbox=settings.sandbox)
         # A hundred thousand briefs and lines of a plan are no garbage, and looked through for long.
         holding.enter_context(search_of_new())
-        run = Run(options=options, at=at, door=door, holding=holding, record_id=record.row.id)
+        run = Run(
+            options=options,
+            at=at,
+            approver=approver or Approver(),
+            find_starter=find_starter,
+            holding=holding,
+            record_id=record.row.id,
+        )
         opened.append(run)
         if options.max_wait is not None:
             run.until = asyncio.get_running_loop().time() + options.max_wait

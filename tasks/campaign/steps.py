@@ -61,7 +61,7 @@ from callsheet.tasks.ledger.runs import note_plan
 from callsheet.tasks.ledger.values import CampaignRow, State
 from callsheet.tasks.runtime.errors import SpendRefused, StoreError, StoreUnusable
 from callsheet.tasks.runtime.process import search_of_new
-from callsheet.tasks.runtime.suggest import again_with
+from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.runtime.telemetry import span, spanned
 from callsheet.tasks.sheet import Sheet, read_sheet
 from callsheet.tasks.webhooks import Subscriber
@@ -82,7 +82,6 @@ async def read_step(run: Run, sheet: str) -> str:
     if run.sheet is None:
         run.sheet = await read_sheet(sheet, run.options.reading(run.at.settings))
     run.sheet = await name_campaign(run.at.ledger, run.sheet, run.options)
-    await run.door.is_named(run)
     return run.sheet.campaign
 
 
@@ -109,9 +108,8 @@ async def plan_step(run: Run, campaign: str) -> None:
     told = match.moved and not run.options.saved_plan
     options = run.options.but(retire=run.options.retire or told)
     plan = await plan_sheet(at.ledger, sheet, options)
-    for words in (one.words for one in plan.changes if one.what == "columns"):
-        # Before the ledger takes the sheet in: a refused run leaves no other reading behind.
-        await run.door.confirm_reading(run, words)
+    # Before the ledger takes the sheet in: a refused run leaves no other reading behind.
+    await _check_reading(run, sheet, plan)
     syncing = partial(sync_plan, sheet=sheet, options=run.options, plan=plan)
     await at.ledger.write(syncing, campaign=run.campaign, at=at.clock())
     if await find_earlier(run, run.campaign):
@@ -141,9 +139,50 @@ async def _without_unwanted(run: Run) -> Sheet:
     if run.sheet.hidden:
         plan = await plan_sheet(run.at.ledger, run.sheet, run.options)
         costly = [line.row for line in plan.spending if line.row in run.sheet.hidden]
-        if costly and not await run.door.wants_hidden(costly):
+        if costly and not await _wants_hidden(run, costly):
             run.sheet = run.sheet.visible_only()
     return run.sheet
+
+
+async def _wants_hidden(run: Run, rows: Sequence[str]) -> bool:
+    """Ask whether hidden rows are wanted, by id; raise SpendRefused where no one says."""
+    wanted = await run.approver.wants_hidden(rows)
+    if wanted is not None:
+        return wanted
+    videos = "a video of it is" if len(rows) == 1 else "videos of them are"
+    raise SpendRefused(
+        f"{say_hidden(rows)} in the workbook, and you did not say whether {videos} wanted; "
+        "nothing was spent",
+        remedy="--include-hidden makes videos of them too, and `hidden_rows` in a profile says "
+        f"it for good; to skip them, {again_with('--visible-only')}",
+    )
+
+
+def say_hidden(rows: Sequence[str]) -> str:
+    """Say which rows are hidden: `2 rows are hidden (r1, r2)`."""
+    shown = ", ".join([*rows[:5], *["..."] * (len(rows) > 5)])
+    return f"{'1 row is' if len(rows) == 1 else f'{len(rows)} rows are'} hidden ({shown})"
+
+
+async def _check_reading(run: Run, sheet: Sheet, plan: Plan) -> None:
+    """Raise SpendRefused unless a known sheet may be read in another way than before.
+
+    A saved plan shows it, and is compared with the plan of now before it is approved.
+    """
+    if run.options.saved_plan:
+        return
+    for words in (one.words for one in plan.changes if one.what == "columns"):
+        if await run.approver.accepts_reading(words):
+            continue
+        given = [word for one in run.options.map or () for word in ("--map", one)]
+        given += ["--sandbox"] * run.options.sandbox
+        look = suggest("plan", sheet.address, *given, "-o", "plan.html")
+        raise SpendRefused(
+            f"{words}; nothing was changed, nothing was spent",
+            remedy="to read it as before, check its headers and columns.toml next to it; if this "
+            f"is what you want, look at the plan and run that:\n  {look}\n  "
+            f"{suggest('run', '--plan', 'plan.html')}",
+        )
 
 
 @spanned("quote")
@@ -211,7 +250,7 @@ async def approve_step(run: Run) -> None:
     run.show(planned)
     if log.isEnabledFor(logging.INFO):
         log.info("plan for %s: %s", run.plan.campaign, "; ".join(sums_of(run.plan)))
-    run.plan = shown = await run.door.see(run, with_present_rows(planned, found))
+    run.plan = shown = await run.approver.see(with_present_rows(planned, found))
     run.lacks_price = bool(shown.unpriced)
     check_prices(planned, now)
     _check_payable(run, shown, now)
@@ -220,7 +259,7 @@ async def approve_step(run: Run) -> None:
         await run.at.store.check()
     asks = shown.unapproved or await _sets_more(run, shown)
     if asks:
-        run.plan = await run.door.approve(run, shown)
+        run.plan = await run.approver.approve(shown)
     # One that was stopped, or has lost its campaign, leaves what it would approve to another run.
     if run.settled or run.lost is not None:
         return
@@ -253,7 +292,7 @@ def _check_payable(run: Run, plan: Plan, now: Mapping[str, PresentRow]) -> None:
     if not run.options.pay_again:
         refuse_refused(plan.refused)
     # Later rounds make the waiting rows without another question, if this one asks one.
-    goes_on = run.door.approves_later and plan.is_released_by_checks and plan.spending
+    goes_on = run.approver.approves_later and plan.is_released_by_checks and plan.spending
     whole = released(plan) if goes_on else plan
     check_budget(whole, run.options.at_limit, part=again_with("--at-limit", "fit"))
     check_readable(now.values(), run.at.terms, now=run.at.clock())
@@ -266,7 +305,7 @@ def _approve(connection: Connection, run: Run, plan: Plan) -> None:
     if plan.adopting:
         hold_videos(connection)
     owns = partial(_check_owner, owner=run.at.terms.owner)
-    verb = sheet_verb(run.sheet, run.options, (owns, *run.door.limits))
+    verb = sheet_verb(run.sheet, run.options, (owns, *run.approver.limits))
     known = replace(plan, budget=run.campaign.budget, cancelled_at=run.campaign.cancel_requested_at)
     budget = None if plan.budget == known.budget else plan.budget
     write = partial(approve, connection, known, verb, by=plan.by, budget=budget)

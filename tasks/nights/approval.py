@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
+from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.match import Match
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import check_retirement
@@ -24,7 +25,7 @@ from callsheet.tasks.campaign.report import say_elsewhere
 from callsheet.tasks.campaign.stored_plans import PricedPlan, ask_plan, run_document
 from callsheet.tasks.campaign.uploads import fit_name, keep_bytes
 from callsheet.tasks.campaign.values import Plan
-from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.nightly_runs import KeptNight, approve_in_night
 from callsheet.tasks.ledger.plans import (
@@ -46,13 +47,14 @@ from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import count, in_credits
 
 
-@dataclass(frozen=True, kw_only=True)
-class NightApproval:
-    """The standing approval of an inbox for one sheet in one night.
+@dataclass(kw_only=True)
+class NightApproval(Approver):
+    """The standing approval of an inbox for one sheet in one night; `seen` is its last plan.
 
     `tolerance` is how far a price may rise after approval, as a fraction; it counts too.
     """
 
+    ledger: Ledger
     inbox: Inbox
     night: KeptNight
     #: Start of the night: a ledger restored since then does not know what was approved.
@@ -64,9 +66,25 @@ class NightApproval:
     tolerance: Decimal
     #: New takes of each row that may fail; they count, too.
     retries: int = 0
+    seen: Plan | None = None
 
-    async def approve(self, plan: Plan) -> str:
-        """Return who approves a plan; raise SpendRefused if the limits do not cover it."""
+    def __post_init__(self) -> None:
+        self.limits = (self.count,)
+
+    async def see(self, plan: Plan) -> Plan:
+        """Keep the stored budget of the campaign for a plan that needs no approval.
+
+        Sheet and inbox only set maximums. Only an approval can raise a budget that a person set.
+        """
+        self.seen = plan
+        found = await self.ledger.read(find_campaign, name=plan.campaign)
+        if found is not None and found.budget is not None and not plan.unapproved:
+            budget = found.budget if plan.budget is None else min(plan.budget, found.budget)
+            return replace(plan, budget=budget)
+        return plan
+
+    async def approve(self, plan: Plan) -> Plan:
+        """Return the plan as approved; raise SpendRefused if the limits do not cover it."""
         check_retirement(plan, f"{self.again} --retire")
         if self.inbox.approval == "plan-only":
             what = f"{in_credits(plan.total)} for {count(len(plan.spending), 'row')}"
@@ -88,7 +106,8 @@ class NightApproval:
                 "standing approval covers; nothing was spent",
                 remedy=f"check the plan and approve it:\n  {self.again}",
             )
-        return f"approved by the standing approval of inbox {self.inbox.name}, {self.night.date}"
+        words = f"approved by the standing approval of inbox {self.inbox.name}, {self.night.date}"
+        return plan.approved(words)
 
     def count(self, connection: Connection, campaign: Campaign, plan: Plan) -> None:
         """Count the credits in the transaction that approves; raise SpendRefused above a limit."""

@@ -140,9 +140,10 @@ async def main() -> str:
     from callsheet.tasks.campaign.run import open_run
     from callsheet.tasks.campaign.steps import production
     from callsheet.tasks.runtime.settings import load_settings
-    from tests.doors import Approving
+    from tests.approvers import Approving
 
-    async with open_run(RunOptions(sheet="bench.csv"), load_settings(), Approving()) as run:
+    options = RunOptions(sheet="bench.csv")
+    async with open_run(options, load_settings(), approver=Approving()) as run:
         campaign = await prepare(run, PLAIN)
         async with production(run) as shards:
             sampler = Sampler()

@@ -15,7 +15,7 @@ from callsheet.tasks.campaign.steps import production as producing
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import VideoService
 from callsheet.tasks.store import Fetcher
-from tests.doors import Approving
+from tests.approvers import Approving
 from tests.faults.production import Production
 
 pytestmark = pytest.mark.merge
@@ -92,9 +92,8 @@ async def test_a_step_that_is_carried_out_again_after_it_succeeded_pays_nothing(
     environ = {**production.desk.environ, "CALLSHEET_STORE": str(production.store)}
     settings = load_settings(environ=environ, folder=folder)
 
-    async with open_run(
-        RunOptions(sheet=str(folder / production.sheet)), settings, Approving()
-    ) as run:
+    options = RunOptions(sheet=str(folder / production.sheet))
+    async with open_run(options, settings, approver=Approving()) as run:
         campaign = await prepare(run, PLAIN)
         async with producing(run) as shards:
             for shard in range(len(shards)):

@@ -675,7 +675,7 @@ MUTATIONS = (
     Mutation(
         "of two sheets of a campaign in an inbox one is run",
         "flows/sheet_run.py",
-        "        self._sheet.check_own(run.sheet.campaign)\n",
+        "        self._check_own(sheet.campaign)\n",
         "",
         "tests/pipeline/test_nightly.py::test_two_sheets_of_one_campaign_do_not_undo_each_other",
     ),
@@ -821,7 +821,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a night raises no budget without an approval",
-        "flows/sheet_run.py",
+        "tasks/nights/approval.py",
         "if found is not None and found.budget is not None and not plan.unapproved:",
         "if False:",
         "tests/pipeline/test_nights_astray.py::test_a_night_raises_no_budget_that_somebody_has_given",
@@ -871,7 +871,7 @@ MUTATIONS = (
     Mutation(
         "who was not shown a second round approves none",
         "flows/executor.py",
-        "if not run.door.approves_later or",
+        "if not run.approver.approves_later or",
         "if",
         "tests/pipeline/test_canary.py::test_who_was_not_shown_the_price_of_a_second_round_approves_none",
     ),
@@ -1046,7 +1046,7 @@ MUTATIONS = (
     Mutation(
         "what the checks let go is as it was shown",
         "flows/executor.py",
-        "        check_valid(released(self._shown), plan, tolerance=tolerance, "
+        "        check_valid(released(self._shown), plan, tolerance=self._tolerance, "
         "look=again_with())\n",
         "",
         "tests/pipeline/test_canary.py::test_what_is_let_go_is_not_paid_for_at_another_price",
@@ -1089,7 +1089,7 @@ MUTATIONS = (
     Mutation(
         "a flow pays for the plan that it was given, and for no other",
         "flows/consent.py",
-        "            check_valid(self._saved.plan, plan, tolerance=tolerance)\n",
+        "            check_valid(self._saved.plan, plan, tolerance=self._tolerance)\n",
         "            pass\n",
         "tests/unit/test_flows.py::test_a_flow_pays_for_its_saved_plan_and_for_no_other",
     ),
@@ -1215,7 +1215,7 @@ MUTATIONS = (
     Mutation(
         "what is approved counts for the night",
         "tasks/campaign/steps.py",
-        "(owns, *run.door.limits)",
+        "(owns, *run.approver.limits)",
         "(owns,)",
         "tests/pipeline/test_nightly.py::test_a_night_of_five_sheets_and_one_with_nothing_to_do",
     ),

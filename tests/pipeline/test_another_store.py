@@ -20,7 +20,7 @@ from callsheet.tasks.store.folder import FolderStore
 from callsheet.tasks.store.inventories import FolderInventory
 from callsheet.tasks.store.store import File, StoredFile
 from callsheet.tasks.values.locations import ObjectAddress, object_at
-from tests.doors import Approving
+from tests.approvers import Approving
 from tests.programs import Sandbox, simple_sheet
 
 

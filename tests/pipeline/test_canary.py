@@ -6,18 +6,19 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
 
 from callsheet.flows.executor import PLAIN, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Door, Run
+from callsheet.tasks.campaign.run import Run, Watch, unwatched
 from callsheet.tasks.campaign.values import Plan, RunOutcome
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.runtime.errors import SpendRefused
 from callsheet.tasks.runtime.settings import load_settings
-from tests.doors import Approving
+from tests.approvers import Approving
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 from tests.torture.hook import Hook
 
@@ -180,23 +181,18 @@ async def test_what_is_let_go_is_not_paid_for_at_another_price(
     desk.environ |= real.environ
     settings = load_settings(environ=desk.environ, folder=desk.folder)
 
-    class Edited(Approving):
-        approves_later = True
-
-        async def begin(self, run: Run) -> None:
-            file = desk.folder / sheet
-            file.write_text(file.read_text().replace("r003", "r004"))
+    async def edited() -> None:
+        file = desk.folder / sheet
+        file.write_text(file.read_text().replace("r003", "r004"))
 
     options = RunOptions(sheet=str(desk.folder / sheet), canary="auto", campaign=name)
     with pytest.raises(SpendRefused, match="r004: not in the plan"):
-        await run_sheet(options, settings, Edited(), PLAIN)
+        await run_sheet(options, settings, Approving(later=True), PLAIN, begins=edited)
     assert sorted(states(desk, name).values()).count("delivered") == 1
 
 
-class Later(Approving):
-    """Approves both rounds."""
-
-    approves_later = True
+#: Approves both rounds.
+LATER = Approving(later=True)
 
 
 def stopped(run: Run) -> None:
@@ -215,59 +211,66 @@ def interrupted(run: Run) -> None:
 async def test_a_run_that_is_stopped_starts_no_second_round(
     desk: Desk, real: Sandbox, name: str, end: Callable[[Run], None]
 ) -> None:
-    outcome = await of_both(desk, real, name, Stopping(end))
+    outcome = await of_both(desk, real, name, watch=stopping(end))
     assert outcome.charged_this_run == 15
     assert sorted(states(desk, name).values()) == ["delivered", "held", "held"]
 
 
-class Stopping(Later):
-    """Is stopped while it reports, when its canary is delivered."""
-
-    def __init__(self, end: Callable[[Run], None]) -> None:
-        super().__init__()
-        self._end = end
+def stopping(end: Callable[[Run], None]) -> Watch:
+    """Stop a run while it reports, when its canary is delivered."""
 
     @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
+    async def watch(run: Run) -> AsyncIterator[None]:
         def hear(snapshot: Snapshot) -> None:
             if snapshot.rows.get("delivered"):
-                self._end(run)
+                end(run)
 
         run.listeners.append(hear)
         yield
 
+    return watch
 
-async def of_both(desk: Desk, real: Sandbox, name: str, door: Door, **options: Any) -> RunOutcome:
+
+async def of_both(
+    desk: Desk,
+    real: Sandbox,
+    name: str,
+    *,
+    approver: Approving = LATER,
+    watch: Watch = unwatched,
+    **options: Any,
+) -> RunOutcome:
     """Run three rows of one kind with `canary="auto"` in this process."""
     sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
     desk.environ |= real.environ
     settings = load_settings(environ=desk.environ, folder=desk.folder)
     asked = {"sheet": str(desk.folder / sheet), "canary": "auto", "campaign": name, **options}
-    return await run_sheet(RunOptions.of(asked), settings, door, PLAIN)
+    running = partial(run_sheet, RunOptions.of(asked), settings, approver, PLAIN)
+    return await running(watch=watch)
 
 
 async def test_who_was_not_shown_the_price_of_a_second_round_approves_none(
     desk: Desk, real: Sandbox, name: str
 ) -> None:
-    outcome = await of_both(desk, real, name, Approving())
+    outcome = await of_both(desk, real, name, approver=Approving())
     assert (outcome.charged_this_run, outcome.exit_status) == (15, 3)
 
 
 async def test_both_rounds_share_the_budget_of_the_run(
     desk: Desk, real: Sandbox, name: str
 ) -> None:
-    outcome = await of_both(desk, real, name, Later(), run_budget="30", at_limit="fit")
+    outcome = await of_both(desk, real, name, run_budget="30", at_limit="fit")
     assert outcome.charged_this_run == 30
 
 
 async def test_a_second_round_keeps_the_budget_that_was_approved(
     desk: Desk, real: Sandbox, name: str
 ) -> None:
-    class Raised(Later):
-        async def approve(self, run: Run, plan: Plan) -> Plan:
-            return replace(await super().approve(run, plan), budget=Decimal(50))
+    class Raised(Approving):
+        async def approve(self, plan: Plan) -> Plan:
+            return replace(await super().approve(plan), budget=Decimal(50))
 
-    await of_both(desk, real, name, Raised(), budget="45")
+    await of_both(desk, real, name, approver=Raised(later=True), budget="45")
     assert desk.call("status", name, "--json").json["credits"]["budget"] == 50
 
 

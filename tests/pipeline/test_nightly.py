@@ -37,7 +37,7 @@ from callsheet.tasks.nights.reports import NightReport, SheetReport
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.settings import load_settings
-from tests.doors import delay_approval
+from tests.approvers import delay_approval
 from tests.hearing_of_nights import watcher
 from tests.leasing import let_lapse
 from tests.pipeline.night_kills import WORDS, sweep_killed

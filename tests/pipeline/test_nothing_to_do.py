@@ -17,8 +17,9 @@ import pytest
 from sqlalchemy import Connection, Engine, event
 
 from callsheet.flows.executor import PLAIN, run_sheet
+from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Door, Run
+from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.ledger.campaigns import (
     Campaign,
@@ -102,22 +103,16 @@ async def run_again(folder: Path, **asked: Any) -> RunOutcome:
     environ = {**NOBODY, "CALLSHEET_STORE": str(folder / "deliveries")}
     settings = load_settings(environ=environ, folder=folder)
     options = RunOptions(sheet=str(folder / "bench.csv"), **asked)
-    door = Watching()
-    outcome = await run_sheet(options, settings, door, PLAIN)
-    assert door.run is not None
-    assert door.run.engine is None or not door.run.settled
-    return outcome
-
-
-class Watching(Door):
-    """Remembers the run."""
-
-    run: Run | None = None
+    opened: list[Run] = []
 
     @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
-        self.run = run
+    async def watch(run: Run) -> AsyncIterator[None]:
+        opened.append(run)
         yield
+
+    outcome = await run_sheet(options, settings, Approver(), PLAIN, watch=watch)
+    assert opened[0].engine is None or not opened[0].settled
+    return outcome
 
 
 @pytest.fixture

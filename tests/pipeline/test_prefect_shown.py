@@ -39,14 +39,13 @@ from prefect import flow
 from callsheet.flows.campaign import run_campaign
 from callsheet.flows.shown import showing
 from callsheet.flows.shown.flow_page import PAGE
-from callsheet.tasks.campaign.run import Door
 from callsheet.tasks.campaign.run import open_run
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.runtime.settings import load_settings
 
 @flow
 async def trouble():
-    async with open_run(RunOptions(sheet="a.csv"), load_settings(), Door()) as run:
+    async with open_run(RunOptions(sheet="a.csv"), load_settings()) as run:
         run.say_wait("campaign a is being run by somebody since yesterday")
         async with showing(run, PAGE):
             run.say("videos are found by looking for them: no receiver")

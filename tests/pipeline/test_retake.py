@@ -13,7 +13,6 @@ import pytest
 from callsheet.flows.perform import perform
 from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Door
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.runtime.settings import load_settings
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
@@ -200,12 +199,12 @@ async def test_a_flow_takes_rows_again_though_others_of_them_are_under_way(
     ask = RunOptions.of({"campaign": name, "select": "state:delivered|rendering", "max_wait": "1s"})
 
     # The id of a flow run tells what it has approved; a command has only the states of the rows.
-    done = await perform(RETAKE, ask, settings, Door(), _nobody_minds, plan_id=f"flow-{name}")
+    done = await perform(RETAKE, ask, settings, _nobody_minds, plan_id=f"flow-{name}")
 
     assert [line.row for line in done.plan.spending] == ["r001"]
     assert len(keys(desk, name, "r001")) == 2
     assert len(keys(desk, name, "r002")) == 1
 
 
-async def _nobody_minds(plan: Plan) -> str:
-    return "approved by a test"
+async def _nobody_minds(plan: Plan) -> Plan:
+    return plan.approved("approved by a test")

@@ -7,8 +7,8 @@ import pytest
 from callsheet.flows.executor import PLAIN, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.runtime.settings import load_settings
-from tests.doors import Approving
-from tests.pipeline.test_canary import Later, real
+from tests.approvers import Approving
+from tests.pipeline.test_canary import real
 from tests.programs import Desk, Sandbox, simple_sheet
 
 __all__ = ["real"]
@@ -99,9 +99,9 @@ def test_parts_that_cannot_be_meant_are_refused(desk: Desk, name: str, said: str
     assert f'"{said}" for waves' in ended.err
 
 
-@pytest.mark.parametrize(("door", "charged"), [(Later(), 75), (Approving(), 15)])
+@pytest.mark.parametrize(("later", "charged"), [(True, 75), (False, 15)])
 async def test_checks_release_every_wave_on_one_approval(
-    desk: Desk, real: Sandbox, name: str, door: Approving, charged: int
+    desk: Desk, real: Sandbox, name: str, later: bool, charged: int
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(5))
     desk.environ |= real.environ
@@ -109,5 +109,5 @@ async def test_checks_release_every_wave_on_one_approval(
     options = RunOptions.of(
         {"sheet": str(desk.folder / sheet), "waves": "20%,60%", "canary": "auto", "campaign": name}
     )
-    outcome = await run_sheet(options, settings, door, PLAIN)
+    outcome = await run_sheet(options, settings, Approving(later=later), PLAIN)
     assert outcome.charged_this_run == charged

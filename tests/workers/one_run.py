@@ -11,13 +11,14 @@ import json
 import sys
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 
 from callsheet.flows.executor import PLAIN, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.settings import load_settings
-from tests.doors import Approving
+from tests.approvers import Approving
 
 
 class Asking:
@@ -41,8 +42,8 @@ async def run(sheet: str, count: int, budget: str) -> int:
     """Run a sheet with so many workers; print the outcome and return its exit status."""
     options = RunOptions(sheet=sheet, workers=count, wait="poll", budget=Decimal(budget))
     try:
-        door = Approving(find_starter=asking)
-        outcome = await run_sheet(options, load_settings(), door, PLAIN)
+        running = partial(run_sheet, options, load_settings(), Approving(), PLAIN)
+        outcome = await running(find_starter=asking)
     except CallsheetError as error:
         print(str(error), file=sys.stderr)
         return error.exit_status

@@ -9,16 +9,17 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from callsheet.flows.executor import PLAIN, run_sheet
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run import Run, current_run
 from callsheet.tasks.campaign.values import RunOutcome
 from callsheet.tasks.campaign.workers import WorkersAtWork
 from callsheet.tasks.runtime.settings import load_settings
-from tests.doors import Approving
+from tests.approvers import Approving
 from tests.launcher import Process, launcher
 
 
@@ -75,24 +76,18 @@ async def run_with(
     """Run a sheet with so many workers; `meddle` is called with the run once it produces."""
     settings = load_settings(environ=processes.environ, folder=processes.folder)
     asked = RunOptions(sheet=sheet, workers=count, **{"wait": "poll", **options})
-    door = _Told(find_starter=processes.find)
-    running = asyncio.ensure_future(run_sheet(asked, settings, door, PLAIN))
+    begun: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
+
+    async def begins() -> None:
+        begun.set_result(current_run())
+
+    going = partial(run_sheet, asked, settings, Approving(), PLAIN)
+    running = asyncio.ensure_future(going(find_starter=processes.find, begins=begins))
     if meddle is not None:
-        await asyncio.wait([running, door.begun], return_when=asyncio.FIRST_COMPLETED)
-        if door.begun.done():
+        await asyncio.wait([running, begun], return_when=asyncio.FIRST_COMPLETED)
+        if begun.done():
             await asyncio.wait(
-                [running, asyncio.ensure_future(meddle(door.begun.result()))],
+                [running, asyncio.ensure_future(meddle(begun.result()))],
                 return_when=asyncio.ALL_COMPLETED,
             )
     return await running
-
-
-class _Told(Approving):
-    """Tells when a run begins to produce, and which run that is."""
-
-    def __init__(self, **named: Any) -> None:
-        super().__init__(**named)
-        self.begun: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
-
-    async def begin(self, run: Run) -> None:
-        self.begun.set_result(run)

@@ -31,8 +31,8 @@ from callsheet.tasks.ledger.present_rows import present_rows
 from callsheet.tasks.runtime.errors import MovedOn, SpendRefused
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.sheet import SheetOptions, read_sheet
+from tests.approvers import Approving
 from tests.campaigns import NOW, Stage, brief
-from tests.doors import Approving
 from tests.leasing import release_lease, take_over
 from tests.programs import simple_sheet
 
@@ -40,24 +40,24 @@ A, B = brief("a"), brief("b", "Coffee")
 LATER = 10_000_000_000.0
 
 #: What happens while the person is asked, and what the refusal says.
-Meanwhile = Callable[[Stage, Run], Awaitable[object]]
+Meanwhile = Callable[[Stage], Awaitable[object]]
 
 
-async def edited(stage: Stage, run: Run) -> None:
+async def edited(stage: Stage) -> None:
     """The row has another text at the same price, as another run has left it."""
     await stage.sync(A, replace(B, request={"topic": "Cocoa", "aspect_ratio": "9:16"}))
     await stage.quote("b")
 
 
-async def dearer(stage: Stage, run: Run) -> None:
+async def dearer(stage: Stage) -> None:
     await stage.quote("b", 14)
 
 
-async def one_row_cancelled(stage: Stage, run: Run) -> None:
+async def one_row_cancelled(stage: Stage) -> None:
     await stage.write(ask_to_cancel, stage.campaign, only=["b"], at=NOW)
 
 
-async def cancelled(stage: Stage, run: Run) -> None:
+async def cancelled(stage: Stage) -> None:
     await stage.write(ask_to_cancel, stage.campaign, only=None, at=NOW)
     await stage.sync(A, B)
     for row in await stage.rows():
@@ -65,21 +65,21 @@ async def cancelled(stage: Stage, run: Run) -> None:
         await stage.quote(row.row)
 
 
-async def taken_over(stage: Stage, run: Run) -> None:
+async def taken_over(stage: Stage) -> None:
     """The lease lapsed, and another run has the campaign."""
     await stage.write(take_over, stage.campaign, owner="another")
 
 
-async def taken_and_left(stage: Stage, run: Run) -> None:
-    await taken_over(stage, run)
+async def taken_and_left(stage: Stage) -> None:
+    await taken_over(stage)
     await stage.write(release_lease, stage.campaign, owner="another")
 
 
-async def another_sheet(stage: Stage, run: Run) -> None:
+async def another_sheet(stage: Stage) -> None:
     await stage.write(ensure_campaign, "spring", sheet="s.csv", sheet_digest="other", at=NOW)
 
 
-async def approved_elsewhere(stage: Stage, run: Run) -> None:
+async def approved_elsewhere(stage: Stage) -> None:
     """Another campaign has the same rows, which a person has just approved."""
     other = await Stage.set(stage.ledger, A, B, name="autumn")
     await other.approve("a")
@@ -113,7 +113,8 @@ async def asked(
     }
     options = RunOptions(sheet=str(folder / "spring.csv"), budget=Decimal(500))
     settings = load_settings(environ=environ, folder=folder)
-    async with open_run(options, settings, Approving("Alice", meanwhile=happens)) as run:
+    approver = Approving("Alice", meanwhile=happens)
+    async with open_run(options, settings, approver=approver) as run:
         run.campaign = await stage.account()
         sheet = await read_sheet(options.sheet, SheetOptions())
         run.sheet = replace(sheet, campaign="spring", digest="d", briefs=(A, B))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Door, current_run, open_run
+from callsheet.tasks.campaign.run import current_run, open_run
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.settings import load_settings
 
@@ -18,7 +18,7 @@ async def test_which_money_it_is_the_settings_say_alone(tmp_path: Path, said: st
     settings = load_settings(environ={**service, "CALLSHEET_SANDBOX": said}, folder=tmp_path)
     options = RunOptions(sheet="s.csv", sandbox=said == "no")
 
-    async with open_run(options, settings, Door()) as run:
+    async with open_run(options, settings) as run:
         assert run.options.sandbox == (said == "yes")
 
 

@@ -15,7 +15,7 @@ import pytest
 from callsheet.deployments.cli import _tell
 from callsheet.tasks.campaign.lease import count_from_here
 from callsheet.tasks.campaign.options import RunOptions
-from callsheet.tasks.campaign.run import Door, Run, open_run
+from callsheet.tasks.campaign.run import Run, open_run
 from callsheet.tasks.runtime.errors import (
     BadInput,
     CallsheetError,
@@ -59,7 +59,7 @@ async def stops(
     service = {"CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1", "CALLSHEET_API_KEY": "mav_x"}
     settings = load_settings(environ={**service, "CALLSHEET_LEDGER": address}, folder=folder)
     try:
-        async with open_run(RunOptions(sheet="s.csv"), settings, Door()) as run:
+        async with open_run(RunOptions(sheet="s.csv"), settings) as run:
             await _begin(run, *steps, pays=pays)
             raise error
     except (CallsheetError, OSError) as raised:
