@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -41,10 +41,10 @@ from callsheet.tasks.runtime.errors import (
     RunStopped,
     SpendRefused,
 )
+from callsheet.tasks.runtime.held import Held
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import UnixClock
 from callsheet.tasks.runtime.redact import redact
-from callsheet.tasks.runtime.retry import renewing
 
 log = logging.getLogger("callsheet.run")
 
@@ -96,7 +96,7 @@ async def execute(
         if end is None:
             plan_run = _PlanRun(ledger, settings, steps, run, plan, watch, clock)
             with recorded_by_board(run, ledger, settings):
-                async with _renewing(ledger, plan_run, place=place, lapse=settings.lease):
+                async with _held(ledger, plan_run, place=place, lapse=settings.lease).kept():
                     end = await plan_run.process()
         crashpoint("run: before its end is noted")
         ended = partial(end_run, run_id=run_id, place=place, exit_status=end.exit_status)
@@ -105,22 +105,16 @@ async def execute(
         return end
 
 
-def _renewing(
-    ledger: Ledger, plan_run: _PlanRun, *, place: str, lapse: float
-) -> AbstractAsyncContextManager[None]:
-    """Renew the lease of the run; start nothing more once another process has it."""
-    renew = partial(renew_run, run_id=plan_run.run.id, place=place, seconds=lapse)
+def _held(ledger: Ledger, plan_run: _PlanRun, *, place: str, lapse: float) -> Held:
+    """Return the lease of a run, which starts nothing more once another process has it."""
 
-    async def beat() -> None:
-        if not await ledger.write(renew):
-            plan_run.lose("another process took over this run: this one did not renew its lease")
+    async def renew() -> str | None:
+        renewing = partial(renew_run, run_id=plan_run.run.id, place=place, seconds=lapse)
+        if await ledger.write(renewing):
+            return None
+        return "another process took over this run: this one did not renew its lease"
 
-    return renewing(
-        beat,
-        lapse=lapse,
-        is_lost=lambda: plan_run.lost is not None,
-        on_trouble=partial(log.warning, "could not renew the lease of the run: %s"),
-    )
+    return Held(renew, what="the lease of the run", lapse=lapse, on_lost=plan_run.lose)
 
 
 def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
@@ -159,7 +153,6 @@ class _PlanRun:
     def lose(self, because: str) -> None:
         """Start nothing more: another process executes the run."""
         self.lost = because
-        log.warning("%s", because)
         if self._open is not None:
             self._open.lose(because)
 

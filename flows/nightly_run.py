@@ -53,11 +53,11 @@ from callsheet.tasks.nights.reports import NightReport, SheetReport
 from callsheet.tasks.notices import alarm, digest, ping, with_stored
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import CallsheetError
+from callsheet.tasks.runtime.held import Held
 from callsheet.tasks.runtime.home import make_home
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.logs import about, log_as
 from callsheet.tasks.runtime.process import Sleep, UnixClock
-from callsheet.tasks.runtime.retry import renewing
 
 
 async def hold_night(
@@ -367,14 +367,10 @@ def _until(moment: float | None) -> str:
 @asynccontextmanager
 async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
     """Renew the lease while this context lasts, then record the end and the metrics."""
-    beat = renewing(
-        partial(_renew, sweeping),
-        lapse=sweeping.settings.lease,
-        is_lost=lambda: sweeping.lost is not None,
-        on_trouble=partial(log.warning, "could not renew the lease of the night: %s"),
-    )
+    renew, lapse = partial(_renew, sweeping), sweeping.settings.lease
+    held = Held(renew, what="the lease of the night", lapse=lapse, on_lost=sweeping.lose)
     try:
-        async with beat:
+        async with held.kept():
             yield
     finally:
         await _end(sweeping)
@@ -382,13 +378,11 @@ async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
             await publish(sweeping.ledger, file)
 
 
-async def _renew(sweeping: Sweeping) -> None:
-    """Renew the lease; it is lost if another scan has it."""
+async def _renew(sweeping: Sweeping) -> str | None:
     renew = partial(renew_night, inbox=sweeping.night.inbox, place=sweeping.place)
-    if not await sweeping.ledger.write(renew, seconds=sweeping.settings.lease):
-        sweeping.lose(
-            "another nightly run has this night, because this one did not renew its lease"
-        )
+    if await sweeping.ledger.write(renew, seconds=sweeping.settings.lease):
+        return None
+    return "another nightly run has this night, because this one did not renew its lease"
 
 
 async def _end(sweeping: Sweeping) -> None:

@@ -254,7 +254,6 @@ class Sweeping:
     def lose(self, because: str) -> None:
         """Start nothing more in any run: another scan has the lease."""
         self.lost = because
-        log.warning("%s", because)
         for run in self._open.values():
             run.lose(because)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -36,8 +35,8 @@ from callsheet.tasks.ledger.campaigns import (
 )
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.runtime.errors import Parked
+from callsheet.tasks.runtime.held import Held
 from callsheet.tasks.runtime.process import UnixClock
-from callsheet.tasks.runtime.retry import renewing
 from callsheet.tasks.sheet import Sheet
 
 
@@ -119,8 +118,6 @@ async def count_from_here(run: Run, campaign: Campaign) -> None:
 # costs: it asks `holds` before it sends, and the ledger refuses its intents (`ledger.accounts`).
 
 
-log = logging.getLogger("callsheet.campaign")
-
 #: A lease lapses after this long without a word from its owner, in seconds.
 LAPSE = 60.0
 #: How often someone who waits looks whether the campaign is free, in seconds.
@@ -133,8 +130,8 @@ _count = itertools.count(1)
 _held: ContextVar[frozenset[int]] = ContextVar("callsheet_leases", default=frozenset())
 
 
-class CampaignLease:
-    """A campaign's lease as one run has it; `owner` names the run, `lost` says who took it over.
+class CampaignLease(Held):
+    """A campaign's lease as one run has it; `owner` names the run.
 
     `clock` tells this run how long it was silent, and no other run anything.
     """
@@ -146,38 +143,25 @@ class CampaignLease:
         clock: UnixClock,
         *,
         lapse: float,
-        on_lost: Notify | None = None,
+        on_lost: Notify = lambda _: None,
         owner: str | None = None,
     ) -> None:
+        what = f"the lease of campaign {campaign.name}"
+        super().__init__(self._renew, what=what, lapse=lapse, on_lost=on_lost, clock=clock)
         # One process may do several runs (the board does): each is an owner of its own.
         self.owner = owner or f"{this_process()}:{next(_count)}"
-        self.lost: str | None = None
         self._ledger = ledger
         self._campaign = campaign.name
         self._name = leases.campaign_lease(campaign.id)
-        self._clock = clock
-        self._lapse = lapse
-        self._on_lost = on_lost
         self._token = 0
-        self._until = 0.0
 
-    async def holds(self) -> bool:
-        """Whether the run still has its campaign: asks the ledger only after a silence."""
-        if self.lost is None and self._clock() >= self._until:
-            # This process was stopped, or its ledger was out of reach, until the lease lapsed.
-            await self.renew()
-        return self.lost is None
-
-    async def renew(self) -> None:
-        """Renew the lease; it is lost for good once another run has had it."""
-        now = self._clock()
+    async def _renew(self) -> str | None:
         change = partial(leases.renew, name=self._name, owner=self.owner, token=self._token)
         if await self._ledger.write(change, seconds=self._lapse):
-            self._until = now + self._lapse
-            return
+            return None
         other = await self._ledger.read(leases.find, name=self._name)
         who = name_of(other.owner) if other is not None and other.owner else "another run"
-        self._lose(f"campaign {self._campaign} was taken over by {who}")
+        return f"campaign {self._campaign} was taken over by {who}"
 
     async def acquire_when_free(self, *, until: float | None, tell: Notify | None) -> None:
         """Acquire the lease as soon as no live run has it.
@@ -211,15 +195,9 @@ class CampaignLease:
         found = await self._ledger.write(change, seconds=self._lapse)
         if found.owner != self.owner:
             return found
-        self._token, self._until = found.token, now + self._lapse
+        self._token = found.token
+        self.is_ours(now)
         return None
-
-    def _lose(self, words: str) -> None:
-        if self.lost is None:
-            self.lost = words
-            log.warning("%s, since this run did not renew its lease", words)
-            if self._on_lost is not None:
-                self._on_lost(words)
 
 
 @asynccontextmanager
@@ -231,7 +209,7 @@ async def leased(
     lapse: float = LAPSE,
     wait: float | None = 0.0,
     on_wait: Notify | None = None,
-    on_lost: Notify | None = None,
+    on_lost: Notify = lambda _: None,
     owner: str | None = None,
 ) -> AsyncIterator[CampaignLease | None]:
     """Hold the campaign for this run; None for a part of a run that holds it already.
@@ -246,14 +224,8 @@ async def leased(
     until = None if wait is None else asyncio.get_running_loop().time() + wait
     await lease.acquire_when_free(until=until, tell=on_wait)
     _held.set(_held.get() | {campaign.id})
-    beat = renewing(
-        lease.renew,
-        lapse=lapse,
-        is_lost=lambda: lease.lost is not None,
-        on_trouble=partial(log.warning, "the lease was not renewed: %s"),
-    )
     try:
-        async with beat:
+        async with lease.kept():
             yield lease
     finally:
         # Not by a token: the step that enters and the run that leaves differ in context.

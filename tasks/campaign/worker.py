@@ -1,8 +1,9 @@
 """One worker of a distributed run: claims batches of rows, renews its lease, processes them.
 
 Several of them process one campaign, each on a machine of its own, and know of each other by the
-ledger alone. Whatever ends one, its batches lapse or are let go of, and another takes them up. It
-pays for nothing that it has not claimed (`tasks.ledger.distributed_runs`).
+ledger alone. Whatever ends one, its rows are let go of when its lease lapses at the latest, and
+another takes them up. It pays for nothing that it has not claimed
+(`tasks.ledger.distributed_runs`).
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.engine.context import Context, organisation_of
@@ -24,14 +24,15 @@ from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.ledger.accounts import Terms
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.distributed_runs import (
-    ClaimedBatch,
+    OPEN,
     Production,
-    claim_batch,
-    end_batch,
+    begin_worker,
+    claim_rows,
     find_production,
-    free_batches,
-    headway_of,
-    renew_batches,
+    free_worker,
+    is_left,
+    leave_rows,
+    renew_worker,
     stop_production,
 )
 from callsheet.tasks.ledger.ledger import Ledger
@@ -44,8 +45,9 @@ from callsheet.tasks.runtime.errors import (
     Parked,
     RunStopped,
 )
+from callsheet.tasks.runtime.held import Held
 from callsheet.tasks.runtime.process import Sleep
-from callsheet.tasks.runtime.retry import RetryPolicy, renewing
+from callsheet.tasks.runtime.retry import RetryPolicy
 from callsheet.tasks.webhooks import Subscriber
 from callsheet.tasks.webhooks.listener import hearing_hints
 
@@ -127,40 +129,29 @@ class Worker:
             return True
         campaign = await self._at.ledger.read(find_campaign, name=production.campaign)
         assert campaign is not None, "a production has a campaign"
-        claims = Claims(
-            self._at.ledger,
-            production,
-            worker=self._number,
-            holder=uuid4().hex,
-            lapse=self._at.settings.lease,
-            on_lost=self._lose,
-        )
-        at = limited(self._at, production, claims)
         async with AsyncExitStack() as stack:
             recording = recorded("worker", self._at.settings, parent=production.run_id)
             record = await stack.enter_async_context(recording)
             record.begin(self._at.ledger, self._at.settings, campaign.name)
-            await stack.enter_async_context(claims.kept())
-            await self._at_work(stack, at, campaign, production, claims)
+            claiming = claiming_rows(
+                self._at.ledger, production, lapse=self._at.settings.lease, on_lost=self._lose
+            )
+            claims = await stack.enter_async_context(claiming)
+            await self._at_work(stack, limited(self._at, claims), campaign, claims)
             record.ends(0, self.report.left_because)
         return claims.lost is None or claims.is_taken_over
 
     async def _at_work(
-        self,
-        stack: AsyncExitStack,
-        at: Context,
-        campaign: Campaign,
-        production: Production,
-        claims: Claims,
+        self, stack: AsyncExitStack, at: Context, campaign: Campaign, claims: Claims
     ) -> None:
         engine = self._engine = await stack.enter_async_context(Engine(campaign, at))
         if self.report.left_because:
             return
         who = Subscriber(settings=at.settings, ledger=at.ledger, service=at.service, clock=at.clock)
         await stack.enter_async_context(hearing_hints(who, engine))
-        watching = asyncio.create_task(self._obey(engine, production), name="production")
+        watching = asyncio.create_task(self._obey(engine), name="production")
         try:
-            await self._process_all(engine, production, claims)
+            await self._process_all(engine, claims)
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
@@ -168,29 +159,28 @@ class Worker:
             # What keeps this one from going on, keeps all of them.
             until = engine.parked_until.timestamp() if engine.parked_until else None
             stop = partial(stop_production, because=engine.parked_because, until=until)
-            await at.ledger.write(stop, production_id=production.id)
+            await at.ledger.write(stop, production_id=self._id)
         if self.report.left_because == OVER and not claims.batches:
             # It had nothing left, and has not left anything.
             self.report.left_because = None
 
-    async def _process_all(self, engine: Engine, production: Production, claims: Claims) -> None:
+    async def _process_all(self, engine: Engine, claims: Claims) -> None:
         """Claim batches whenever there is room, until there is nothing left for anybody."""
         active: set[asyncio.Task[None]] = set()
         # As many as the last batch had: near the end no one keeps more than others have left.
-        size = production.batch_size
+        size = claims.production.batch_size
         try:
             while engine.parked_because is None:
-                batch = None
-                if engine.has_room(size):
-                    batch = await claims.claim()
-                if batch is not None:
+                numbers = await claims.claim() if engine.has_room(size) else ()
+                if numbers:
                     crashpoint("worker: a batch is claimed")
-                    size = len(batch.numbers)
-                    processing = self._process_batch(engine, claims, batch)
-                    active.add(asyncio.create_task(processing, name=f"batch {batch.id}"))
+                    size = len(numbers)
+                    processing = self._process_batch(engine, claims, numbers)
+                    active.add(asyncio.create_task(processing, name="batch"))
                     await self._sleep(0)
                     continue
-                if not active and await self._is_over(production):
+                left = partial(is_left, production=claims.production)
+                if not active and not await self._at.ledger.read(left):
                     return
                 full = not engine.has_room(size)
                 pause = ROOM if full else LOOK
@@ -211,20 +201,16 @@ class Worker:
         for one in active:
             one.result()
 
-    async def _is_over(self, production: Production) -> bool:
-        headway = await self._at.ledger.read(headway_of, production=production)
-        return not headway.held and not headway.claimable
-
-    async def _process_batch(self, engine: Engine, claims: Claims, batch: ClaimedBatch) -> None:
-        states = await engine.process(
-            await self._at.ledger.read(rows_by_number, numbers=batch.numbers)
-        )
+    async def _process_batch(
+        self, engine: Engine, claims: Claims, numbers: tuple[int, ...]
+    ) -> None:
+        states = await engine.process(await self._at.ledger.read(rows_by_number, numbers=numbers))
         if engine.parked_because is None:
-            await claims.end(batch)
+            await claims.end(numbers, states)
             self.report.batches += 1
             self.report.rows += states
 
-    async def _obey(self, engine: Engine, production: Production) -> None:
+    async def _obey(self, engine: Engine) -> None:
         """Stop when the production is stopped; a ledger that is away is asked again."""
         while True:
             try:
@@ -260,9 +246,10 @@ class Worker:
         return found
 
 
-def limited(at: Context, production: Production, claims: Claims) -> Context:
+def limited(at: Context, claims: Claims) -> Context:
     """Return what a worker works with: the terms of its run, for the rows that it has claimed."""
-    terms = Terms(**_terms(production), owner=production.owner, batches=claims.batches)
+    production = claims.production
+    terms = Terms(**_terms(production), owner=production.owner, claim=claims.number)
     return replace(at, terms=terms, in_charge=claims.holds)
 
 
@@ -290,106 +277,73 @@ def _text(amount: Decimal | None) -> str | None:
     return None if amount is None else str(amount)
 
 
-# What one worker has claimed of a production: its batches, their lease, and whether it still has
-# it.
+# What one worker has claimed of a production, and whether it still has it.
 #
-# The lease is renewed in a task of its own, however busy the worker is. A worker that has lost a
-# batch begins nothing more of any: its rows are someone else's, and so may be its campaign.
+# A worker that has lost its lease begins nothing more: its rows are someone else's, and so may be
+# its campaign.
 
 
-class Claims:
-    """The batches of one worker; `on_lost` is told once why it has lost some of them.
-
-    `holder` is an id of this start of the worker: one that is started again has claimed nothing.
-    """
+class Claims(Held):
+    """The rows of one worker, by its `number`; `on_lost` is told once why it has lost them."""
 
     def __init__(
         self,
         ledger: Ledger,
         production: Production,
+        number: int,
         *,
-        worker: int,
-        holder: str,
         lapse: float,
         on_lost: Callable[[str], None],
     ) -> None:
-        #: What an intent has to name one of (`Terms.batches`).
-        self.batches: set[int] = set()
-        self.lost: str | None = None
+        super().__init__(self._renew, what="the lease of a worker", lapse=lapse, on_lost=on_lost)
+        self.production = production
+        self.number = number
+        #: Batches that are claimed and not done.
+        self.batches = 0
         #: Whether it is the campaign that someone else has: there is nothing left to claim.
         self.is_taken_over = False
         self._ledger = ledger
-        self._production = production
-        self._worker = worker
-        self._holder = holder
-        self._lapse = lapse
-        self._on_lost = on_lost
-        self._until = 0.0
+        self._mine: dict[str, Any] = {"production": production, "worker": number}
 
-    @asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
-        """Renew the lease while this lasts, then let go of what is not done."""
-        beat = renewing(
-            self._renew,
-            lapse=self._lapse,
-            is_lost=lambda: self.lost is not None,
-            on_trouble=partial(log.warning, "the lease of batches was not renewed: %s"),
-        )
+    async def claim(self) -> tuple[int, ...]:
+        """Claim a batch of rows; return their numbers, none where there is none to claim."""
+        claiming = partial(claim_rows, **self._mine, seconds=self._lapse)
+        numbers = await self._ledger.write(claiming)
+        self.batches += bool(numbers)
+        return numbers
+
+    async def end(self, numbers: Collection[int], states: Mapping[State, int]) -> None:
+        """Have no one claim the rows of a batch again, now that each of them rests."""
+        if any(states.get(state) for state in OPEN):
+            await self._ledger.write(partial(leave_rows, **self._mine), numbers=numbers)
+        self.batches -= 1
+
+    async def let_go(self) -> None:
+        """Let others claim what is not done."""
         try:
-            async with beat:
-                yield
-        finally:
-            self.batches.clear()
-            free = partial(free_batches, production_id=self._production.id, holder=self._holder)
-            try:
-                await self._ledger.write(free)
-            except LedgerError as error:
-                log.warning("batches are not let go of, and lapse by themselves: %s", error)
+            await self._ledger.write(partial(free_worker, **self._mine))
+        except LedgerError as error:
+            log.warning("rows are not let go of, and lapse by themselves: %s", error)
 
-    async def claim(self) -> ClaimedBatch | None:
-        """Claim a batch; None where there is none to claim."""
-        asked = asyncio.get_running_loop().time()
-        batch = await self._ledger.write(
-            claim_batch,
-            production=self._production,
-            worker=self._worker,
-            holder=self._holder,
-            seconds=self._lapse,
-        )
-        if batch is not None:
-            if not self.batches:
-                self._until = asked + self._lapse
-            self.batches.add(batch.id)
-        return batch
-
-    async def end(self, batch: ClaimedBatch) -> None:
-        """Note that every row of a batch is done for this production."""
-        await self._ledger.write(end_batch, batch_id=batch.id)
-        self.batches.discard(batch.id)
-
-    async def holds(self) -> bool:
-        """Whether the worker still has what it claimed: asks the ledger only after a silence."""
-        if self.lost is None and asyncio.get_running_loop().time() >= self._until:
-            # This process was stopped, or its ledger was out of reach, until the lease lapsed.
-            await self._renew()
-        return self.lost is None
-
-    async def _renew(self) -> None:
-        before, asked = frozenset(self.batches), asyncio.get_running_loop().time()
-        renewed = await self._ledger.write(
-            renew_batches, production=self._production, holder=self._holder, seconds=self._lapse
-        )
+    async def _renew(self) -> str | None:
+        renewing = partial(renew_worker, **self._mine, seconds=self._lapse)
+        renewed = await self._ledger.write(renewing)
         if renewed is None:
             self.is_taken_over = True
-            self._lose(f"campaign {self._production.campaign} was taken over by another run")
-        elif lost := before & self.batches - renewed:
-            words = f"worker {self._worker} was silent for too long, and others have {len(lost)} of"
-            self._lose(f"{words} its batches")
-        else:
-            self._until = asked + self._lapse
+            return f"campaign {self.production.campaign} was taken over by another run"
+        words = "a worker was silent for too long, and others may have its rows"
+        return None if renewed else words
 
-    def _lose(self, words: str) -> None:
-        if self.lost is None:
-            self.lost = words
-            log.warning("%s", words)
-            self._on_lost(words)
+
+@asynccontextmanager
+async def claiming_rows(
+    ledger: Ledger, production: Production, *, lapse: float, on_lost: Callable[[str], None]
+) -> AsyncIterator[Claims]:
+    """Begin to claim rows of a production: the lease is renewed, then let go of with all rows."""
+    number = await ledger.write(partial(begin_worker, production=production, seconds=lapse))
+    claims = Claims(ledger, production, number, lapse=lapse, on_lost=on_lost)
+    try:
+        async with claims.kept():
+            yield claims
+    finally:
+        await claims.let_go()

@@ -30,10 +30,10 @@ from callsheet.tasks.ledger.distributed_runs import (
     find_production,
     headway_of,
     rely_on_hints,
-    states_by_worker,
+    states_of_production,
     stop_production,
 )
-from callsheet.tasks.ledger.values import UNDER_WAY, State
+from callsheet.tasks.ledger.values import State
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError, LedgerError
 from callsheet.tasks.runtime.known_settings import Settings
@@ -74,8 +74,8 @@ def check_workers(count: int, settings: Settings) -> None:
         )
 
 
-#: Rows of each worker by state, and the campaign's figures.
-_Counted = tuple[dict[int, Counter[State]], Tally]
+#: How far the workers are, and the campaign's figures.
+_Counted = tuple[Headway, Tally]
 
 
 class WorkersAtWork(NamedTuple):
@@ -121,9 +121,7 @@ class Workers:
         self.paying: list[str] = []
         self.parked_because: str | None = None
         self.parked_until: datetime | None = None
-        self.shards = [
-            Shard(Work(), (), label=f"worker {number} of {count}") for number in range(1, count + 1)
-        ]
+        self.shards = [Shard(Work(), (), label=f"{count} workers")]
         self._campaign = campaign
         self._at = at
         self._id = production_id
@@ -134,8 +132,7 @@ class Workers:
         self._whole = whole
         self._max_wait = max_wait
         self._production: Production | None = None
-        self._headway = Headway(0, claimable=True, workers=0)
-        self._states: dict[int, Counter[State]] = {}
+        self._headway = Headway(0, held=False, claimable=True)
         #: When rows are counted next, in seconds of the loop.
         self._count_at = 0.0
         self._over = asyncio.Event()
@@ -154,9 +151,9 @@ class Workers:
         if not self._work:
             self._over.set()
             return self
-        self._production = self._planned()
         numbers = None if self._whole else list(self._work.numbers)
-        await self._at.ledger.write(begin_production, production=self._production, numbers=numbers)
+        begin = partial(begin_production, production=self._planned(), numbers=numbers)
+        self._production = await self._at.ledger.write(begin)
         crashpoint("workers: the production is begun")
         if self._max_wait is not None:
             words = "the time given with --max-wait is up"
@@ -198,11 +195,13 @@ class Workers:
         await self._starter.end()
 
     async def process_shard(self, shard: Shard) -> Counter[State]:
-        """Wait until nothing is left for any worker; return where the rows of one of them rest."""
+        """Wait until nothing is left for any worker; return where the rows rest."""
         await self._over.wait()
         if self._fault is not None:
             raise self._fault
-        return self._states.get(1 + self.shards.index(shard), Counter())
+        if self._production is None:
+            return Counter()
+        return await self._at.ledger.read(states_of_production, production=self._production)
 
     def snapshot(self) -> Snapshot:
         """Return how far the run is."""
@@ -232,6 +231,11 @@ class Workers:
         self.parked_until = None if until is None else datetime.fromtimestamp(until, UTC)
         stop = partial(stop_production, production_id=self._id, because=because, until=until)
         self._spawn(self._write(stop), name="stop")
+
+    @property
+    def _begun(self) -> Production:
+        assert self._production is not None, "without one there is nothing to look after"
+        return self._production
 
     def _planned(self) -> Production:
         assert self._at.terms.owner is not None, "whoever has workers has the campaign"
@@ -270,21 +274,18 @@ class Workers:
 
     async def _observe(self) -> bool:
         """Take the ledger's word on how far the workers are; one that is away is asked again."""
-        production, campaign = self._planned(), self._campaign
-
+        production, campaign = self._begun, self._campaign
         asked = asyncio.get_running_loop().time()
         is_due = asked >= self._count_at
 
-        def read(connection: Connection) -> tuple[Production | None, Headway, _Counted | None]:
+        def read(connection: Connection) -> tuple[Production | None, _Counted | None]:
             now = find_production(connection, production.id)
-            headway = headway_of(connection, production)
-            if headway.held and not is_due:
-                return now, headway, None
-            counted = states_by_worker(connection, production), tally_of(connection, campaign)
-            return now, headway, counted
+            if not is_due:
+                return now, None
+            return now, (headway_of(connection, production), tally_of(connection, campaign))
 
         try:
-            now, self._headway, counted = await self._at.ledger.read(read)
+            now, counted = await self._at.ledger.read(read)
         except LedgerError as error:
             # Once is enough for anyone who reads it: it is asked again every second.
             level = logging.DEBUG if self._ledger_away else logging.WARNING
@@ -298,14 +299,9 @@ class Workers:
         if counted is not None:
             moment = asyncio.get_running_loop().time()
             self._count_at = asked + (moment - asked) / COUNTING
-            self._states, tally = counted
-            self.progress.recount(tally, open=self._open(), now=moment)
-        return True
-
-    def _open(self) -> int:
-        """Return how many rows of the production are not done yet."""
-        states = ("approved", *UNDER_WAY)
-        return sum(found[state] for found in self._states.values() for state in states)
+            self._headway, tally = counted
+            self.progress.recount(tally, open=self._headway.open, now=moment)
+        return is_due
 
     async def _restart(self) -> None:
         """Start workers again where rows are left and no one has any: all of them have ended."""
@@ -332,7 +328,7 @@ class Workers:
             log.warning("workers could not be started anew: %s", error)
 
     def _waits_for(self) -> str | None:
-        if self._production is None or self._over.is_set() or self._headway.workers:
+        if self._production is None or self._over.is_set() or self._headway.held:
             return None
         return "no worker has claimed rows yet: is a Prefect worker of the work pool running?"
 

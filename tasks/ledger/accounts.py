@@ -7,7 +7,7 @@ words for it. Every change is made by `sums`, in the transaction of the intent.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -84,8 +84,8 @@ class Terms:
     run: str | None = None
     run_budget: Decimal | None = None
     at_limit: AtLimit = "stop"
-    #: The batches that a worker has: of other rows it begins none. None: no one is asked.
-    batches: Collection[int] | None = None
+    #: The number of a worker: of rows that have another one it begins none. None: no one is asked.
+    claim: int | None = None
     #: Which row did not fit which account: changed by the ledger's one writer alone.
     full: dict[tuple[AccountKind, str], str] = field(default_factory=dict)
 

@@ -260,6 +260,7 @@ def _campaign(found: Row[Any]) -> Campaign:
     lease = from_columns(values)
     for name in ("budget", "reserved", "charged"):
         values[name] = from_micro(values[name])
+    del values["claims"]
     return Campaign(**values, lease=lease if lease is not None and lease.is_live else None)
 
 

@@ -1,11 +1,10 @@
-"""Who has which rows of a campaign that several machines process: productions, batches, fencing.
+"""Who has which rows of a campaign that several machines process: productions, claims, fencing.
 
-A run has its rows processed by workers: it names them as one production, and a worker claims them a
-batch at a time. A worker has one lease for all its batches (`leases`, worker:HOLDER). A batch's
-number is written into each of its rows and is their fencing token. A worker that claims rows of a
-lease that has lapsed writes a new number into them, and an intent that names an old one is refused
-(`takes.open_take`). So a worker that was silent for too long pays for nothing, whatever it
-believes.
+A run has its rows processed by workers: it names them as one production. Each start of a worker has
+a number, which grows, and a lease (`leases`, worker:PRODUCTION:NUMBER). It claims rows a batch at a
+time and writes its number into them: their fencing token. An intent with another number is refused
+(`takes.open_take`). Whoever finds that a lease has lapsed takes the number out of its rows. So a
+worker that was silent for too long pays for nothing, whatever it believes.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, ScalarSelect, Select, delete, func, insert, not_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.leases import (
@@ -27,26 +26,22 @@ from callsheet.tasks.ledger.leases import (
     database_now,
     find,
     is_held,
-    live,
-    name_in_sql,
     owns,
     release,
     renew,
-    worker_lease,
 )
 from callsheet.tasks.ledger.schema import MADE_FIRST, campaigns, leases, rows
-from callsheet.tasks.ledger.schema_runs import batches, productions
+from callsheet.tasks.ledger.schema_runs import productions
 from callsheet.tasks.ledger.values import UNDER_WAY, State
 from callsheet.tasks.runtime.errors import Parked
 
 #: What is claimed of a production, in this order: what is under way first, since no one else knows
 #: what has become of it.
 _CLAIMED: tuple[Collection[State], ...] = (UNDER_WAY, frozenset[State]({"approved"}))
-_OPEN: tuple[State, ...] = ("approved", *sorted(UNDER_WAY))
+#: What is not done: approved, or under way.
+OPEN: tuple[State, ...] = ("approved", *sorted(UNDER_WAY))
 #: What is left is claimed in so many shares a worker, and so many rows are a share at least.
 SHARES, SMALLEST = 2, 20
-#: The worker that rows are put down to which no one has claimed yet.
-NOBODY = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +62,8 @@ class Production:
     terms: dict[str, Any] = field(default_factory=dict)
     #: The run that has its rows processed, whose parts its workers are.
     run_id: str | None = None
+    #: The number in its rows that no one has claimed; its workers have higher ones.
+    free: int = 0
     hinted: bool = False
     #: Why nothing more is begun, and when to come back (Unix seconds).
     stopped: str | None = None
@@ -74,27 +71,18 @@ class Production:
     ended_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedBatch:
-    """Rows that a worker has claimed: its fencing token, and their numbers in the order they go."""
+class Headway(NamedTuple):
+    """How far workers are: rows that are not done, whether someone has some, or may claim some."""
 
-    id: int
-    numbers: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Headway:
-    """How far workers are: claimed batches, rows free to claim, active workers."""
-
-    held: int
+    open: int
+    held: bool
     claimable: bool
-    workers: int
 
 
 def begin_production(
     connection: Connection, production: Production, numbers: Iterable[int] | None = None
-) -> int:
-    """Have workers process a campaign's rows that are approved or under way; return how many.
+) -> Production:
+    """Have workers process a campaign's rows that are approved or under way; return it as it is.
 
     With `numbers` only those. Workers that had them until now have lost them. Raises Parked where
     the production's owner no longer has the campaign's lease.
@@ -107,18 +95,15 @@ def begin_production(
             until=datetime.fromtimestamp(other.until if other else database_now(connection), UTC),
             remedy="run again when that run has ended: `callsheet status` shows it",
         )
-    now = database_now(connection)
+    production = replace(production, free=_next_number(connection, production.campaign_id))
     values = {name: getattr(production, name) for name in _KEPT}
-    terms = json.dumps(production.terms)
-    connection.execute(insert(productions).values(**values, terms=terms, begun_at=now))
-    freed = _open_batch(connection, production.id, NOBODY, holder="", claimed_at=now, freed_at=now)
-    mine = (rows.c.campaign_id == production.campaign_id, rows.c.state.in_(_OPEN))
-    given = update(rows).where(*mine).values(batch_id=freed)
-    if numbers is None:
-        return connection.execute(given).rowcount
-    return sum(
-        connection.execute(given.where(rows.c.id.in_(page))).rowcount for page in pages_of(numbers)
-    )
+    values |= {"terms": json.dumps(production.terms), "begun_at": database_now(connection)}
+    connection.execute(insert(productions).values(**values))
+    mine = (rows.c.campaign_id == production.campaign_id, rows.c.state.in_(OPEN))
+    chosen = [mine] if numbers is None else [(*mine, rows.c.id.in_(p)) for p in pages_of(numbers)]
+    for those in chosen:
+        connection.execute(update(rows).where(*those).values(claim=production.free))
+    return production
 
 
 def find_production(connection: Connection, production_id: str) -> Production | None:
@@ -136,18 +121,20 @@ def find_production(connection: Connection, production_id: str) -> Production | 
     return Production(**{**values, "terms": json.loads(values["terms"])})
 
 
-def claim_batch(
-    connection: Connection,
-    production: Production,
-    *,
-    worker: int,
-    holder: str,
-    seconds: float,
-) -> ClaimedBatch | None:
-    """Claim a batch of rows for so many seconds; None where there is nothing to claim.
+def begin_worker(connection: Connection, production: Production, *, seconds: float) -> int:
+    """Return the number of a worker that starts, with a lease of so many seconds for its rows."""
+    number = _next_number(connection, production.campaign_id)
+    acquire(connection, _lease(production, number), owner=str(number), seconds=seconds)
+    return number
 
-    Of a production that is stopped nothing is claimed. Batches whose lease has lapsed are freed
-    first: their rows are among what may be claimed.
+
+def claim_rows(
+    connection: Connection, production: Production, *, worker: int, seconds: float
+) -> tuple[int, ...]:
+    """Claim a batch of rows for a worker, by its number; return theirs, in the order they go.
+
+    None where there is nothing to claim, of a production that is stopped, and for a worker whose
+    lease is another's by now. Rows of leases that have lapsed are freed first.
     """
     # Anyone who stops it waits for claims under way, so that none follows.
     going = connection.execute(
@@ -159,51 +146,41 @@ def claim_batch(
         )
         .with_for_update(read=True, key_share=True)
     ).first()
-    if going is None:
-        return None
-    now = database_now(connection)
-    _free_lapsed(connection, production.id, at=now)
+    lease = _lease(production, worker)
+    if going is None or not renew(connection, lease, owner=str(worker), seconds=seconds):
+        return ()
+    _free_lapsed(connection, production, but=lease)
     numbers = _claimable(connection, production)
-    if not numbers:
-        return None
-    acquire(connection, worker_lease(holder), owner=holder, seconds=seconds)
-    batch = _open_batch(
-        connection, production.id, worker, holder=holder, claimed_at=now, size=len(numbers)
-    )
-    connection.execute(update(rows).where(rows.c.id.in_(numbers)).values(batch_id=batch))
-    return ClaimedBatch(batch, tuple(numbers))
+    if numbers:
+        connection.execute(update(rows).where(rows.c.id.in_(numbers)).values(claim=worker))
+    return tuple(numbers)
 
 
-def renew_batches(
-    connection: Connection, production: Production, *, holder: str, seconds: float
-) -> frozenset[int] | None:
-    """Renew what a worker has, and its campaign's lease; return the batches that it still has.
+def renew_worker(
+    connection: Connection, production: Production, *, worker: int, seconds: float
+) -> bool | None:
+    """Renew a worker's lease, and its campaign's; False where others may have its rows.
 
     None where someone else has the campaign: nothing more may be begun in it.
     """
     campaign = campaign_lease(production.campaign_id)
     if not renew(connection, campaign, owner=production.owner, seconds=seconds):
         return None
-    if not renew(connection, worker_lease(holder), owner=holder, seconds=seconds):
-        return frozenset()
-    query = select(batches.c.id).where(*_held_by(production.id, holder))
-    return frozenset(connection.scalars(query))
+    return renew(connection, _lease(production, worker), owner=str(worker), seconds=seconds)
 
 
-def end_batch(connection: Connection, batch_id: int) -> bool:
-    """Note that every row of a batch is done for its production; False if it was lost before."""
-    ended = connection.execute(
-        update(batches)
-        .where(batches.c.id == batch_id, batches.c.freed_at.is_(None))
-        .values(ended_at=database_now(connection))
-    )
-    return ended.rowcount == 1
+def leave_rows(
+    connection: Connection, production: Production, numbers: Collection[int], *, worker: int
+) -> None:
+    """Have no worker claim rows again that rest, though they are not done: until another run."""
+    left = update(rows).where(rows.c.id.in_(numbers), *_open_of(production, rows.c.claim == worker))
+    connection.execute(left.values(claim=None))
 
 
-def free_batches(connection: Connection, production_id: str, *, holder: str) -> int:
-    """Let go of whatever a worker has: others may claim it. Return how many batches that were."""
-    release(connection, worker_lease(holder), owner=holder)
-    return _free(connection, *_held_by(production_id, holder), at=database_now(connection))
+def free_worker(connection: Connection, production: Production, *, worker: int) -> int:
+    """Let go of whatever a worker has: others may claim it. Return how many rows that are."""
+    release(connection, _lease(production, worker), owner=str(worker))
+    return _free(connection, production, [worker])
 
 
 def stop_production(
@@ -230,180 +207,123 @@ def end_production(connection: Connection, production_id: str) -> None:
         .where(productions.c.id == production_id, productions.c.ended_at.is_(None))
         .values(ended_at=database_now(connection))
     )
-    workers = select(_LEASE).where(batches.c.production_id == production_id)
-    connection.execute(delete(leases).where(leases.c.name.in_(workers)))
+    connection.execute(delete(leases).where(_is_lease_of(production_id)))
 
 
 def headway_of(connection: Connection, production: Production) -> Headway:
     """Return how far the workers of a production are."""
-    mine = batches.c.production_id == production.id
-    held = (mine, batches.c.ended_at.is_(None), batches.c.freed_at.is_(None), live(_LEASE))
-    count, workers = connection.execute(
-        select(func.count(), func.count(batches.c.worker.distinct())).where(*held)
-    ).one()
+    counted = select(rows.c.claim, func.count()).where(*_open_of(production)).group_by(rows.c.claim)
+    left = dict(connection.execute(counted).tuples().all())
+    query = select(leases.c.name).where(_is_lease_of(production.id), is_held())
+    working = {_number(name) for name in connection.scalars(query)}
+    held = left.keys() & working
     # What has lapsed is free, whether someone has said so or not.
-    free = select(batches.c.id).where(
-        mine,
-        batches.c.ended_at.is_(None),
-        batches.c.freed_at.is_not(None) | not_(live(_LEASE)),
-        _first_in(_OPEN).is_not(None),
-    )
-    waiting = connection.execute(free.limit(1)).first()
-    return Headway(count, waiting is not None, workers)
+    return Headway(sum(left.values()), held=bool(held), claimable=bool(left.keys() - held))
 
 
-def states_by_worker(connection: Connection, production: Production) -> dict[int, Counter[State]]:
-    """Return how many rows each worker has had last are in which state; `NOBODY`'s among them."""
-    query = (
-        select(batches.c.worker, rows.c.state, func.count())
-        .join(rows, rows.c.batch_id == batches.c.id)
-        .where(batches.c.production_id == production.id)
-        .group_by(batches.c.worker, rows.c.state)
-    )
-    found: dict[int, Counter[State]] = {}
-    for worker, state, count in connection.execute(query):
-        found.setdefault(worker, Counter())[state] += count
-    return found
+def is_left(connection: Connection, production: Production) -> bool:
+    """Return whether any row of a production is not done yet."""
+    query = select(rows.c.id).where(*_open_of(production)).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def states_of_production(connection: Connection, production: Production) -> Counter[State]:
+    """Return how many rows of a production are in which state."""
+    mine = (rows.c.campaign_id == production.campaign_id, rows.c.claim >= production.free)
+    counted = select(rows.c.state, func.count()).where(*mine).group_by(rows.c.state)
+    return Counter(dict(connection.execute(counted).tuples().all()))
+
+
+def _next_number(connection: Connection, campaign_id: int) -> int:
+    """Return a number that is higher than any that a row of the campaign has."""
+    this = update(campaigns).where(campaigns.c.id == campaign_id)
+    counted = this.values(claims=campaigns.c.claims + 1).returning(campaigns.c.claims)
+    return int(connection.execute(counted).scalar_one())
 
 
 def _claimable(connection: Connection, production: Production) -> list[int]:
     """Lock the rows to claim next, those that no one else is about to claim; return their numbers.
 
-    What someone has let go of goes before what no one has claimed yet. One batch and one state at
-    a time, so that an index has the order: rows that wait for later are not read.
+    One state at a time, so that an index has the order: rows that wait for later are not read.
     """
     for states in _CLAIMED:
-        for freed in connection.scalars(_freed_with(production.id, states)).all():
-            size = _share(connection, production, freed, states)
-            numbers: list[int] = []
-            for state in sorted(states):
-                query = (
-                    select(rows.c.id)
-                    .where(rows.c.batch_id == freed, rows.c.state == state)
-                    .order_by(*MADE_FIRST)
-                    .limit(size - len(numbers))
-                    .with_for_update(skip_locked=True)
-                )
-                numbers += connection.scalars(query)
-                if len(numbers) == size:
-                    break
-            if numbers:
-                return numbers
+        size = _share(connection, production, states)
+        numbers: list[int] = []
+        for state in sorted(states):
+            query = (
+                select(rows.c.id)
+                .where(*_free_in(production, [state]))
+                .order_by(*MADE_FIRST)
+                .limit(size - len(numbers))
+                .with_for_update(skip_locked=True)
+            )
+            numbers += connection.scalars(query)
+            if len(numbers) == size:
+                break
+        if numbers:
+            return numbers
     return []
 
 
-def _share(
-    connection: Connection, production: Production, freed: int, states: Collection[State]
-) -> int:
-    """Return how many rows of a freed batch to claim: the fewer are left, the fewer.
+def _share(connection: Connection, production: Production, states: Collection[State]) -> int:
+    """Return how many free rows to claim: the fewer are left, the fewer.
 
     Were batches as large to the end, one worker would still have all of its last one to process
     when the others have nothing left.
     """
     shares = SHARES * production.workers
     # What is more than full batches for everybody need not be counted.
-    among = (
-        select(rows.c.id)
-        .where(rows.c.batch_id == freed, rows.c.state.in_(sorted(states)))
-        .limit(shares * production.batch_size)
-    )
+    among = select(rows.c.id).where(*_free_in(production, sorted(states)))
+    among = among.limit(shares * production.batch_size)
     left = connection.scalar(select(func.count()).select_from(among.subquery())) or 0
     return min(production.batch_size, max(SMALLEST, -(-left // shares)))
 
 
-def _freed_with(production_id: str, states: Collection[State]) -> Select[tuple[int]]:
-    """Return what finds batches that were let go, with rows in such a state; the newest first."""
-    return (
-        select(batches.c.id)
-        .where(
-            batches.c.production_id == production_id,
-            batches.c.freed_at.is_not(None),
-            _first_in(states).is_not(None),
-        )
-        .order_by(batches.c.id.desc())
-    )
+def _free_lapsed(connection: Connection, production: Production, *, but: str) -> None:
+    """Free the rows of other workers whose lease has lapsed, and take their leases.
 
-
-def _first_in(states: Collection[State]) -> ScalarSelect[int]:
-    """Return what finds a row of a batch in one of these states.
-
-    Not EXISTS, for which PostgreSQL would rather read every row of the campaign; ordered, so that
-    it goes by the index.
+    A worker that renews its own in the same moment either keeps it and its rows, or learns that it
+    has lost both.
     """
-    return (
-        select(rows.c.id)
-        .where(rows.c.batch_id == batches.c.id, rows.c.state.in_(sorted(states)))
-        .order_by(rows.c.batch_id, rows.c.state, *MADE_FIRST)
-        .limit(1)
-        .correlate(batches)
-        .scalar_subquery()
-    )
+    others = (_is_lease_of(production.id), leases.c.name != but)
+    lapsed = (*others, leases.c.owner.is_not(None), ~is_held())
+    taken = update(leases).where(*lapsed).values(owner=None).returning(leases.c.name)
+    if workers := [_number(name) for name in connection.scalars(taken)]:
+        _free(connection, production, workers)
 
 
-#: The name of the lease on a batch, as the database computes it.
-_LEASE = name_in_sql(WORKER, batches.c.holder)
+def _free(connection: Connection, production: Production, workers: Sequence[int]) -> int:
+    theirs = _open_of(production, rows.c.claim.in_(workers))
+    return connection.execute(update(rows).where(*theirs).values(claim=production.free)).rowcount
+
+
+def _free_in(production: Production, states: Sequence[State]) -> Sequence[ColumnElement[bool]]:
+    free = (rows.c.campaign_id == production.campaign_id, rows.c.claim == production.free)
+    return (*free, rows.c.state.in_(states) if len(states) > 1 else rows.c.state == states[0])
+
+
+def _open_of(
+    production: Production, claim: ColumnElement[bool] | None = None
+) -> Sequence[ColumnElement[bool]]:
+    """Return what is true of rows of a production that are not done, with such a claim."""
+    mine = rows.c.claim >= production.free if claim is None else claim
+    return (rows.c.campaign_id == production.campaign_id, rows.c.state.in_(OPEN), mine)
+
+
+def _lease(production: Production, worker: int) -> str:
+    """Return the name of a worker's lease on all rows that it has claimed."""
+    return f"{WORKER}{production.id}:{worker}"
+
+
+def _is_lease_of(production_id: str) -> ColumnElement[bool]:
+    return leases.c.name.startswith(f"{WORKER}{production_id}:", autoescape=True)
+
+
+def _number(lease: str) -> int:
+    return int(lease.rpartition(":")[2])
+
+
 _KEPT = (
     *("id", "campaign_id", "run_id", "owner", "workers", "batch_size"),
-    *("organisation", "store", "hinted"),
+    *("organisation", "store", "free", "hinted"),
 )
-
-
-def _held_by(production_id: str, holder: str) -> Sequence[Any]:
-    return (
-        batches.c.production_id == production_id,
-        batches.c.holder == holder,
-        batches.c.ended_at.is_(None),
-        batches.c.freed_at.is_(None),
-    )
-
-
-def _free_lapsed(connection: Connection, production_id: str, *, at: float) -> None:
-    """Free the batches of workers whose lease has lapsed."""
-    mine = (batches.c.production_id == production_id, *_STILL)
-    lapsed = select(batches.c.id).where(*mine, not_(live(_LEASE))).limit(1)
-    # Nearly always there are none: one statement says so.
-    if connection.execute(lapsed).first() is not None:
-        _take_lapsed(connection, mine)
-        owned = select(leases.c.name).where(leases.c.name == _LEASE, leases.c.owner.is_not(None))
-        _free(connection, *mine, not_(owned.exists()), at=at)
-
-
-def _take_lapsed(connection: Connection, mine: Sequence[Any]) -> None:
-    """Take the lapsed leases of some batches from their workers.
-
-    A worker that renews its own in the same moment either keeps it and its batches, or learns that
-    it has lost both.
-    """
-    named = leases.c.name.in_(select(_LEASE).where(*mine))
-    lapsed = update(leases).where(named, leases.c.owner.is_not(None), not_(is_held()))
-    connection.execute(lapsed.values(owner=None))
-
-
-_STILL = (batches.c.ended_at.is_(None), batches.c.freed_at.is_(None))
-
-
-def _free(connection: Connection, *which: Any, at: float) -> int:
-    freed = connection.execute(update(batches).where(*which, *_STILL).values(freed_at=at))
-    return freed.rowcount
-
-
-def _open_batch(
-    connection: Connection,
-    production_id: str,
-    worker: int,
-    *,
-    holder: str,
-    claimed_at: float,
-    freed_at: float | None = None,
-    size: int = 0,
-) -> int:
-    """Write a batch down, freed from the start where `freed_at` says when; return its number."""
-    values = {
-        "production_id": production_id,
-        "worker": worker,
-        "holder": holder,
-        "size": size,
-        "claimed_at": claimed_at,
-        "freed_at": freed_at,
-    }
-    return int(connection.execute(insert(batches).returning(batches.c.id), values).scalar_one())

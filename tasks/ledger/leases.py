@@ -73,11 +73,6 @@ def run_lease(run_id: str) -> str:
     return f"{RUN}{run_id}"
 
 
-def worker_lease(holder: str) -> str:
-    """Return the name of a worker's lease on all batches that it has claimed."""
-    return f"{WORKER}{holder}"
-
-
 def name_in_sql(prefix: str, column: ColumnElement[Any]) -> ColumnElement[str]:
     """Return the name of a lease as the database computes it from a column."""
     return literal(prefix, String) + cast(column, String)

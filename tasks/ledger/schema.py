@@ -25,9 +25,9 @@ from sqlalchemy import (
 
 #: The newest migration: `callsheet ledger upgrade` brings an older ledger to it; a newer one is
 #: refused.
-REVISION = "0025"
+REVISION = "0026"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
-FIRST = "0025"
+FIRST = "0026"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
@@ -62,6 +62,8 @@ campaigns = Table(
     Column("sandbox", Boolean),
     # For how many seconds the service keeps delivered videos; null: until a person deletes them.
     Column("keep_at_service", Float),
+    # The last number that was given to workers, or to rows for them to claim.
+    Column("claims", BigInteger, nullable=False, default=0),
     # What the files of the report in the store were made of: while it is so, they stand.
     Column("reported", Text),
 )
@@ -139,10 +141,9 @@ rows = Table(
     Column("deliver_after", Float),
     Column("deliver_by", Float),
     Column("take_id", Id),
-    # The batch of a worker that has it, or had it last: a number that grows, so that of two who
-    # think
-    # they have a row one is known to be wrong. No reference: a claim would wait for its batch.
-    Column("batch_id", Id),
+    # The number of the worker that has it, or had it last, which grows: of two who believe that
+    # they have a row one is known to be wrong.
+    Column("claim", BigInteger),
     # The id that it had first, where it was renamed: its keys are made of it.
     Column("first_id", String(200)),
     UniqueConstraint("campaign_id", "row"),
@@ -166,8 +167,8 @@ MADE_FIRST = (
 #: a campaign is processed by one process.
 Index(
     "ix_rows_claims",
-    *(rows.c.batch_id, rows.c.state, *MADE_FIRST),
-    sqlite_where=rows.c.batch_id.is_not(None),
+    *(rows.c.campaign_id, rows.c.claim, rows.c.state, *MADE_FIRST),
+    sqlite_where=rows.c.claim.is_not(None),
 )
 
 #: Rows that were renamed: few, if any.

@@ -320,6 +320,8 @@ productions = Table(
     Column("workers", Integer, nullable=False),
     # Rows that are claimed at once.
     Column("batch_size", Integer, nullable=False),
+    # The number of its rows that no one has claimed.
+    Column("free", BigInteger, nullable=False),
     # Which service and which store it is for, so that a worker with other settings leaves it alone.
     Column("organisation", String(64), nullable=False),
     Column("store", Text, nullable=False),
@@ -333,23 +335,4 @@ productions = Table(
     Column("stopped_until", Float),
     Column("ended_at", Float),
     Index(None, "campaign_id"),
-)
-
-# Rows that a worker has claimed together. Its number is the fencing token of each of them.
-batches = Table(
-    "batches",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("production_id", String(32), ForeignKey("productions.id"), nullable=False),
-    # Which of the workers, from 1; 0 for rows that no one has claimed yet.
-    Column("worker", Integer, nullable=False),
-    # The process, by an id of its own for each start; its lease (`worker:ID`) is for all it has.
-    Column("holder", String(200), nullable=False),
-    Column("size", Integer, nullable=False),
-    Column("claimed_at", Float, nullable=False),
-    # Each of its rows is done for this production.
-    Column("ended_at", Float),
-    # Let go, or lapsed: its rows may be claimed.
-    Column("freed_at", Float),
-    Index(None, "production_id", "holder"),
 )

@@ -66,7 +66,7 @@ _LOCKED = Prepared(
         rows.c.state,
         rows.c.digest,
         rows.c.nth,
-        rows.c.batch_id,
+        rows.c.claim,
         select(func.max(takes.c.number)).where(takes.c.row_id == rows.c.id).scalar_subquery(),
         select(takes.c.id).where(takes.c.key == bindparam("the_key")).scalar_subquery(),
         is_refused(),
@@ -109,10 +109,10 @@ def open_take(
     terms = terms or Terms()
     # Held until the end of the transaction, so that what follows cannot be overtaken.
     locked = _LOCKED.execute(connection, {"the_row": row.id, "the_key": key}).one()
-    *found, batch, last, again, maybe_paid = locked
+    *found, claim, last, again, maybe_paid = locked
     if tuple(found) != ("approved", row.digest, row.nth):
         return None
-    if terms.batches is not None and batch not in terms.batches:
+    if terms.claim is not None and claim != terms.claim:
         return None
     if maybe_paid:
         move(connection, row, "held", at=at, reason=MAYBE_PAID)

@@ -9,11 +9,9 @@ or a token is kept between attempts. What it raises ends the trying at once.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 import random as chance
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -24,7 +22,6 @@ from tenacity import AsyncRetrying, RetryCallState
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
-from callsheet.tasks.runtime.errors import LedgerError
 from callsheet.tasks.runtime.process import Random, Sleep
 
 T = TypeVar("T")
@@ -172,49 +169,3 @@ def _date(text: str | None) -> datetime | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-# Renew a lease in the background of the work that it is for: of a campaign, batches of rows, a
-# night, a run.
-#
-# What a renewal asks, and what it means to have lost the lease, is for its holder.
-
-
-@asynccontextmanager
-async def renewing(
-    renew: Callable[[], Awaitable[object]],
-    *,
-    lapse: float,
-    is_lost: Callable[[], bool],
-    on_trouble: Callable[[LedgerError], None],
-) -> AsyncIterator[None]:
-    """Renew a lease of `lapse` seconds while this lasts, however busy the work is, or until it is
-    lost.
-
-    `on_trouble` is told why the ledger could not be asked. What else a renewal raises is raised at
-    the end.
-    """
-    beat = asyncio.create_task(_beat(renew, lapse, is_lost, on_trouble), name="lease")
-    try:
-        yield
-    finally:
-        beat.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await beat
-
-
-async def _beat(
-    renew: Callable[[], Awaitable[object]],
-    lapse: float,
-    is_lost: Callable[[], bool],
-    on_trouble: Callable[[LedgerError], None],
-) -> None:
-    while True:
-        await asyncio.sleep(lapse / 4)
-        if is_lost():
-            return
-        try:
-            await renew()
-        except LedgerError as error:
-            # A ledger that is busy now is asked again; the lease lasts for several beats.
-            on_trouble(error)

@@ -1,7 +1,7 @@
 """Four workers of one campaign against one, at a service whose answers take a while.
 
 Each is a process with the lanes that Callsheet has by itself, on a PostgreSQL ledger. What is
-measured is from the moment when every worker has claimed a batch to the last video: here they start
+measured is from the moment when every worker has begun to the last video: here they start
 on the same two cores, elsewhere each on its own. Four have four times the rows, so that beginning
 and end, when few are under way, weigh the same.
 """
@@ -70,10 +70,9 @@ def _rate(
     return float(videos / seconds)
 
 
-#: Videos since the last of the workers has claimed its first batch, and in how many seconds.
+#: Videos since the last of the workers has begun, and in how many seconds.
 _DELIVERED = """
-    WITH firsts AS (SELECT min(claimed_at) AS at FROM batches WHERE holder <> '' GROUP BY worker),
-         began AS (SELECT max(at) AS at FROM firsts)
+    WITH began AS (SELECT max(begun_at) AS at FROM runs WHERE kind = 'worker')
     SELECT count(*), max(events.at) - min(began.at) FROM events, began
     WHERE new = 'delivered' AND events.at > began.at
 """

@@ -110,7 +110,7 @@ def _must_be_delivered(stage: Stage, status: int) -> None:
     verified = stage.cluster.type("verify", stage.name, "--json")
     files = json.loads(verified.stdout)["files"] if verified.returncode == 0 else verified.stderr
     findings.must("every video is in the store, intact", verified.returncode == 0, files)
-    findings.must("no batch is held", stage.held() == 0, stage.held())
+    findings.must("no worker has rows", stage.held() == 0, stage.held())
 
 
 def _must_be_over(stage: Stage, zombie: str | None) -> None:
@@ -175,7 +175,7 @@ def cancelled(cluster: Cluster, findings: Findings, rows: int) -> None:
     findings.must("not all was made", states["cancelled"] > 0, _words(states))
     made = sum(states[name] for name in ("rendering", "ready", "delivered"))
     stage.must_be_paid_once(made, rows - states["cancelled"])
-    findings.must("no batch is held", stage.held() == 0, stage.held())
+    findings.must("no worker has rows", stage.held() == 0, stage.held())
 
 
 def parent_killed(cluster: Cluster, findings: Findings, rows: int) -> None:

@@ -84,11 +84,11 @@ class Stage:
         return [run for run in runs if run["parameters"]["production"] == last]
 
     def held(self) -> int:
-        """Return how many batches somebody still has."""
+        """Return how many leases workers still have."""
         text = (
-            "SELECT count(*) FROM batches JOIN productions ON productions.id = production_id"
-            " JOIN campaigns ON campaigns.id = campaign_id"
-            " WHERE campaigns.name = %s AND batches.ended_at IS NULL AND freed_at IS NULL"
+            "SELECT count(*) FROM leases"
+            " JOIN productions ON leases.name LIKE 'worker:' || productions.id || ':%%'"
+            " JOIN campaigns ON campaigns.id = campaign_id WHERE campaigns.name = %s"
         )
         return int(self.cluster.query(text, self.name)[0][0])
 

@@ -1222,15 +1222,15 @@ MUTATIONS = (
     Mutation(
         "a worker pays for what it has claimed alone",
         "tasks/ledger/takes.py",
-        "if terms.batches is not None and batch not in terms.batches:",
+        "if terms.claim is not None and claim != terms.claim:",
         "if False:",
-        "tests/unit/ledger/test_productions.py::test_a_batch_that_lapsed_is_somebody_elses_and_its_old_number_pays_for_nothing",
+        "tests/unit/ledger/test_productions.py::test_rows_of_a_lease_that_lapsed_are_somebody_elses_and_the_old_number_pays_for_nothing",
     ),
     Mutation(
         "a worker claims what nobody has",
         "tasks/ledger/distributed_runs.py",
-        "            batches.c.freed_at.is_not(None),\n            _first_in(states)",
-        "            _first_in(states)",
+        "rows.c.claim == production.free)\n    return (*free, rows",
+        "rows.c.claim.is_not(None))\n    return (*free, rows",
         "tests/unit/ledger/test_productions.py::test_each_row_is_claimed_once_in_the_order_of_the_sheet",
     ),
     Mutation(
@@ -1248,10 +1248,10 @@ MUTATIONS = (
         "tests/workers/test_hints.py::test_workers_look_once_at_each_video_that_they_hear_of",
     ),
     Mutation(
-        "a worker that lost a batch begins nothing more",
+        "a worker that lost its lease begins nothing more",
         "tasks/campaign/worker.py",
-        "elif lost := before & self.batches - renewed:",
-        "elif lost := frozenset():",
+        "return None if renewed else words",
+        "return None",
         "tests/workers/test_claimed_batches.py::test_one_that_was_silent_for_too_long_is_told_that_others_have_its_rows",
     ),
     Mutation(

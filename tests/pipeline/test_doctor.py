@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from callsheet.deployments.findings import ledger, room
-from callsheet.tasks.ledger.distributed_runs import claim_batch
+from callsheet.tasks.ledger.distributed_runs import begin_worker, claim_rows
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.maintenance import make_ledger
 from callsheet.tasks.ledger.migrate import schema_of
@@ -395,8 +395,8 @@ async def test_a_ledger_on_postgres_that_is_newer_or_that_workers_have_left() ->
                 await stage.rendering(row)
             await stage.write(acquire_lease, stage.campaign, owner=OWNER, seconds=LAPSED)
             production = await begin(stage)
-            held = {"production": production, "worker": 1, "holder": "a machine that is gone"}
-            await stage.write(claim_batch, **held, seconds=LAPSED)
+            gone = await stage.write(begin_worker, production=production, seconds=LAPSED)
+            await stage.write(claim_rows, production=production, worker=gone, seconds=LAPSED)
             left = [*ledger(address)]
             await opened.write(lambda one: one.exec_driver_sql(NEWER))
         (newer,) = ledger(address)

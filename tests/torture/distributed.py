@@ -1,7 +1,7 @@
 """Two workers carry one campaign, and one of them is killed, or the run that they are for.
 
 What is killed is chosen by the visits of an undisturbed campaign: every n-th of each process. A
-worker that is killed leaves its batches to lapse, and the other one takes them up; a run that is
+worker that is killed leaves its lease to lapse, and the other one takes its rows up; a run that is
 killed is run again, when its workers are done or gone.
 """
 
@@ -31,7 +31,7 @@ from tests.torture.verbs import DISTRIBUTED
 
 #: The run, and its two workers.
 WHO = ("run", "1", "2")
-#: How long a batch of somebody who gives no sign of life is theirs.
+#: How long the rows of somebody who gives no sign of life are theirs.
 LEASE = "1s"
 
 

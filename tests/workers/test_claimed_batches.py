@@ -11,16 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.tasks.campaign.worker import Claims, Worker, limited, terms_of
+from callsheet.tasks.campaign.worker import Claims, Worker, claiming_rows, limited, terms_of
 from callsheet.tasks.engine.context import Context, connect, organisation_of
 from callsheet.tasks.ledger.accounts import Terms
 from callsheet.tasks.ledger.distributed_runs import (
     Production,
     begin_production,
-    claim_batch,
+    begin_worker,
+    claim_rows,
     headway_of,
 )
-from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.takes import open_take
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 from callsheet.tasks.runtime.settings import load_settings
@@ -53,45 +54,49 @@ async def begin(stage: Stage, **own: str) -> Production:
         terms=terms_of(Terms()),
         **values,
     )
-    await stage.write(begin_production, production)
-    return production
+    return await stage.write(begin_production, production)
 
 
-def claims_of(ledger: Ledger, production: Production, lapse: float, heard: list[str]) -> Claims:
-    return Claims(ledger, production, worker=1, holder="one", lapse=lapse, on_lost=heard.append)
+async def another_claims(stage: Stage, production: Production) -> tuple[int, ...]:
+    """Start another worker, which claims a batch; return the numbers of its rows."""
+    worker = await stage.write(begin_worker, production=production, seconds=60.0)
+    return await stage.write(claim_rows, production=production, worker=worker, seconds=60.0)
+
+
+async def silent(stage: Stage, production: Production, heard: list[str]) -> Claims:
+    """Return what a worker has claimed whose lease lapses at once."""
+    number = await stage.write(begin_worker, production=production, seconds=-1.0)
+    claims = Claims(stage.ledger, production, number, lapse=-1.0, on_lost=heard.append)
+    assert await claims.claim()
+    return claims
 
 
 async def test_it_keeps_what_it_renews_and_lets_go_of_the_rest(stage: Stage):
     production, heard = await begin(stage), list[str]()
-    claims = claims_of(stage.ledger, production, 0.4, heard)
-    async with claims.kept():
-        assert await claims.claim() is not None
+    claiming = claiming_rows(stage.ledger, production, lapse=0.4, on_lost=heard.append)
+    async with claiming as claims:
+        assert await claims.claim()
         await asyncio.sleep(1.0)
         assert await claims.holds()
-        assert len(claims.batches) == 1
+        assert (await stage.ledger.read(headway_of, production=production)).held
     found = await stage.ledger.read(headway_of, production=production)
-    assert (found.held, found.claimable) == (0, True)
+    assert (found.held, found.claimable) == (False, True)
     assert not heard
 
 
 async def test_one_that_was_silent_for_too_long_is_told_that_others_have_its_rows(stage: Stage):
     production, heard = await begin(stage), list[str]()
-    claims = claims_of(stage.ledger, production, -1.0, heard)
-    assert await claims.claim() is not None
-    assert (
-        await stage.write(claim_batch, production=production, worker=2, holder="two", seconds=60.0)
-        is not None
-    )
+    claims = await silent(stage, production, heard)
+    assert await another_claims(stage, production)
 
     assert not await claims.holds()
-    assert heard == ["worker 1 was silent for too long, and others have 1 of its batches"]
+    assert heard == ["a worker was silent for too long, and others may have its rows"]
     assert not claims.is_taken_over
 
 
 async def test_one_whose_campaign_somebody_else_has_is_told_so(stage: Stage):
     production, heard = await begin(stage), list[str]()
-    claims = claims_of(stage.ledger, production, -1.0, heard)
-    await claims.claim()
+    claims = await silent(stage, production, heard)
     await stage.write(take_over, stage.campaign, owner="somebody")
 
     assert not await claims.holds()
@@ -125,9 +130,9 @@ async def test_a_worker_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_c
     stage: Stage, at: Context
 ):
     production = replace(await begin(stage), terms=json.loads(json.dumps(terms_of(TERMS))))
-    claims = claims_of(stage.ledger, production, -1.0, [])
-    mine = limited(at, production, claims)
-    assert replace(mine.terms, batches=None) == TERMS
+    claims = await silent(stage, production, [])
+    mine = limited(at, claims)
+    assert replace(mine.terms, claim=None) == TERMS
 
     async def intends(row: str) -> bool:
         found = await stage.row(row)
@@ -136,13 +141,9 @@ async def test_a_worker_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_c
         take = await stage.write(open_take, found, key=key, body=body, at=NOW, terms=mine.terms)
         return take is not None
 
-    assert await claims.claim() is not None
     assert not await intends("b")
     assert await intends("a")
-    assert (
-        await stage.write(claim_batch, production=production, worker=2, holder="two", seconds=60.0)
-        is not None
-    )
+    assert await another_claims(stage, production)
     assert not await mine.in_charge()
 
 

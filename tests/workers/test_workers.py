@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.ledger.accounts import AtLimit
-from callsheet.tasks.ledger.distributed_runs import find_production, states_by_worker
+from callsheet.tasks.ledger.schema import rows
+from callsheet.tasks.ledger.schema_runs import productions
 from callsheet.tasks.runtime.errors import CallsheetError
 from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Finished, Sandbox, sandbox, simple_sheet
@@ -102,11 +104,14 @@ async def test_no_limit_is_passed_by_workers_that_stop_each_for_itself(
     assert sum(service.charged(keys).values()) == 5
 
 
-async def until_it_has_some(run: Run, worker: int) -> None:
+async def until_it_has_some(run: Run) -> None:
+    """Wait until two workers have claimed rows."""
+    ledger, own = run.at.ledger, run.production_id
+    claims = select(func.count(rows.c.claim.distinct())).where(rows.c.claim > productions.c.free)
+    query = claims.where(rows.c.campaign_id == productions.c.campaign_id, productions.c.id == own)
     while True:
         await asyncio.sleep(0.05)
-        found = await run.at.ledger.read(find_production, production_id=run.production_id)
-        if found and (await run.at.ledger.read(states_by_worker, production=found)).get(worker):
+        if await ledger.read(lambda connection: connection.scalar(query)) == 2:
             return
 
 
@@ -119,7 +124,7 @@ async def test_what_a_worker_leaves_is_taken_up(
     service.plan_fault(on="render", do="slow", every=1, seconds=1)
 
     async def meddle(run: Run) -> None:
-        await until_it_has_some(run, 1)
+        await until_it_has_some(run)
         processes.signal(1, what)
 
     try:
@@ -186,7 +191,7 @@ async def test_a_run_with_workers_waits_for_those_of_another_run(
     waiting: list[Any] = []
 
     async def meddle(run: Run) -> None:
-        await until_it_has_some(run, 1)
+        await until_it_has_some(run)
         leave = partial(desk.call, *again, "--if-running", "leave")
         left.append(await asyncio.to_thread(leave))
         waiting.append(desk.start(*again))

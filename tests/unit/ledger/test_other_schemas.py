@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from callsheet.tasks.ledger.campaigns import ensure_campaign, find_campaign
-from callsheet.tasks.ledger.distributed_runs import renew_batches
+from callsheet.tasks.ledger.distributed_runs import begin_worker, renew_worker
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.maintenance import upgrade_ledger
 from callsheet.tasks.ledger.schema import REVISION
@@ -70,13 +70,15 @@ async def test_who_is_at_work_begins_nothing_after_an_upgrade_past_it(made_addre
 async def test_a_worker_renews_nothing_after_an_upgrade_past_it(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief())
     await stage.write(acquire_lease, stage.campaign, owner=OWNER)
-    worker = {"production": await begin(stage), "holder": "one", "seconds": 9.0}
+    production = await begin(stage)
+    number = await stage.write(begin_worker, production=production, seconds=9.0)
+    worker = {"production": production, "worker": number, "seconds": 9.0}
     with_next = NOTED.format("9002")
     await ledger.write(lambda connection: connection.exec_driver_sql(with_next))
     try:
         with pytest.raises(LedgerNewer):
-            await stage.write(renew_batches, **worker)
+            await stage.write(renew_worker, **worker)
     finally:
         as_it_was = NOTED.format(REVISION)
         await ledger.write(lambda connection: connection.exec_driver_sql(as_it_was))
-    assert await stage.write(renew_batches, **worker) == frozenset()
+    assert await stage.write(renew_worker, **worker)

@@ -12,22 +12,23 @@ from callsheet.tasks.campaign.worker import terms_of
 from callsheet.tasks.campaign.workers import check_workers
 from callsheet.tasks.ledger.accounts import Terms
 from callsheet.tasks.ledger.distributed_runs import (
-    ClaimedBatch,
     Headway,
     Production,
     begin_production,
-    claim_batch,
-    end_batch,
+    begin_worker,
+    claim_rows,
     end_production,
     find_production,
-    free_batches,
+    free_worker,
     headway_of,
+    is_left,
+    leave_rows,
     rely_on_hints,
-    renew_batches,
-    states_by_worker,
+    renew_worker,
+    states_of_production,
     stop_production,
 )
-from callsheet.tasks.ledger.leases import find, worker_lease
+from callsheet.tasks.ledger.leases import find
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.row_selection import rows_to_process
 from callsheet.tasks.ledger.schema import rows
@@ -64,30 +65,35 @@ async def begin(stage: Stage, name: str = "1", size: int = 2, **own: object) -> 
         store="s",
         terms=terms_of(Terms()),
     )
-    await stage.write(begin_production, production, **own)
-    return production
+    return await stage.write(begin_production, production, **own)
+
+
+async def start(stage: Stage, production: Production, seconds: float = LONG) -> int:
+    """Start a worker; return its number."""
+    return await stage.write(begin_worker, production=production, seconds=seconds)
 
 
 async def claim(
-    stage: Stage, production: Production, who: str, *, seconds: float = LONG
-) -> ClaimedBatch | None:
-    return await stage.write(
-        claim_batch, production=production, worker=1, holder=who, seconds=seconds
-    )
+    stage: Stage, production: Production, worker: int, *, seconds: float = LONG
+) -> tuple[int, ...]:
+    return await stage.write(claim_rows, production=production, worker=worker, seconds=seconds)
 
 
-async def claimed(stage: Stage, production: Production, who: str) -> list[str]:
+async def claimed(stage: Stage, production: Production, worker: int) -> list[str]:
     """Claim a batch; return the ids of its rows."""
-    batch = await claim(stage, production, who)
     names = {row.id: row.row for row in await stage.rows()}
-    return [] if batch is None else [names[number] for number in batch.numbers]
+    return [names[number] for number in await claim(stage, production, worker)]
 
 
-async def intends(stage: Stage, row: str, batches: set[int]) -> bool:
-    """Whether a worker that thinks it has these batches may pay for a row."""
+async def renew(stage: Stage, production: Production, worker: int) -> bool | None:
+    return await stage.write(renew_worker, production=production, worker=worker, seconds=LONG)
+
+
+async def intends(stage: Stage, row: str, worker: int) -> bool:
+    """Whether a worker may pay for a row."""
     found = await stage.row(row)
     key = key_of(found)
-    terms = Terms(owner=OWNER, batches=batches)
+    terms = Terms(owner=OWNER, claim=worker)
     take = await stage.write(
         open_take, row=found, key=key, body=found.body(key), at=NOW, terms=terms
     )
@@ -96,10 +102,12 @@ async def intends(stage: Stage, row: str, batches: set[int]) -> bool:
 
 async def test_each_row_is_claimed_once_in_the_order_of_the_sheet(stage: Stage):
     production = await begin(stage)
-    assert await claimed(stage, production, "one") == ["a", "b"]
-    assert await claimed(stage, production, "two") == ["c", "d"]
-    assert await claimed(stage, production, "one") == ["e"]
-    assert await claimed(stage, production, "two") == []
+    one, two = [await start(stage, production) for _ in "12"]
+    assert one < two
+    assert await claimed(stage, production, one) == ["a", "b"]
+    assert await claimed(stage, production, two) == ["c", "d"]
+    assert await claimed(stage, production, one) == ["e"]
+    assert await claimed(stage, production, two) == []
 
 
 @pytest.mark.merge
@@ -111,7 +119,8 @@ async def test_the_fewer_rows_are_left_the_fewer_are_claimed_at_once(stage: Stag
     names = {row.id: row.row for row in await stage.rows()}
     numbers = [number for number, name in names.items() if name in rows]
     production = await begin(stage, size=40, numbers=numbers)
-    shares = [await claimed(stage, production, "one") for _ in range(6)]
+    one = await start(stage, production)
+    shares = [await claimed(stage, production, one) for _ in range(6)]
     # 100 in four shares are 25; then as few as are claimed at once.
     assert [len(share) for share in shares] == [25, 20, 20, 20, 15, 0]
     assert [row for share in shares for row in share] == rows
@@ -120,111 +129,110 @@ async def test_the_fewer_rows_are_left_the_fewer_are_claimed_at_once(stage: Stag
 async def test_who_claims_at_the_same_moment_gets_other_rows(stage: Stage, made_address: str):
     production = await begin(stage, size=1)
 
-    async def one(name: str) -> list[int]:
+    async def one() -> list[int]:
         async with await open_ledger(made_address) as ledger:
-            change = partial(claim_batch, production=production, worker=1, seconds=LONG)
-            found = [await ledger.write(change, holder=name) for _ in range(3)]
-        return [number for batch in found if batch for number in batch.numbers]
+            worker = await ledger.write(begin_worker, production=production, seconds=LONG)
+            change = partial(claim_rows, production=production, worker=worker, seconds=LONG)
+            found = [await ledger.write(change) for _ in range(3)]
+        return [number for batch in found for number in batch]
 
-    claimed_by = await asyncio.gather(*map(one, "abcd"))
+    claimed_by = await asyncio.gather(*(one() for _ in range(4)))
     # Whoever meets only rows that are being claimed may be told that there are none.
     numbers = [number for found in claimed_by for number in found]
     assert len(numbers) == len(set(numbers))
-    assert len(await one("e")) + len(numbers) == 5
+    assert len(await one()) + len(numbers) == 5
 
 
 async def test_what_is_under_way_goes_first(stage: Stage):
     await stage.open(await stage.row("d"))
     production = await begin(stage)
-    assert await claimed(stage, production, "one") == ["d"]
-    assert await claimed(stage, production, "one") == ["a", "b"]
+    one = await start(stage, production)
+    assert await claimed(stage, production, one) == ["d"]
+    assert await claimed(stage, production, one) == ["a", "b"]
 
 
 async def test_rows_that_were_not_chosen_or_are_done_are_nobodys(stage: Stage):
     numbers = [row.id for row in await stage.rows() if row.row in ("b", "e")]
     await stage.moved(await stage.row("e"), "held", "for a reason")
     production = await begin(stage, numbers=numbers)
-    assert await claimed(stage, production, "one") == ["b"]
-    assert await claimed(stage, production, "one") == []
+    one = await start(stage, production)
+    assert await claimed(stage, production, one) == ["b"]
+    assert await claimed(stage, production, one) == []
 
 
-async def test_a_batch_that_lapsed_is_somebody_elses_and_its_old_number_pays_for_nothing(
+async def test_rows_of_a_lease_that_lapsed_are_somebody_elses_and_the_old_number_pays_for_nothing(
     stage: Stage,
 ):
     production = await begin(stage)
-    mine = await claim(stage, production, "one", seconds=LAPSED)
-    assert mine is not None
-    theirs = await claim(stage, production, "two")
-    assert theirs is not None
-    assert theirs.numbers == mine.numbers
-    assert theirs.id > mine.id
+    one = await start(stage, production)
+    mine = await claim(stage, production, one, seconds=LAPSED)
+    two = await start(stage, production)
+    assert await claim(stage, production, two) == mine != ()
 
-    assert not await intends(stage, "a", {mine.id})
+    assert not await intends(stage, "a", one)
     assert (await stage.row("a")).state == "approved"
-    assert not await stage.write(end_batch, mine.id)
-    renewed = partial(renew_batches, production=production, seconds=LONG)
-    assert await stage.write(renewed, holder="one") == frozenset()
-    assert await stage.write(renewed, holder="two") == {theirs.id}
-    assert await intends(stage, "a", {theirs.id})
+    assert await renew(stage, production, one) is False
+    assert await claim(stage, production, one) == ()
+    assert await renew(stage, production, two) is True
+    assert await intends(stage, "a", two)
 
 
 async def test_a_row_that_nobody_has_claimed_is_not_paid_for_by_a_worker(stage: Stage):
     production = await begin(stage)
-    mine = await claim(stage, production, "one")
-    assert mine is not None
-    assert not await intends(stage, "e", {mine.id})
-    assert not await intends(stage, "a", set())
+    one = await start(stage, production)
+    assert await claim(stage, production, one)
+    assert not await intends(stage, "e", one)
+    assert not await intends(stage, "a", one + 1)
 
 
 async def test_a_lease_that_is_renewed_in_time_stays(stage: Stage):
     production = await begin(stage)
-    mine = await claim(stage, production, "one", seconds=LAPSED)
-    assert mine is not None
+    one = await start(stage, production)
+    assert await claim(stage, production, one, seconds=LAPSED)
     # Nobody has asked for it meanwhile.
-    assert await stage.write(renew_batches, production=production, holder="one", seconds=LONG) == {
-        mine.id
-    }
-    assert await claimed(stage, production, "two") == ["c", "d"]
-    assert await intends(stage, "a", {mine.id})
+    assert await renew(stage, production, one) is True
+    assert await claimed(stage, production, await start(stage, production)) == ["c", "d"]
+    assert await intends(stage, "a", one)
 
 
-async def test_what_is_let_go_of_is_claimed_again_and_what_is_ended_is_not(stage: Stage):
+async def test_what_is_let_go_of_is_claimed_again_and_what_is_left_is_not(stage: Stage):
     production = await begin(stage)
-    done = await claim(stage, production, "one")
-    assert done is not None
-    assert await stage.write(end_batch, done.id)
-    assert await claimed(stage, production, "one") == ["c", "d"]
-    assert await stage.write(free_batches, production.id, holder="one") == 1
-    assert await claimed(stage, production, "two") == ["c", "d"]
-    assert await claimed(stage, production, "two") == ["e"]
-    assert await claimed(stage, production, "two") == []
+    one, two = [await start(stage, production) for _ in "12"]
+    resting = await claim(stage, production, one)
+    await stage.write(leave_rows, production, resting, worker=one)
+    assert await claimed(stage, production, one) == ["c", "d"]
+    assert await stage.write(free_worker, production, worker=one) == 2
+    assert await claimed(stage, production, two) == ["c", "d"]
+    assert await claimed(stage, production, two) == ["e"]
+    assert await claimed(stage, production, two) == []
 
 
 async def test_a_production_that_is_stopped_or_over_gives_nothing_away(stage: Stage):
     production = await begin(stage)
+    one = await start(stage, production)
     await stage.write(stop_production, production.id, because="enough", until=5.0)
     await stage.write(stop_production, production.id, because="later", until=6.0)
-    assert await claimed(stage, production, "one") == []
+    assert await claimed(stage, production, one) == []
     found = await stage.ledger.read(find_production, production_id=production.id)
     assert found is not None
     assert (found.stopped, found.stopped_until) == ("enough", 5.0)
 
     other = await begin(stage, "2")
+    two = await start(stage, other)
     await stage.write(end_production, other.id)
-    assert await claimed(stage, other, "one") == []
+    assert await claimed(stage, other, two) == []
 
 
 async def test_whoever_has_the_campaign_now_ends_what_workers_of_before_may_do(stage: Stage):
     production = await begin(stage)
-    mine = await claim(stage, production, "one")
-    assert mine is not None
+    one = await start(stage, production)
+    assert await claim(stage, production, one)
     await begin(stage, "2")
     # The rows are another production's, whether the old one knows it or not.
-    assert not await intends(stage, "a", {mine.id})
+    assert not await intends(stage, "a", one)
 
     await stage.write(take_over, stage.campaign, owner="somebody")
-    renewed = await stage.write(renew_batches, production=production, holder="one", seconds=LONG)
-    assert renewed is None
+    assert await renew(stage, production, one) is None
 
 
 async def test_a_run_that_lost_its_campaign_begins_no_production(stage: Stage):
@@ -232,27 +240,29 @@ async def test_a_run_that_lost_its_campaign_begins_no_production(stage: Stage):
     with pytest.raises(Parked, match="another run has taken the lease of campaign spring"):
         await begin(stage)
     assert await stage.ledger.read(find_production, production_id="1") is None
-    states = await stage.ledger.read(lambda c: c.execute(select(rows.c.batch_id)).scalars().all())
+    states = await stage.ledger.read(lambda c: c.execute(select(rows.c.claim)).scalars().all())
     assert set(states) == {None}
 
 
-async def test_the_lease_of_a_worker_is_for_all_its_batches(stage: Stage):
+async def test_the_lease_of_a_worker_is_for_all_its_rows(stage: Stage):
     production = await begin(stage)
-    first, second = [await claim(stage, production, "one") for _ in "12"]
-    assert first is not None
-    assert second is not None
-    await stage.write(let_lapse, worker_lease("one"))
-    assert await claim(stage, production, "two") is not None
-    for lost in (first, second):
-        assert not await stage.write(end_batch, lost.id)
+    one, two = [await start(stage, production) for _ in "12"]
+    assert [len(await claim(stage, production, one)) for _ in "12"] == [2, 2]
+    await stage.write(let_lapse, f"worker:{production.id}:{one}")
+    # What has lapsed is free: in the order of the sheet.
+    assert await claimed(stage, production, two) == ["a", "b"]
+    for row in "abcde":
+        assert await intends(stage, row, two) == (row in "ab")
+        assert not await intends(stage, row, one)
     await stage.write(end_production, production.id)
-    assert await stage.ledger.read(find, name=worker_lease("two")) is None
+    assert await stage.ledger.read(find, name=f"worker:{production.id}:{two}") is None
 
 
 async def test_workers_renew_their_campaign_in_the_name_of_their_run(stage: Stage):
     production = await begin(stage)
+    one = await start(stage, production)
     before = (await stage.account()).lease
-    await stage.write(renew_batches, production=production, holder="one", seconds=LONG)
+    await renew(stage, production, one)
     after = (await stage.account()).lease
     assert before is not None
     assert after is not None
@@ -261,30 +271,35 @@ async def test_workers_renew_their_campaign_in_the_name_of_their_run(stage: Stag
 
 async def test_headway_says_what_is_held_and_what_is_left(stage: Stage):
     production = await begin(stage, size=3)
+    one, two = [await start(stage, production) for _ in "12"]
 
     async def headway() -> Headway:
         return await stage.ledger.read(headway_of, production=production)
 
-    assert await headway() == Headway(0, claimable=True, workers=0)
-    first = await claim(stage, production, "one")
-    second = await claim(stage, production, "two")
-    assert first is not None
-    assert second is not None
-    assert await headway() == Headway(2, claimable=False, workers=1)
-    await stage.write(end_batch, first.id)
-    await stage.write(free_batches, production.id, holder="two")
-    assert await headway() == Headway(0, claimable=True, workers=0)
-    states = await stage.ledger.read(states_by_worker, production=production)
-    assert states == {1: {"approved": 5}}
-    # What is ended and could go on is for another run.
-    assert await claimed(stage, production, "two") == ["d", "e"]
+    assert await headway() == Headway(5, held=False, claimable=True)
+    resting = await claim(stage, production, one)
+    assert await headway() == Headway(5, held=True, claimable=True)
+    assert await claim(stage, production, two)
+    assert await headway() == Headway(5, held=True, claimable=False)
+    await stage.write(leave_rows, production, resting, worker=one)
+    await stage.write(free_worker, production, worker=two)
+    # What rests and could go on is for another run.
+    assert await headway() == Headway(2, held=False, claimable=True)
+    states = await stage.ledger.read(states_of_production, production=production)
+    assert states == {"approved": 2}
+    for row in await stage.rows():
+        if row.row in ("d", "e"):
+            await stage.moved(row, "held", "for a reason")
+    assert await headway() == Headway(0, held=False, claimable=False)
+    assert not await stage.ledger.read(is_left, production=production)
 
 
-async def test_a_lapsed_batch_counts_as_left_before_anybody_claims_it(stage: Stage):
+async def test_rows_of_a_lapsed_lease_count_as_left_before_anybody_claims_them(stage: Stage):
     production = await begin(stage, size=5)
-    assert await claim(stage, production, "one", seconds=LAPSED) is not None
+    one = await start(stage, production)
+    assert await claim(stage, production, one, seconds=LAPSED)
     found = await stage.ledger.read(headway_of, production=production)
-    assert found == Headway(0, claimable=True, workers=0)
+    assert found == Headway(5, held=False, claimable=True)
 
 
 async def test_workers_learn_whether_webhooks_tell_of_videos(stage: Stage):
@@ -320,7 +335,8 @@ async def test_workers_take_rows_in_the_order_of_a_run_in_one_process(stage: Sta
     production = await begin(stage, size=3)
     read = partial(rows_to_process, campaign_id=stage.campaign.id)
     alone = await stage.ledger.read(lambda connection: [one.row for one in read(connection)])
-    shared = [*await claimed(stage, production, "one"), *await claimed(stage, production, "two")]
+    workers = [await start(stage, production) for _ in "12"]
+    shared = [row for worker in workers for row in await claimed(stage, production, worker)]
     assert shared == alone == ["e", "c", "d", "b", "a"]
 
 
@@ -328,10 +344,11 @@ async def test_to_claim_a_batch_no_row_is_read_that_waits_for_later(stage: Stage
     if stage.ledger.reader.dialect.name != "sqlite":
         pytest.skip("SQLite says the same of three rows as of a million")
     production = await begin(stage)
+    one = await start(stage, production)
     asked: list[tuple[str, tuple[object, ...]]] = []
     writer = stage.ledger._writer
     event.listen(writer, "before_cursor_execute", lambda *of: asked.append((of[2], of[3])))
-    assert await claimed(stage, production, "one") == ["a", "b"]
+    assert await claimed(stage, production, one) == ["a", "b"]
 
     def plans(connection: Connection) -> list[str]:
         found = [pair for pair in asked if pair[0].startswith("SELECT rows.id")]
