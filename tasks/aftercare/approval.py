@@ -1,13 +1,15 @@
 """Approves plans on the board, each in one transaction, and cancels what was approved there.
 
 An approval is stored completely or not at all: the approver, the check of the allowance, what it
-writes to the rows, and the one run that executes the plan.
+writes to the rows, and the one run that executes the plan. Before it the ledger takes the sheet in,
+with prices and in pieces: many rows would keep all others from writing.
 """
 
 from __future__ import annotations
 
 from decimal import Decimal
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -16,12 +18,13 @@ from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
-from callsheet.tasks.campaign.sheet_verb import approve_sheet
+from callsheet.tasks.campaign.sheet_verb import approve_sheet, take_in
 from callsheet.tasks.campaign.stored_plans import unquoted_rows
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.ledger.audit_log import note_act, restored_since
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.dialect import dialect_of
+from callsheet.tasks.ledger.ledger import LedgerAccess
 from callsheet.tasks.ledger.people import Person, person_of
 from callsheet.tasks.ledger.plans import (
     KeptPlan,
@@ -40,8 +43,8 @@ from callsheet.tasks.values.amounts import as_text, count, in_credits
 NAMED = 3
 
 
-def approve_on_board(
-    connection: Connection,
+async def approve_on_board(
+    ledger: LedgerAccess,
     plan: KeptPlan,
     *,
     options: RunOptions,
@@ -54,37 +57,84 @@ def approve_on_board(
     """Approve a plan as it was shown; return its run. A second approval returns the same run.
 
     `person` is the id of the approver, whose role and allowance (credits a day, UTC) are read here.
-    `sheet` is the planned one, which the ledger takes in, None for a plan of rows. `asked_by` is
-    the program in which the approver answered.
+    `sheet` is the planned one, which the ledger takes in first, None for a plan of rows. `asked_by`
+    is the program in which the approver answered.
 
     Raise NotApproved if the person may not approve, MovedOn for an outdated plan, AllowanceSpent
     above the allowance, SpendRefused for a campaign that was cancelled meanwhile.
     """
-    dialect_of(connection).hold_approvals(connection)
-    approver = person_of(connection, person, locked=True)
-    if approver is None or not approver.may("agent"):
-        raise NotApproved("you may no longer approve plans; nothing was approved or spent")
-    by = approver.name
-    if already := run_for(connection, plan.id):
-        return already
-    _check_others(connection, plan)
-    _check_allowance(connection, plan, approver, options, sheet, at=at)
     shown = stored_plan(plan)
-    if sheet is None:
-        approving = partial(approve, connection, shown, RETAKE, terms=options.kept())
-        approving(by=by, at=at, budget=options.budget)
+    asked = _Asked(plan, shown, options, sheet, person, asked_by, at)
+    # Of somebody who may not approve it, the ledger takes no sheet in.
+    if already := await ledger.read(_check, asked=asked):
+        return already
+    if sheet is not None:
+        taking = partial(take_in, ledger, shown, sheet, options)
+        asked = asked._replace(shown=await taking(at=at, priced_at=plan.made_at))
+    return await ledger.write(_approve, asked=asked, run_id=run_id)
+
+
+class _Asked(NamedTuple):
+    """What someone wants to approve: a stored plan, as it is `shown` by the ledger of now."""
+
+    plan: KeptPlan
+    shown: Plan
+    options: RunOptions
+    sheet: Sheet | None
+    #: The id of the approver.
+    person: int
+    #: The program in which they answered.
+    asked_by: str | None
+    #: When, in Unix seconds.
+    at: float
+
+
+def _approve(connection: Connection, asked: _Asked, run_id: str) -> RunRow:
+    """Approve a plan in one transaction: its rows, who did it, and the one run that executes it."""
+    dialect_of(connection).hold_approvals(connection)
+    if already := run_for(connection, asked.plan.id):
+        return already
+    approver = _approver(connection, asked, locked=True)
+    _check_others(connection, asked.plan)
+    _check_allowance(connection, asked, approver, locked=True)
+    plan, shown, at = asked.plan, asked.shown, asked.at
+    by = approver.name
+    if asked.sheet is None:
+        approving = partial(approve, connection, shown, RETAKE, terms=asked.options.kept())
+        approving(by=by, at=at, budget=asked.options.budget)
     else:
-        approving = partial(approve_sheet, connection, shown, sheet, options)
-        approving(by=by, at=at, priced_at=plan.made_at)
+        approve_sheet(connection, shown, asked.sheet, asked.options, by=by, at=at)
     ask_run(connection, run_id, plan_id=plan.id, campaign=plan.campaign, by=by, at=at)
     words = f"{in_credits(plan.total)}, plan {plan.id}"
-    if asked_by not in (None, by):
-        words += f", asked by {asked_by}"
+    if asked.asked_by not in (None, by):
+        words += f", asked by {asked.asked_by}"
     noting = partial(note_act, act="approve", campaign=plan.campaign, rows=len(shown.spending))
     noting(connection, by=by, words=words, at=at)
     run = find_run(connection, run_id)
     assert run is not None
     return run
+
+
+def _check(connection: Connection, asked: _Asked) -> RunRow | None:
+    """Return the run of a plan that has one; raise where the approver may not approve it.
+
+    What the plan changes besides making videos is told before the ledger takes its sheet in.
+    """
+    approver = _approver(connection, asked, locked=False)
+    if already := run_for(connection, asked.plan.id):
+        return already
+    _check_others(connection, asked.plan)
+    if approver.allowance is not None:
+        _check_videos_only(connection, asked, approver)
+        _check_allowance(connection, asked, approver, locked=False)
+    return None
+
+
+def _approver(connection: Connection, asked: _Asked, *, locked: bool) -> Person:
+    found = person_of(connection, asked.person, locked=locked)
+    if found is None or not found.may("agent"):
+        raise NotApproved("you may no longer approve plans; nothing was approved or spent")
+    return found
 
 
 def _check_others(connection: Connection, plan: KeptPlan) -> None:
@@ -97,20 +147,14 @@ def _check_others(connection: Connection, plan: KeptPlan) -> None:
 
 
 def _check_allowance(
-    connection: Connection,
-    plan: KeptPlan,
-    approver: Person,
-    options: RunOptions,
-    sheet: Sheet | None,
-    *,
-    at: float,
+    connection: Connection, asked: _Asked, approver: Person, *, locked: bool
 ) -> None:
+    plan, at = asked.plan, asked.at
     by, allowance = approver.name, approver.allowance
     if allowance is None:
         return
-    _check_videos_only(connection, plan, approver, options, sheet)
     is_person = approver.role != "agent"
-    if rows := unquoted_rows(stored_plan(plan), accepts_limits=is_person):
+    if rows := unquoted_rows(asked.shown, accepts_limits=is_person):
         named = ", ".join(rows[:5]) + (", ..." if len(rows) > 5 else "")
         raise AllowanceSpent(
             f"the service gives no price for rows of the plan ({named}), and {by} may approve "
@@ -123,7 +167,7 @@ def _check_allowance(
             "known; nothing was approved or spent",
             remedy="ask a person without an allowance limit to approve it",
         )
-    spent = approved_today(connection, by, at=at, to_approve=True)
+    spent = approved_today(connection, by, at=at, to_approve=locked)
     total = plan.total or Decimal(0)
     if spent + total > allowance:
         raise AllowanceSpent(
@@ -134,17 +178,11 @@ def _check_allowance(
         )
 
 
-def _check_videos_only(
-    connection: Connection,
-    plan: KeptPlan,
-    approver: Person,
-    options: RunOptions,
-    sheet: Sheet | None,
-) -> None:
+def _check_videos_only(connection: Connection, asked: _Asked, approver: Person) -> None:
     """Raise AllowanceSpent where a plan changes more than an allowance covers."""
-    words = beyond_allowance(connection, plan, approver)
-    if words is None and (budget := _new_budget(connection, plan, options, sheet)) is not None:
-        words = f"this sets the budget of {plan.campaign} to {in_credits(budget)}"
+    words = beyond_allowance(connection, asked.plan, approver)
+    if words is None and (budget := _new_budget(connection, asked)) is not None:
+        words = f"this sets the budget of {asked.plan.campaign} to {in_credits(budget)}"
     if words is not None:
         raise AllowanceSpent(
             f"an allowance covers only making videos, and {words}; nothing was approved or spent",
@@ -152,12 +190,11 @@ def _check_videos_only(
         )
 
 
-def _new_budget(
-    connection: Connection, plan: KeptPlan, options: RunOptions, sheet: Sheet | None
-) -> Decimal | None:
+def _new_budget(connection: Connection, asked: _Asked) -> Decimal | None:
     """Return the budget that an approval gives a campaign instead of the one that it has."""
-    campaign = find_campaign(connection, plan.campaign)
-    wished = options.budget if options.budget is not None or sheet is None else sheet.budget
+    campaign, options = find_campaign(connection, asked.plan.campaign), asked.options
+    from_sheet = None if asked.sheet is None else asked.sheet.budget
+    wished = options.budget if options.budget is not None else from_sheet
     if campaign is None or (options.keep_budget and campaign.budget is not None):
         return None
     return None if wished == campaign.budget else wished

@@ -26,13 +26,14 @@ from callsheet.tasks.ledger.campaigns import (
     Campaign,
     campaigns_from,
     ensure_campaign,
+    find_campaign,
     remember_origin,
     set_budget,
     set_retention,
 )
-from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.earlier_takes import allow_to_pay
 from callsheet.tasks.ledger.figures import pages_of
+from callsheet.tasks.ledger.ledger import LedgerAccess
 from callsheet.tasks.ledger.present_rows import PresentRow, present_rows
 from callsheet.tasks.ledger.quotes import Quoted, changed_since, hold_unpaid, record_quotes
 from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
@@ -54,64 +55,75 @@ def sheet_verb(sheet: Sheet, options: RunOptions, checks: Sequence[Check] = ()) 
     )
 
 
-def approve_sheet(
-    connection: Connection,
+async def take_in(
+    ledger: LedgerAccess,
     shown: Plan,
     sheet: Sheet,
     options: RunOptions,
     *,
-    by: str,
     at: float,
     priced_at: float,
 ) -> Plan:
-    """Take a sheet into the ledger and approve its stored plan as it was shown, or do nothing.
+    """Have the rows of a sheet in the ledger as a stored plan showed them; return what to approve.
 
     For a person who approves without a run. The prices are those that were shown, as they were
-    asked for at `priced_at` (Unix seconds). Raise MovedOn for anything that is not as it was shown
-    by now, OverBudget, or SpendRefused for a campaign that was cancelled meanwhile.
+    asked for at `priced_at` (Unix seconds). Nothing is approved: a plan that is refused leaves the
+    rows with their prices, as a run does. Raise MovedOn for anything that is not as it was shown.
     """
-    if shown.adopting:
-        hold_videos(connection)
-    dialect_of(connection).hold_approvals(connection)
+    compared = partial(_as_shown, shown=shown, sheet=sheet, options=options)
+    now = await ledger.read(compared)
+    campaign = await ledger.write(campaign_of, sheet=sheet, options=options, at=at)
+    syncing = partial(sync_plan, campaign=campaign, sheet=sheet, options=options, plan=now)
+    await ledger.write(syncing, at=at)
+    # A page at a time: others write in between.
+    quoting = partial(_quote, campaign_id=campaign.id, at=priced_at)
+    for page in pages_of([*now.spending, *waiting_lines(now)]):
+        await ledger.write(quoting, lines=page)
+    return await ledger.read(compared, present=True)
+
+
+def _as_shown(
+    connection: Connection, shown: Plan, sheet: Sheet, options: RunOptions, *, present: bool = False
+) -> Plan:
+    """Return the plan of a sheet as it is now, at the prices shown; raise MovedOn for another one.
+
+    With `present` its lines show their rows as they are, and it has the budget that they have.
+    """
     now = with_known_prices(shown, plan_of_sheet(connection, options, sheet=sheet), {})
     if moved := moved_since(shown, now):
         raise changed_since(moved)
-    campaign = _take_in(connection, sheet, options, now, at=at, priced_at=priced_at)
+    campaign = find_campaign(connection, sheet.campaign)
+    if campaign is None or not present:
+        return now
     rows = present_rows(connection, campaign.id, now.named(*PAID, "adopt"), locked=False)
-    now = replace(with_present_rows(now, rows), id=shown.id)
-    return approve(
-        connection,
-        replace(now, budget=campaign.budget, cancelled_at=campaign.cancel_requested_at),
-        sheet_verb(sheet, options),
-        by=by,
-        at=at,
-        budget=None if now.budget == campaign.budget else now.budget,
-        at_limit=options.at_limit,
-        terms=options.kept(),
-    )
+    cancelled_at = campaign.cancel_requested_at
+    return replace(with_present_rows(now, rows), id=shown.id, cancelled_at=cancelled_at)
 
 
-def _take_in(
-    connection: Connection,
-    sheet: Sheet,
-    options: RunOptions,
-    plan: Plan,
-    *,
-    at: float,
-    priced_at: float,
-) -> Campaign:
-    """Have the rows of a sheet in the ledger with the prices of a plan; return its campaign."""
-    campaign = campaign_of(connection, sheet, options, at=at)
-    sync_plan(connection, campaign, sheet, options, plan, at=at)
-    prices = {line.row: line for line in (*plan.spending, *waiting_lines(plan))}
-    for page in pages_of(list(prices)):
-        quotes = [
-            Quoted(row, prices[row.row].priced)
-            for row in rows_of(connection, campaign.id, named=page)
-            if row.state in NOT_BEGUN | {"held"} and not _is_quoted(row, prices[row.row])
-        ]
-        record_quotes(connection, quotes, tolerance=Decimal(0), at=priced_at)
-    return campaign
+def approve_sheet(
+    connection: Connection, plan: Plan, sheet: Sheet, options: RunOptions, *, by: str, at: float
+) -> Plan:
+    """Approve the plan of a sheet that was taken in, as `approve` does."""
+    if plan.adopting:
+        hold_videos(connection)
+    campaign = find_campaign(connection, plan.campaign)
+    has = None if campaign is None else campaign.budget
+    approving = partial(approve, connection, replace(plan, budget=has), sheet_verb(sheet, options))
+    budget = None if plan.budget == has else plan.budget
+    return approving(by=by, at=at, budget=budget, at_limit=options.at_limit, terms=options.kept())
+
+
+def _quote(
+    connection: Connection, campaign_id: int, lines: Sequence[PlanLine], *, at: float
+) -> None:
+    """Record the prices of lines for their rows, where these do not have them."""
+    known = {line.row: line for line in lines}
+    quotes = [
+        Quoted(row, known[row.row].priced)
+        for row in rows_of(connection, campaign_id, named=list(known))
+        if row.state in NOT_BEGUN | {"held"} and not _is_quoted(row, known[row.row])
+    ]
+    record_quotes(connection, quotes, tolerance=Decimal(0), at=at)
 
 
 def _is_quoted(row: CampaignRow, line: PlanLine) -> bool:

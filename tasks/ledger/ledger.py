@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
@@ -59,6 +59,16 @@ class _Pending:
     change: Change[Any]
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
+
+
+class LedgerAccess(Protocol):
+    """What asks and changes a ledger: the ledger itself, or someone who guards each change."""
+
+    async def read(self, query: Query[P, T], /, *args: P.args, **named: P.kwargs) -> T:
+        """Ask the ledger, as `Ledger.read`."""
+
+    async def write(self, change: Query[P, T], /, *args: P.args, **named: P.kwargs) -> T:
+        """Change the ledger, as `Ledger.write`."""
 
 
 class Ledger:

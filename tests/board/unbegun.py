@@ -48,7 +48,7 @@ async def approved_plan(
         at = found.made_at + 1
         ann = await ledger.read(find_person, name="Ann")
         assert ann is not None
-        return (await ledger.write(approve, person=ann.id, at=at)).id
+        return (await approve(ledger, person=ann.id, at=at)).id
 
 
 async def run_of(folder: Path, run_id: str) -> RunRow:

@@ -310,8 +310,8 @@ MUTATIONS = (
     Mutation(
         "of two plans that are approved at once one stands",
         "tasks/aftercare/approval.py",
-        "    dialect_of(connection).hold_approvals(connection)\n    approver",
-        "    approver",
+        "    dialect_of(connection).hold_approvals(connection)\n    if already",
+        "    if already",
         "tests/unit/ledger/test_board_plans.py::test_of_two_plans_that_two_processes_approve_at_once_one_stands",
     ),
     Mutation(
@@ -1619,8 +1619,8 @@ MUTATIONS = (
     Mutation(
         "an approval reads role and allowance in its own transaction",
         "tasks/aftercare/approval.py",
-        'if approver is None or not approver.may("agent"):',
-        "if approver is None:",
+        'if found is None or not found.may("agent"):',
+        "if found is None:",
         "tests/unit/ledger/test_board_plans.py::test_an_approval_reads_the_person_in_its_own_transaction",
     ),
     Mutation(
@@ -1633,7 +1633,7 @@ MUTATIONS = (
     Mutation(
         "an allowance covers only making videos",
         "tasks/aftercare/approval.py",
-        "    words = beyond_allowance(connection, plan, approver)\n    if words",
+        "    words = beyond_allowance(connection, asked.plan, approver)\n    if words",
         "    words = None\n    if words",
         "tests/board/test_plans.py::test_what_else_a_plan_changes_is_above_the_button_and_no_allowance_covers_it",
     ),
@@ -1857,7 +1857,7 @@ MUTATIONS = (
     Mutation(
         "an agent's allowance covers no price that the sheet sets",
         "tasks/aftercare/approval.py",
-        "if rows := unquoted_rows(stored_plan(plan), accepts_limits=is_person):",
+        "if rows := unquoted_rows(asked.shown, accepts_limits=is_person):",
         "if rows := list[str]():",
         "tests/unit/ledger/test_board_plans.py::test_an_agents_allowance_covers_only_prices_of_the_service",
     ),

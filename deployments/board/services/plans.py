@@ -131,9 +131,10 @@ async def _approve(
         sheet = await _check_run(board, person, plan, options)
     else:
         await _check_rows(board, person, plan, options)
-    change = partial(
+    approving = partial(
         approve_on_board,
-        plan=plan,
+        board.ledger,
+        plan,
         sheet=sheet,
         options=options,
         run_id=board.token(),
@@ -143,7 +144,7 @@ async def _approve(
     )
     crashpoint("board: before a plan is approved")
     try:
-        run = await board.write(change)
+        run = await approving()
     except MovedOn as error:
         raise await _moved_on(board, person, plan, [str(error)]) from error
     except (AllowanceSpent, NotApproved) as error:

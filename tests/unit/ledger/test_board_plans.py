@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from functools import partial
@@ -109,13 +109,13 @@ async def approved(
     at: float = NOW + 1,
 ) -> str:
     """Approve a plan as the board does; return its run."""
-    change = approving(plan, run_id=f"run-{plan.id}-{by}")
     person = await approver(ledger, by, role=role, allowance=allowance)
-    return (await ledger.write(change, person=person, at=at)).id
+    approve = approving(plan, run_id=f"run-{plan.id}-{by}", person=person)
+    return (await approve(ledger, at=at)).id
 
 
-def approving(plan: KeptPlan, **more: Any) -> Callable[..., RunRow]:
-    """Return what approves a plan, with its sheet where it is of one."""
+def approving(plan: KeptPlan, **more: Any) -> Callable[..., Awaitable[RunRow]]:
+    """Return what approves a plan in a ledger, with its sheet where it is of one."""
     sheet = None
     if plan.kind == "run":
         sheet = Sheet(
@@ -193,16 +193,26 @@ async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(
     held, over = threading.Event(), threading.Event()
     ann = await approver(ledger, "Ann")
     await approver(ledger, "Bob")
-    how = approving(one, run_id="run-p1", person=ann)
+    approve = approving(one, run_id="run-p1", person=ann)
 
-    def slowly(connection: Connection) -> None:
-        how(connection, at=NOW + 1)
-        held.set()
-        # Who does not wait for the end of this transaction is through by then.
-        over.wait(1)
+    class Slow:
+        """The ledger, which takes its time to end the transaction that approves."""
+
+        read = ledger.read
+
+        async def write(self, change: Any, /, **named: Any) -> Any:
+            def slowly(connection: Connection) -> Any:
+                done = change(connection, **named)
+                if "run_id" in named:
+                    held.set()
+                    # Who does not wait for the end of this transaction is through by then.
+                    over.wait(1)
+                return done
+
+            return await ledger.write(slowly)
 
     async with await open_ledger(made_address) as elsewhere:
-        first = asyncio.create_task(ledger.write(slowly))
+        first = asyncio.ensure_future(approve(Slow(), at=NOW + 1))
         assert await asyncio.to_thread(held.wait, 30)
         try:
             with pytest.raises(MovedOn, match="was approved by Ann meanwhile"):
@@ -230,7 +240,7 @@ async def test_an_approval_reads_the_person_in_its_own_transaction(
 
     approve = approving(plan, run_id="r", person=ann)
     with pytest.raises(refusal):
-        await ledger.write(approve, at=NOW + 1)
+        await approve(ledger, at=NOW + 1)
 
     assert await ledger.read(run_for, plan_id="p1") is None
 
@@ -361,7 +371,7 @@ async def test_an_agent_approves_nothing_beyond_its_allowance(ledger: Ledger, cr
 
     approve = approving(plan, run_id="r", person=agent)
     with pytest.raises(AllowanceSpent):
-        await ledger.write(approve, at=NOW + 1)
+        await approve(ledger, at=NOW + 1)
 
     assert await ledger.read(open_runs) == []
 
@@ -374,9 +384,8 @@ async def test_approvals_of_an_agent_at_once_stay_within_its_allowance(
     plans = [await wanted(f"p{n}", campaign=f"c{n}") for n in range(6)]
 
     async def approve(door: Ledger, plan: KeptPlan) -> bool:
-        how = approving(plan, run_id=f"run {plan.id}")
         try:
-            await door.write(how, person=agent, at=NOW + 1)
+            await approving(plan, run_id=f"run {plan.id}", person=agent)(door, at=NOW + 1)
         except AllowanceSpent:
             return False
         return True
