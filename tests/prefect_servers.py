@@ -13,7 +13,7 @@ from callsheet.deployments.process import listen_on, origin_of
 from callsheet.deployments.servers import BACKLOG, server_environ, server_words
 
 #: How long it may take to come up, in seconds; the first time it makes its database.
-START_LIMIT = 90.0
+START_LIMIT = 240.0
 
 
 class PrefectServer:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import asked_of
 from callsheet.tasks.campaign.quotes import ask_prices
 from callsheet.tasks.campaign.values import Plan, PlanLine
-from callsheet.tasks.engine.free_calls import Price, Priceable
+from callsheet.tasks.engine.free_calls import Price
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.diff import Action
 from callsheet.tasks.ledger.figures import pages_of
@@ -61,33 +60,13 @@ async def propose(
     plan, wanted = await ledger.read(read)
     asked: dict[str, Price] = {}
     if wanted:
-        asking = partial(prices_now, at_once=at_once, clock=clock, within=within)
+        asking = partial(ask_prices, at_once=at_once, clock=clock, within=within)
         async with service() as opened:
             asked = await asking(opened, wanted)
     before = {} if shown is None else {line.row: Price(line.priced) for line in shown.spending}
     prices = {row.row: before.get(row.row) for row in wanted} | asked
     lines = (_at_price(line, prices.get(line.row)) for line in plan.lines)
     return replace(plan, lines=tuple(lines))
-
-
-async def prices_now(
-    service: VideoService,
-    wanted: Sequence[Priceable],
-    *,
-    at_once: int,
-    clock: UnixClock,
-    within: float | None = None,
-) -> dict[str, Price]:
-    """Return what the service says now, of as many rows as it answers for `within` seconds."""
-    found: dict[str, Price] = {}
-
-    async def keep(prices: Sequence[tuple[Priceable, Price]]) -> None:
-        found.update((one.row, price) for one, price in prices)
-
-    with suppress(TimeoutError):
-        async with asyncio.timeout(within):
-            return await ask_prices(service, wanted, at_once=at_once, clock=clock, keep=keep)
-    return found
 
 
 def _at_price(line: PlanLine, price: Price | None) -> PlanLine:

@@ -218,15 +218,20 @@ async def ask_prices(
     keep: Keep[P] | None = None,
     hold: Callable[[P, str], Awaitable[None]] | None = None,
     tell: Tell | None = None,
+    within: float | None = None,
 ) -> dict[str, Price]:
     """Return what each row would cost, by its id; `keep` is given the prices as they come.
 
     Rows of the same brief are asked for once. Trouble with single requests is told in place of a
-    price, and `hold` is given it. Raises ConfigurationError or Parked when the service cannot be
-    asked at all.
+    price, and `hold` is given it. After `within` seconds the prices are returned that came by then.
+    Raises ConfigurationError or Parked when the service cannot be asked at all.
     """
     asking = _Asking(service, clock, keep, tell)
-    await asking.ask(wanted, at_once)
+    try:
+        async with asyncio.timeout(within):
+            await asking.ask(wanted, at_once)
+    except TimeoutError:
+        return asking.prices
     troubled, prices = asking.troubled, asking.prices
     if troubled and not prices and not await answers(service):
         raise before_spending(troubled[0][1], clock()) from troubled[0][1]

@@ -29,8 +29,8 @@ from callsheet.tasks.campaign.match import note_ledger
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan import as_planned
 from callsheet.tasks.campaign.plan_document import stored_plan
-from callsheet.tasks.campaign.propose import prices_now, propose
-from callsheet.tasks.campaign.quotes import shortage
+from callsheet.tasks.campaign.propose import propose
+from callsheet.tasks.campaign.quotes import ask_prices, shortage
 from callsheet.tasks.campaign.selection import parse_selection
 from callsheet.tasks.campaign.stored_plans import (
     ask_plan,
@@ -252,7 +252,7 @@ async def _prices_now(board: Board, wanted: Sequence[Priceable]) -> dict[str, Pr
     if not wanted:
         return {}
     async with board.service() as service:
-        asking = partial(prices_now, at_once=board.settings.polls_at_once, within=CHECK)
+        asking = partial(ask_prices, at_once=board.settings.polls_at_once, within=CHECK)
         return await asking(service, wanted, clock=board.clock)
 
 
