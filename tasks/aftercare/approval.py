@@ -70,7 +70,13 @@ async def approve_on_board(
         return already
     if sheet is not None:
         taking = partial(take_in, ledger, shown, sheet, options)
-        asked = asked._replace(shown=await taking(at=at, priced_at=plan.made_at))
+        try:
+            asked = asked._replace(shown=await taking(at=at, priced_at=plan.made_at))
+        except MovedOn:
+            # Of two who approve it at once, the second one meets what the first one did.
+            if already := await ledger.read(run_for, plan_id=plan.id):
+                return already
+            raise
     return await ledger.write(_approve, asked=asked, run_id=run_id)
 
 

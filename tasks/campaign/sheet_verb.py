@@ -79,21 +79,29 @@ async def take_in(
     quoting = partial(_quote, campaign_id=campaign.id, at=priced_at)
     for page in pages_of([*now.spending, *waiting_lines(now)]):
         await ledger.write(quoting, lines=page)
-    return await ledger.read(compared, present=True)
+    return await ledger.read(compared, before=now)
 
 
 def _as_shown(
-    connection: Connection, shown: Plan, sheet: Sheet, options: RunOptions, *, present: bool = False
+    connection: Connection,
+    shown: Plan,
+    sheet: Sheet,
+    options: RunOptions,
+    *,
+    before: Plan | None = None,
 ) -> Plan:
     """Return the plan of a sheet as it is now, at the prices shown; raise MovedOn for another one.
 
-    With `present` its lines show their rows as they are, and it has the budget that they have.
+    `before` is the one from before the sheet was taken in, which has what the sheet changes: its
+    lines show their rows as they are now.
     """
     now = with_known_prices(shown, plan_of_sheet(connection, options, sheet=sheet), {})
+    if before is not None:
+        now = replace(now, changes=before.changes, unsynced=before.unsynced)
     if moved := moved_since(shown, now):
         raise changed_since(moved)
     campaign = find_campaign(connection, sheet.campaign)
-    if campaign is None or not present:
+    if campaign is None or before is None:
         return now
     rows = present_rows(connection, campaign.id, now.named(*PAID, "adopt"), locked=False)
     cancelled_at = campaign.cancel_requested_at

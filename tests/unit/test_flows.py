@@ -10,7 +10,6 @@ import runpy
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
@@ -34,7 +33,6 @@ from callsheet.flows.interface import Approve, amount_of
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import plan_document, read_plan, save_plan
 from callsheet.tasks.campaign.quotes import shortage
-from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.steps import read_step
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.prefect_tasks import as_task
@@ -138,15 +136,15 @@ async def test_a_flow_pays_for_its_saved_plan_and_for_no_other(tmp_path: Path) -
     line = PlanLine(row="a", title="Tea", action="make", digest="d", priced=Decimal(12))
     shown = Plan(campaign="spring", sheet="s.csv", sheet_digest="d", lines=(line,))
     save_plan(plan_document(shown), tmp_path / "plan.json")
-    door = Consent("yes", saved=read_plan(tmp_path / "plan.json"))
-    run = cast(Run, SimpleNamespace(at=SimpleNamespace(settings=load_settings(environ={}))))
+    saved = read_plan(tmp_path / "plan.json")
+    consent = Consent("yes", load_settings(environ={}), saved=saved)
 
-    approved = await door.approve(run, shown)
+    approved = await consent.approve(shown)
 
     assert approved.by == f"approved with the plan {tmp_path / 'plan.json'}"
     dearer = replace(shown, lines=(line._replace(priced=Decimal(13)),))
     with pytest.raises(MovedOn, match="a: 12 credits then, 13 now"):
-        await door.approve(run, dearer)
+        await consent.approve(dearer)
 
 
 @pytest.mark.parametrize("said", ["no", False, None, "NO", "Yes, please"])
@@ -155,11 +153,8 @@ async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked(
 ) -> None:
     line = PlanLine(row="r1", title="Video", action="make", digest="d", priced=Decimal(15))
     plan = Plan(campaign="spring", sheet="spring.csv", sheet_digest="d", lines=(line,))
-    # It says so without a look at anything of its run.
-    nobody = cast(Run, None)
-
     with pytest.raises(NotApproved, match="15 credits for 1 video are not approved"):
-        await Consent(cast(Approve, said)).approve(nobody, plan)
+        await Consent(cast(Approve, said), load_settings(environ={})).approve(plan)
 
 
 async def test_the_question_on_prefects_page_has_the_price_in_money_too() -> None:
@@ -174,7 +169,7 @@ async def test_the_question_on_prefects_page_has_the_price_in_money_too() -> Non
     assert "1 video for 15 credits (1.80 USD)" in question
     assert "needs a budget of 15 credits (1.80 USD), which you enter below" in question
     with pytest.raises(NotApproved, match=r"15 credits \(1\.80 USD\) for 1 video are not approved"):
-        await Consent("no").approve(cast(Run, None), plan)
+        await Consent("no", load_settings(environ={})).approve(plan)
 
 
 def test_an_answer_about_a_trial_is_none_about_videos_that_cost() -> None:
