@@ -273,6 +273,7 @@ class GridRows(Collection[Row]):
         self._even = [column.position for column in columns] == [*range(self._width)]
         #: Texts that stand in many rows, each of them once.
         self._known: dict[str, str] = {}
+        self._plan = [(one, one.usable and not one.kept_only) for one in self.columns]
 
     def check(self) -> None:
         """Note what is wrong with merged cells, which concerns several lines at once."""
@@ -313,10 +314,10 @@ class GridRows(Collection[Row]):
         """Return a row in which all is text that needs no second look, as in most; else None."""
         if not self._even or len(line.cells) != self._width or line.hidden or line.is_odd:
             return None
-        known, number = self._known, line.number
+        known, number, locate = self._known, line.number, self._grid.locate
         cells: dict[str, Cell] = {}
         texts: list[str] = []
-        for column in self.columns:
+        for column, is_read in self._plan:
             raw = line.cells[column.position]
             if not raw:
                 texts.append("")
@@ -329,8 +330,8 @@ class GridRows(Collection[Row]):
             if text and (text[0] in "#'"):
                 return None
             texts.append(text)
-            if text and column.usable and not column.kept_only:
-                where = self._place(column, number)
+            if text and is_read:
+                where = self._place(column, number) if locate else column.header
                 cells[column.name] = Cell(column.name, text, number, where)
         return Row(number, cells, Texts(self._headers, tuple(texts)))
 

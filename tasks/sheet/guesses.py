@@ -1,4 +1,4 @@
-"""Reports how ambiguous cells were read, and remembers rows of the same pattern.
+"""Reports how ambiguous cells were read.
 
 Owns which readings could have been meant otherwise. A reading that could not is not mentioned.
 """
@@ -6,14 +6,11 @@ Owns which readings could have been meant otherwise. A reading that could not is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
-from pathlib import Path
-from types import SimpleNamespace
-from typing import NamedTuple
 
 from callsheet.tasks.sheet import cells
-from callsheet.tasks.sheet.columns import FIELDS, NAMES, ROWS, OwnColumns, is_free
+from callsheet.tasks.sheet.columns import NAMES
 from callsheet.tasks.sheet.headers import canonical_header
 from callsheet.tasks.sheet.table import Cell, Findings, Table
 from callsheet.tasks.sheet.text import COUNTRIES
@@ -25,6 +22,8 @@ UNITS = {
     "priority": "", "character_id": "", "aspect_ratio": "", "language": "", "id": "",
     "enabled": "", **dict.fromkeys(NAMES, ""),
 }  # fmt: skip
+#: Texts of which it is remembered how they were read, at most.
+KNOWN = 10_000
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _DIGITS = re.compile(r"[0-9]+")
 
@@ -36,6 +35,7 @@ class Guesses:
         #: By column and kind: the first cell, what is said of it, how many there are and how many
         #: of them hold the same text.
         self._found: dict[tuple[str, str], tuple[Cell, str, int, int]] = {}
+        self._said: dict[tuple[str, str], str | None] = {}
         self._columns = frozenset(UNITS)
 
     def ticked(self, table: Table, findings: Findings) -> bool:
@@ -62,22 +62,29 @@ class Guesses:
         )
         return True
 
-    def consider(self, merged: Mapping[str, Cell], said: OwnColumns) -> bool:
-        """Note the guesses in the cells of a row, or of the defaults; return whether any is."""
-        guessed = False
+    def consider(self, merged: Mapping[str, Cell], said: Mapping[str, Json]) -> None:
+        """Note the guesses in the cells of a row, or of the defaults."""
         for column, cell in merged.items():
             if column not in self._columns:
                 continue
-            raw, value = cell.value, getattr(said, column, None)
-            if not isinstance(raw, str) or value is None:
+            raw, value = cell.value, said.get(column)
+            if type(raw) is not str or value is None or (raw == value and column != "language"):
                 continue
-            words = reading(column, raw, value) if raw != value else None
+            words = self._reading(column, raw, value) if raw != value else None
             if column == "language" and (meant := COUNTRIES.get(raw.casefold())):
                 words = f'is sent as it stands, and is a country\'s code: is "{meant}" meant?'
             if words:
-                guessed = True
                 self._count(cell, raw, words)
-        return guessed
+
+    def _reading(self, column: str, raw: str, value: Json) -> str | None:
+        """Return as `reading`, which says the same of many rows."""
+        key = column, raw
+        if key not in self._said:
+            said = reading(column, raw, value)
+            if len(self._said) >= KNOWN:
+                return said
+            self._said[key] = said
+        return self._said[key]
 
     def _count(self, cell: Cell, raw: str, said: str) -> None:
         kind = cell.column, _DIGITS.sub("0", raw.casefold())
@@ -124,112 +131,3 @@ def _is_tick(cell: Cell) -> bool:
         return not cell.faulty and cells.is_tick(cell.value)
     except ValueError:
         return False
-
-
-# Rows that are alike: most differ in their texts alone, and need not each be validated again.
-#
-# Owns what is remembered of a row that was validated. A row is like one before when it has the same
-# columns, the same values in those that are read into something else, and no cell with a problem.
-
-
-#: Patterns that are remembered at most, of each set of columns.
-KNOWN = 10_000
-_CREATE = "create"
-_INPUT = f"{FIELDS}."
-
-
-class _Columns(NamedTuple):
-    """The columns of a row, by how they are read."""
-
-    #: What is read into something else, or one of a closed list.
-    coded: tuple[str, ...]
-    #: Members of the request that are as they were written, with what reads them otherwise.
-    free: tuple[tuple[str, Callable[..., Json] | None], ...]
-    #: Callsheet's own that are as they were written.
-    own: tuple[str, ...]
-    #: Inputs of a tool: the column, and the name of the input.
-    inputs: tuple[tuple[str, str], ...]
-    known: dict[tuple[Json, ...], tuple[OwnColumns, dict[str, Json]]]
-
-
-class Patterns:
-    """Remembers rows that ask for a video."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._columns: dict[tuple[str, ...], _Columns | None] = {}
-        self._info = SimpleNamespace(context=folder)
-
-    def like(self, merged: Mapping[str, Cell]) -> tuple[OwnColumns, dict[str, Json]] | None:
-        """Return what a row says, but for its free columns, and its request; None: look closely."""
-        columns = self._columns.get(tuple(merged))
-        if columns is None:
-            return None
-        key = _key(columns, merged)
-        found = None if key is None else columns.known.get(key)
-        if found is None:
-            return None
-        said, pattern = found
-        request = dict(pattern)
-        for name, parse in columns.free:
-            value = merged[name].value
-            if type(value) is not str:
-                return None
-            try:
-                request[name] = value if parse is None else parse(value, self._info)
-            except ValueError:
-                return None
-        for own in columns.own:
-            if type(merged[own].value) is not str:
-                return None
-        if columns.inputs:
-            request[FIELDS] = {name: merged[column].value for column, name in columns.inputs}
-        return said, request
-
-    def keep(self, merged: Mapping[str, Cell], said: OwnColumns, request: dict[str, Json]) -> None:
-        """Remember a row that has no problem, and in which nothing was guessed."""
-        names = tuple(merged)
-        if names not in self._columns:
-            self._columns[names] = _sorted(names) if len(self._columns) < KNOWN else None
-        columns = self._columns[names]
-        if columns is None or len(columns.known) >= KNOWN:
-            return
-        key = _key(columns, merged)
-        if key is not None:
-            columns.known[key] = said, request
-
-
-def _key(columns: _Columns, merged: Mapping[str, Cell]) -> tuple[Json, ...] | None:
-    key = []
-    for name in columns.coded:
-        value = merged[name].value
-        # 1, 1.0 and True are the same key, and not the same value.
-        if type(value) is not str:
-            return None
-        key.append(value)
-    for cell in merged.values():
-        if cell.faulty:
-            return None
-    return tuple(key)
-
-
-def _sorted(names: tuple[str, ...]) -> _Columns | None:
-    """Return columns by how they are read; None where there is more to one of them."""
-    asked = ROWS[_CREATE].model_fields
-    coded: list[str] = []
-    free: list[tuple[str, Callable[..., Json] | None]] = []
-    own: list[str] = []
-    inputs: list[tuple[str, str]] = []
-    for name in names:
-        if name.startswith(_INPUT):
-            inputs.append((name, name.removeprefix(_INPUT)))
-        elif name == "id":
-            continue
-        elif name in (FIELDS, "was") or name not in asked:
-            return None
-        elif not (kind := is_free(asked[name])).free:
-            coded.append(name)
-        elif name in OwnColumns.model_fields:
-            own.append(name)
-        else:
-            free.append((name, kind.parse))
-    return _Columns(tuple(coded), tuple(free), tuple(own), tuple(inputs), {})

@@ -5,14 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 
-from callsheet.tasks.sheet.columns import ASKED, BODY, FIELDS, Document, OwnColumns
+from callsheet.tasks.sheet.columns import ASKED, BODY, FIELDS, OWN, PARTS
 from callsheet.tasks.sheet.text import language_code, plain
 
-#: The parts of a YAML or JSON sheet.
-PARTS = tuple(Document.model_fields)
 #: Names the schema of a JSON sheet to an editor.
 SCHEMA = "$schema"
-KNOWN_COLUMNS = (*OwnColumns.model_fields, *ASKED)
+KNOWN_COLUMNS = (*OWN, *ASKED)
 #: Columns of the service that Callsheet fills itself.
 OURS_TO_SET = ("idempotency_key", "start_generation")
 _FREE = ("title", "topic", "script", "narration", "notes", FIELDS)
@@ -91,11 +89,7 @@ TRANSLATED = tuple(
     name for name in ("title", "topic", "script", "narration", "voice_id") if name in ASKED
 )
 #: Columns that can have several values in a matrix.
-AXES = tuple(
-    name
-    for name in (*OwnColumns.model_fields, *ASKED)
-    if name not in (*SETTINGS, "uses", "video_id", "was")
-)
+AXES = tuple(name for name in (*OWN, *ASKED) if name not in (*SETTINGS, "uses", "video_id", "was"))
 MATRIX_PATTERN = rf"^matrix\.(?:{'|'.join((*SETTINGS, *AXES))}|fields\..+)$"
 TRANSLATION_PATTERN = rf"^(?:{'|'.join(TRANSLATED)})\.[a-zA-Z]{{2,3}}(?:[-_][a-zA-Z0-9]{{2,4}})?$"
 _MATRIX, _TRANSLATION = re.compile(MATRIX_PATTERN), re.compile(TRANSLATION_PATTERN)

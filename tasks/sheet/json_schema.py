@@ -1,16 +1,17 @@
 """The JSON Schema of YAML and JSON sheets, for editors: names, types, choices and descriptions.
 
-It is made of the models by which rows are read. The reader takes more spellings, such as
+It is made of the columns by which rows are read. The reader takes more spellings, such as
 `Aspect Ratio` and `portrait`, and alone knows which columns an operation needs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
-from callsheet.tasks.sheet.columns import ANY_ROW, FIELDS, Document
+from callsheet.tasks.sheet.columns import ANY_ROW, FIELDS, PARTS, Column
 from callsheet.tasks.sheet.headers import MATRIX_PATTERN, SCHEMA, TRANSLATION_PATTERN
 
 Form = dict[str, Any]
@@ -32,10 +33,10 @@ _ROW: Form = {"$ref": "#/$defs/columns"}
 
 def sheet_schema() -> Form:
     """Return the schema of a whole sheet, draft 2020-12."""
-    parts = _properties(Document)
+    parts = _properties(PARTS)
     columns = _properties(ANY_ROW)
     rows: Form = {"items": _ROW}
-    parts["rows"] |= {"type": "array", **rows}
+    parts["rows"] = {"description": PARTS["rows"].description, "type": "array", **rows}
     shared = {name: form for name, form in columns.items() if name not in _OWN}
     by_tag = {r"^tag:\s*\S": {"description": "Defaults for rows with this tag.", **_ROW}}
     parts["defaults"] = {
@@ -71,10 +72,9 @@ def described_columns() -> dict[str, str]:
     }
 
 
-def _properties(model: type[BaseModel]) -> Form:
-    """Return what each column of a model may hold."""
-    known = model.model_json_schema()["properties"]
+def _properties(columns: Mapping[str, Column]) -> Form:
+    """Return what each column may hold."""
     return {
-        name: {word: value for word, value in form.items() if word not in ("title", "default")}
-        for name, form in known.items()
+        name: {**TypeAdapter(column.holds | None).json_schema(), "description": column.description}
+        for name, column in columns.items()
     }

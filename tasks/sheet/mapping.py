@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from callsheet.tasks.sheet.columns import FIELDS
+from callsheet.tasks.sheet.columns import FIELDS, PARTS
 from callsheet.tasks.sheet.headers import (
     DATES,
-    PARTS,
     SCHEMA,
     canonical_header,
     explain_part,

@@ -46,7 +46,9 @@ def filled(
     row: Row, merged: Mapping[str, Cell], defaults: Mapping[str, Cell], findings: Findings
 ) -> Mapping[str, Cell]:
     """Return the cells of a row with its texts filled; note each mistake with its cell."""
-    marked = [cell for cell in merged.values() if not cell.faulty and has_placeholder(cell)]
+    # Most texts have no brace: that is seen without another look at their cells.
+    other = (one for one in merged.values() if type(one.value) is not str or "{" in one.value)
+    marked = [cell for cell in other if not cell.faulty and has_placeholder(cell)]
     if not marked:
         return merged
     given = [(canonical_header(header), text) for header, text in row.texts]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
-
-from pydantic import ValidationError
+from typing import Any, NamedTuple
 
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.sheet import cells
@@ -17,11 +16,12 @@ from callsheet.tasks.sheet.columns import (
     BODY,
     CLIP_COLUMNS,
     FIELDS,
+    OWN,
     ROWS,
-    OwnColumns,
+    Column,
 )
 from callsheet.tasks.sheet.grid import GridRows
-from callsheet.tasks.sheet.guesses import Guesses, Patterns
+from callsheet.tasks.sheet.guesses import Guesses
 from callsheet.tasks.sheet.placeholders import filled, has_placeholder
 from callsheet.tasks.sheet.speech import too_long
 from callsheet.tasks.sheet.table import Cell, Findings, Row, Table, Where
@@ -32,12 +32,15 @@ from callsheet.tasks.values.briefs import CREATE, Brief, CaptionFormat, HiddenRo
 from callsheet.tasks.values.requests import REQUESTS
 
 Cells = Mapping[str, Cell]
-
+#: What a row says, by column: those of Callsheet's own with what a row has that does not say them.
+Said = Mapping[str, Any]
 
 #: An empty cell of a column in which rows are ticked.
 _OFF = Cell(column="enabled", value=False, line=None, where="enabled")
 
 
+#: Texts of a column that are remembered with what they were read as, at most.
+KNOWN = 10_000
 #: What a service lists by name, and how it is read.
 _OFFERED: Mapping[str, Callable[[Json], Json]] = {"tool": cells.name, "character_id": cells.whole}
 
@@ -59,7 +62,7 @@ def to_briefs(
     """
     reading = _Reading(findings, folder, table)
     plain = {n: cell for n, cell in table.defaults.items() if not has_placeholder(cell)}
-    shared = reading.validated(ANY_ROW, plain)
+    shared = reading.validated(None, plain)
     if shared is not None:
         reading.guesses.consider(plain, shared)
     off = {"enabled": _OFF} if reading.guesses.ticked(table, findings) else {}
@@ -152,7 +155,7 @@ def with_defaults(row: Row, defaults: Cells) -> Cells:
         elif "tool" in row.cells:
             unwanted |= {"script"}
     else:
-        taken = ROWS[operation].model_fields
+        taken = ROWS[operation]
         unwanted = {
             name for name in defaults if name not in taken and (_is_input(name) or name in ASKED)
         }
@@ -161,7 +164,25 @@ def with_defaults(row: Row, defaults: Cells) -> Cells:
 
 def _operation(cell: Cell | None) -> str | None:
     """Return which operation a cell names: a video where there is no cell, None for none."""
-    return CREATE if cell is None else _salvaged(cell, cells.one_of(tuple(ROWS)))
+    return CREATE if cell is None else _salvaged(cell, OWN["operation"].parse)
+
+
+class _Shape(NamedTuple):
+    """What the columns of a row are for, apart from what its cells say."""
+
+    #: Inputs of a tool that have a column each, with the names of the inputs.
+    inputs: tuple[tuple[str, str], ...]
+    has_inputs: bool
+    for_clips: tuple[str, ...]
+
+
+@lru_cache(maxsize=1000)
+def _shape(columns: tuple[str, ...]) -> _Shape:
+    """Return what columns are for: most rows of a sheet have the same."""
+    prefix = f"{FIELDS}."
+    inputs = tuple((one, one.removeprefix(prefix)) for one in columns if one.startswith(prefix))
+    clips = tuple(column for column in columns if _is_for_clips(column))
+    return _Shape(inputs, any(map(_is_input, columns)), clips)
 
 
 def _is_input(column: str) -> bool:
@@ -172,6 +193,43 @@ def _is_for_clips(column: str) -> bool:
     return column in CLIP_COLUMNS or column.startswith(f"{BODY}.")
 
 
+#: The members of the request of each operation.
+_MEMBERS = {name: tuple(request.model_fields) for name, request in REQUESTS.items()}
+_DEFAULTS = {name: column.default for name, column in OWN.items()}
+
+
+#: Reads the value of a cell; raises ValueError with what is wrong.
+Read = Callable[[Json], Json]
+
+
+def _readers(columns: Mapping[str, Column], folder: Path | None) -> Mapping[str, Read]:
+    """Return what reads each column of a sheet; `folder` is where files next to it are."""
+
+    def of(column: Column) -> Read:
+        if column.wants_folder:
+            return partial(column.parse, folder=folder)
+        return column.parse if column.free else _remembering(column.parse)
+
+    return {name: of(column) for name, column in columns.items()}
+
+
+def _remembering(parse: Read) -> Read:
+    """Return what remembers what texts were read as, since many rows have the same."""
+    known: dict[str, Json] = {}
+
+    def read(value: Json) -> Json:
+        if type(value) is not str:
+            return parse(value)
+        if value in known:
+            return known[value]
+        said = parse(value)
+        if len(known) < KNOWN:
+            known[value] = said
+        return said
+
+    return read
+
+
 class _Reading:
     """Reads one row at a time; `failed` says that a cell of it had a problem.
 
@@ -180,10 +238,10 @@ class _Reading:
 
     def __init__(self, findings: Findings, folder: Path | None, table: Table) -> None:
         self.findings = findings
-        self.folder = folder
         self.table = table
         self.guesses = Guesses()
-        self.patterns = Patterns(folder)
+        self._any = _readers(ANY_ROW, folder)
+        self._of = {name: _readers(columns, folder) for name, columns in ROWS.items()}
         self.failed = False
         #: The cell with the id of the row that is read.
         self.name: Cell | None = None
@@ -191,37 +249,33 @@ class _Reading:
 
     def candidate(self, row: Row, merged: Cells) -> Candidate:
         """Return the brief of a row, or what can be told of it when something is wrong."""
-        if alike := self._alike(row, merged):
-            return alike
-        self.failed = any(cell.faulty for cell in merged.values())
+        self.failed = False
         self.name, self.texts = merged.get("id"), row.texts
         operation = _operation(merged.get("operation"))
-        said = self.validated(ROWS.get(operation or "", ANY_ROW), merged)
+        said = self.validated(operation, merged)
         # What a row of an unknown operation lacks, or has too much, no one can say.
         request = {} if operation is None else self._request(row, merged, operation, said)
-        if said is not None and None not in (said.deliver_after, said.deliver_by):
+        if said is not None and None not in (said["deliver_after"], said["deliver_by"]):
             self._check_dates(merged, said)
         if said is None or self.failed:
             return self._faulty(row, merged, operation, request)
-        guessed = self.guesses.consider(merged, said)
-        if not guessed and operation == CREATE:
-            self.patterns.keep(merged, said, request)
+        self.guesses.consider(merged, said)
         usual: tuple[CaptionFormat, ...] = ("srt", "vtt") if operation == CREATE else ()
         brief = Brief(
-            row=said.id or content_id(operation or "", request),
-            was=said.was,
+            row=said["id"] or content_id(operation or "", request),
+            was=said["was"],
             operation=operation or "",
             request=request,
-            captions=usual if said.captions is None else said.captions,
-            enabled=said.enabled,
-            priority=said.priority,
-            max_credits=said.max_credits,
-            tags=said.tags,
-            cost_center=said.cost_center,
-            notes=said.notes,
-            video_id=said.video_id,
-            deliver_after=said.deliver_after,
-            deliver_by=said.deliver_by,
+            captions=usual if said["captions"] is None else said["captions"],
+            enabled=said["enabled"],
+            priority=said["priority"],
+            max_credits=said["max_credits"],
+            tags=said["tags"],
+            cost_center=said["cost_center"],
+            notes=said["notes"],
+            video_id=said["video_id"],
+            deliver_after=said["deliver_after"],
+            deliver_by=said["deliver_by"],
             line=row.line,
             cells=row.texts,
         )
@@ -247,60 +301,40 @@ class _Reading:
         )
         return Candidate(brief, self.name, merged.get("was"))
 
-    def _alike(self, row: Row, merged: Cells) -> Candidate | None:
-        """Return the brief of a row that differs from one before only in what is free; or None."""
-        like = self.patterns.like(merged)
-        if like is None:
-            return None
-        said, request = like
-        name = merged.get("id")
-        if name is not None and (type(name.value) is not str or row_id_fault(name.value)):
-            return None
-        words = {own: merged[own].value for own in ("cost_center", "notes") if own in merged}
-        brief = Brief(
-            row=content_id(CREATE, request) if name is None else name.value,
-            request=request,
-            captions=("srt", "vtt") if said.captions is None else said.captions,
-            enabled=said.enabled,
-            priority=said.priority,
-            max_credits=said.max_credits,
-            tags=said.tags,
-            video_id=said.video_id,
-            deliver_after=said.deliver_after,
-            deliver_by=said.deliver_by,
-            line=row.line,
-            cells=row.texts,
-            **words,
-        )
-        return Candidate(brief, name)
-
-    def validated(self, model: type[OwnColumns], merged: Cells) -> OwnColumns | None:
-        """Return what the columns of a model say, or None; the problems are noted."""
-        known = model.model_fields
-        values = {
-            name: cell.value for name, cell in merged.items() if name in known and not cell.faulty
-        }
-        try:
-            return model.model_validate(values, context=self.folder)
-        except ValidationError as error:
-            faults = error.errors(include_url=False, include_input=False)
-            for fault in sorted(
-                faults, key=lambda fault: fault["loc"][0] in OwnColumns.model_fields
-            ):
-                self._refuse(merged[str(fault["loc"][0])], str(fault["ctx"]["error"]))
-            return None
+    def validated(self, operation: str | None, merged: Cells) -> Said | None:
+        """Return what a row of an operation says (None: of any), or None; problems are noted."""
+        said: dict[str, Any] = dict(_DEFAULTS)
+        readers = self._of.get(operation or "", self._any)
+        faults: list[tuple[str, str]] = []
+        for name, cell in merged.items():
+            if cell.faulty:
+                self.failed = True
+                continue
+            if (read := readers.get(name)) is None:
+                continue
+            try:
+                said[name] = read(cell.value)
+            except ValueError as error:
+                faults.append((name, str(error)))
+        if not faults:
+            return said
+        places = list(readers)
+        for name, words in sorted(faults, key=lambda one: (one[0] in OWN, places.index(one[0]))):
+            self._refuse(merged[name], words)
+        return None
 
     def _request(
-        self, row: Row, merged: Cells, operation: str, said: OwnColumns | None
+        self, row: Row, merged: Cells, operation: str, said: Said | None
     ) -> dict[str, Json]:
         """Return the body that a row asks for, without what Callsheet adds to it."""
-        asked = REQUESTS[operation].model_fields
-        request = {name: getattr(said, name, None) for name in asked if name in merged}
+        known: Said = {} if said is None else said
+        request = {name: known.get(name) for name in _MEMBERS[operation] if name in merged}
         if operation == CREATE:
             request.pop(FIELDS, None)
-            if inputs := self._inputs(merged, _salvaged(merged.get(FIELDS), read_object) or {}):
+            shape = _shape(tuple(merged))
+            if shape.has_inputs and (inputs := self._inputs(merged, shape)):
                 request[FIELDS] = inputs
-            self._check_video(row, merged)
+            self._check_video(row, merged, shape)
         else:
             self._check_clip(row, merged, operation)
             members = [name for name in merged if name.startswith(f"{BODY}.")]
@@ -310,38 +344,35 @@ class _Reading:
             }
         return request
 
-    def _inputs(self, merged: Cells, whole: Mapping[str, Json]) -> dict[str, Json]:
+    def _inputs(self, merged: Cells, shape: _Shape) -> dict[str, Json]:
+        whole: Mapping[str, Json] = _salvaged(merged.get(FIELDS), read_object) or {}
         inputs = {name: value for name, value in whole.items() if not is_blank(value)}
-        for column, cell in merged.items():
-            if column.startswith(f"{FIELDS}."):
-                name = column.removeprefix(f"{FIELDS}.")
-                if name in inputs:
-                    self._refuse(cell, f"is also in {FIELDS}: keep one")
-                inputs[name] = cell.value
+        for column, name in shape.inputs:
+            if name in inputs:
+                self._refuse(merged[column], f"is also in {FIELDS}: keep one")
+            inputs[name] = merged[column].value
         return inputs
 
-    def _check_dates(self, merged: Cells, said: OwnColumns) -> None:
-        if (said.deliver_after or 0) > (said.deliver_by or 0):
-            by = say_date(said.deliver_by or 0)
+    def _check_dates(self, merged: Cells, said: Said) -> None:
+        if said["deliver_after"] > said["deliver_by"]:
+            by = say_date(said["deliver_by"])
             self._refuse(merged["deliver_after"], f"is later than its deliver_by, {by}")
 
-    def _check_video(self, row: Row, merged: Cells) -> None:
+    def _check_video(self, row: Row, merged: Cells, shape: _Shape) -> None:
         if "tool" in merged and "script" in merged:
             self._refuse_row(row, "has both a tool and a script: give one of them")
         elif "script" in merged:
-            for column, cell in merged.items():
-                if _is_input(column):
-                    self._refuse(cell, "is an input for a tool, but the row has a script")
+            for column in filter(_is_input, merged) if shape.has_inputs else ():
+                self._refuse(merged[column], "is an input for a tool, but the row has a script")
         elif "tool" not in merged:
             wanted = ("script", "tool")
             words = "has neither a tool nor a script: give one of them"
-            self._refuse_lack(row, words, wanted[::-1] if any(map(_is_input, merged)) else wanted)
-        for column, cell in merged.items():
-            if _is_for_clips(column):
-                clips = ", ".join(name for name in ROWS if name != CREATE)
-                words = f"is for a row whose operation is one of {clips}"
-                spoken = "; what a video says is its script" if column == "narration" else ""
-                self._refuse(cell, words + spoken)
+            self._refuse_lack(row, words, wanted[::-1] if shape.has_inputs else wanted)
+        for column in shape.for_clips:
+            clips = ", ".join(name for name in ROWS if name != CREATE)
+            words = f"is for a row whose operation is one of {clips}"
+            spoken = "; what a video says is its script" if column == "narration" else ""
+            self._refuse(merged[column], words + spoken)
 
     def _check_clip(self, row: Row, merged: Cells, operation: str) -> None:
         request = REQUESTS[operation]
