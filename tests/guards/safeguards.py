@@ -141,7 +141,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the pictures of the video are decoded, to its end",
-        "tasks/store/video_file.py",
+        "tasks/store/inspection.py",
         "        if packet.size and packet.is_keyframe:",
         "        if packet.size and packet.is_keyframe and first is None:",
         "tests/unit/store/test_video_file.py::test_a_video_that_is_damaged_in_the_middle_is_refused",
@@ -1194,15 +1194,15 @@ MUTATIONS = (
     Mutation(
         "a video that ends its process twice is not inspected in the run's own",
         "tasks/store/inspector.py",
-        "                raise VideoError(words) from None\n",
-        "                return None\n",
+        '        raise VideoError("the process that inspected',
+        '        return None and ("the process that inspected',
         "tests/unit/store/test_inspector.py",
     ),
     Mutation(
         "an answer that makes no sense ends the process that gave it",
         "tasks/store/inspector.py",
-        "            self._end()\n            raise _Gone from None\n        finally:\n",
-        "            return None\n        finally:\n",
+        "        raise _Gone\n",
+        "        return None\n",
         "tests/unit/store/test_inspector.py",
     ),
     Mutation(

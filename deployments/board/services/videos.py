@@ -24,7 +24,7 @@ from callsheet.tasks.ledger.row_pages import video_of_take
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.store import open_store
 from callsheet.tasks.store.addresses import LASTING, Places, disposition_of
-from callsheet.tasks.store.checks import as_vtt
+from callsheet.tasks.store.captions import as_vtt
 from callsheet.tasks.values.locations import is_object
 
 CONTENT_TYPES = {
