@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import random as chance
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Self, TypeVar
-
-import httpx
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.process import Clock, Random, Sleep, utc_now
@@ -29,6 +27,9 @@ from callsheet.tasks.service.request import Request, Wire, target_of
 from callsheet.tasks.service.sending import LONGEST, OnRequest, Sender
 from callsheet.tasks.values.briefs import CaptionFormat, Json, canonical_json
 
+if TYPE_CHECKING:
+    from callsheet.tasks.runtime.connections import Connections
+
 T = TypeVar("T")
 Body = Mapping[str, Json]
 
@@ -40,7 +41,7 @@ class VideoService:
 
     `on_request` is called after every request and must not raise; `measures` counts them. One
     request may take `longest` seconds, however it trickles. At most `concurrency` requests are
-    under way at once.
+    under way at once. Tests bring `connections` of their own making.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class VideoService:
         *,
         base_url: str,
         api_key: str,
-        transport: httpx.AsyncBaseTransport | None = None,
+        connections: Callable[..., Connections] | None = None,
         gate: Gate | None = None,
         clock: Clock = utc_now,
         sleep: Sleep = asyncio.sleep,
@@ -60,7 +61,7 @@ class VideoService:
     ) -> None:
         self.gate = gate or Gate(clock=clock, sleep=sleep, random=random)
         self._wire = Wire(
-            base_url=base_url, api_key=api_key, transport=transport, limit=concurrency + 8
+            base_url=base_url, api_key=api_key, connections=connections, limit=concurrency + 8
         )
         self._sender = Sender(
             self._wire,

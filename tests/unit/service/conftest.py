@@ -16,9 +16,9 @@ from typing import Any
 
 import httpx
 import pytest
-from httpx_aiohttp import AiohttpTransport
 
 from callsheet.tasks.service import VideoService
+from tests.lent import lent
 
 KEY = "mav_canary0secret"
 
@@ -153,34 +153,6 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         server.close()
 
 
-class Timed(httpx.AsyncBaseTransport):
-    """Passes requests on with a time limit of the test's choice."""
-
-    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-        self.inner = inner
-        self.read = 10.0
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        request.extensions["timeout"] = {"connect": 5, "read": self.read, "write": 5, "pool": 5}
-        return await self.inner.handle_async_request(request)
-
-    async def aclose(self) -> None:
-        await self.inner.aclose()
-
-
-@dataclass
-class Ours:
-    """Stands for the connections of our own: `connect` takes it for no transport at all."""
-
-    read: float = 10.0
-
-
-@pytest.fixture(params=[None, AiohttpTransport, httpx.AsyncHTTPTransport])
-def transport(request: pytest.FixtureRequest) -> httpx.AsyncBaseTransport | Ours:
-    """Our own connections, and both transports that people lend."""
-    return Ours() if request.param is None else Timed(request.param())
-
-
 @pytest.fixture
 async def connect(time: Time) -> AsyncIterator[Callable[..., VideoService]]:
     """Build clients on the test's clock; they are closed with the test."""
@@ -189,8 +161,6 @@ async def connect(time: Time) -> AsyncIterator[Callable[..., VideoService]]:
     def build(base_url: str = "http://service.test/api/v1", **options: Any) -> VideoService:
         defaults: dict[str, Any] = {"clock": time.clock, "sleep": time.sleep}
         defaults["random"] = time.random
-        if isinstance(options.get("transport"), Ours):
-            defaults["longest"] = options.pop("transport").read
         service = VideoService(base_url=base_url, api_key=KEY, **(defaults | options))
         services.append(service)
         return service
@@ -202,7 +172,7 @@ async def connect(time: Time) -> AsyncIterator[Callable[..., VideoService]]:
 
 @pytest.fixture
 def talk(connect: Callable[..., VideoService]) -> Callable[..., Any]:
-    """Build a client whose transport plays answers and exceptions one after another."""
+    """Build a client whose connections play answers and exceptions one after another."""
 
     def build(*steps: Any, **options: Any) -> tuple[VideoService, list[httpx.Request]]:
         seen: list[httpx.Request] = []
@@ -216,6 +186,6 @@ def talk(connect: Callable[..., VideoService]) -> Callable[..., Any]:
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
             return httpx.Response(status, content=content, headers=headers)
 
-        return connect(transport=httpx.MockTransport(handler), **options), seen
+        return connect(connections=lent(httpx.MockTransport(handler)), **options), seen
 
     return build

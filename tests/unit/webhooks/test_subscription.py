@@ -30,6 +30,7 @@ from callsheet.tasks.service import VideoService, Webhook
 from callsheet.tasks.webhooks import Subscriber, new_nonce
 from callsheet.tasks.webhooks.inventory import CREATE_TIMEOUT, READY, compare
 from callsheet.tasks.webhooks.subscription import missed_events, ping
+from tests.lent import lent
 
 NOW = 1_700_000_000.0
 BASE = "https://hooks.example.com/callsheet"
@@ -50,7 +51,7 @@ def speaking(answer: Callable[[httpx.Request], Awaitable[httpx.Response]]) -> Vi
     return VideoService(
         base_url="https://videos.example.com/api/v1",
         api_key="mav_test",
-        transport=httpx.MockTransport(answer),
+        connections=lent(httpx.MockTransport(answer)),
     )
 
 
