@@ -24,7 +24,7 @@ from callsheet.tasks.service.answers import Created, Quote, Reader, SignedUrl, V
 from callsheet.tasks.service.operations import MAKING, Money, Operation
 from callsheet.tasks.service.rate_limits import Gate
 from callsheet.tasks.service.request import Request, Wire, target_of
-from callsheet.tasks.service.sending import LONGEST, OnRequest, Sender
+from callsheet.tasks.service.sending import LONGEST, Sender
 from callsheet.tasks.values.briefs import CaptionFormat, Json, canonical_json
 
 if TYPE_CHECKING:
@@ -39,9 +39,8 @@ _NOT_ESTIMATED = ("idempotency_key", "start_generation")
 class VideoService:
     """One service, one key. Use it as `async with`; share `gate` with all clients of the key.
 
-    `on_request` is called after every request and must not raise; `measures` counts them. One
-    request may take `longest` seconds, however it trickles. At most `concurrency` requests are
-    under way at once. Tests bring `connections` of their own making.
+    `measures` counts requests. One may take `longest` seconds, however it trickles; at most
+    `concurrency` are under way at once. Tests bring `connections` of their own making.
     """
 
     def __init__(
@@ -55,7 +54,6 @@ class VideoService:
         sleep: Sleep = asyncio.sleep,
         random: Random = chance.random,
         concurrency: int = 64,
-        on_request: OnRequest | None = None,
         measures: Measures | None = None,
         longest: float = LONGEST,
     ) -> None:
@@ -70,7 +68,6 @@ class VideoService:
             sleep=sleep,
             random=random,
             concurrency=concurrency,
-            on_request=on_request,
             measures=measures,
             longest=longest,
         )

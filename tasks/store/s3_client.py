@@ -162,55 +162,40 @@ _SIGN_IN = "sign in again or renew the keys, then run the same command again"
 _RIGHTS = "allow s3:PutObject, s3:GetObject and s3:ListBucket there"
 _AGAIN = "run the same command again later"
 
-#: Code -> sentence, remedy. Everything here stays true however often it is tried.
-_PERMANENT = {
-    "NoSuchBucket": ("the bucket {bucket} does not exist", "make it, or name another one"),
-    "InvalidBucketName": ("{bucket} is not a name a bucket can have", "name another one"),
-    "AccessDenied": ("access to the bucket {bucket} is denied", _RIGHTS),
-    "AllAccessDisabled": ("access to the bucket {bucket} is switched off", "name another one"),
-    "InvalidAccessKeyId": ("the store does not know the access key", _KEYS),
-    "SignatureDoesNotMatch": ("the store does not accept the secret key", _KEYS),
-    "ExpiredToken": ("the store's credentials have expired", _SIGN_IN),
-    "PermanentRedirect": ("the bucket {bucket} is in another region", _REGION),
-    "RequestTimeTooSkewed": ("this machine's clock is wrong", "set the clock"),
-    "EntityTooLarge": ("the store does not take files this large", "use another store"),
-    "QuotaExceeded": ("the store is full or over its quota", "make room there"),
-    "NoCredentials": ("there are no credentials for the store", _KEYS),
-    "NoRegion": ("no region is set for the store", _REGION),
-    "BadEndpoint": ("the store's endpoint is not an address", "see AWS_ENDPOINT_URL_S3"),
-    "BadProfile": ("the AWS profile does not exist", "see AWS_PROFILE and ~/.aws/config"),
-    "PreconditionFailed": ("the name is taken in the bucket {bucket}", "use another name"),
-    "404": ("the bucket {bucket} does not have it", "look at the bucket's contents"),
-}
-
-_SAME = {
-    "403": "AccessDenied",
-    "Forbidden": "AccessDenied",
-    "AccountProblem": "AllAccessDisabled",
-    "InvalidToken": "ExpiredToken",
-    "ExpiredTokenException": "ExpiredToken",
-    "RequestExpired": "ExpiredToken",
-    "TokenRefreshRequired": "ExpiredToken",
-    "301": "PermanentRedirect",
-    "AuthorizationHeaderMalformed": "PermanentRedirect",
-    "IllegalLocationConstraintException": "PermanentRedirect",
-    "InsufficientStorage": "QuotaExceeded",
-    "XMinioStorageFull": "QuotaExceeded",
-    "412": "PreconditionFailed",
-    "NotFound": "404",
-    "NoSuchKey": "404",
-    # botocore's own, by the name of the class.
-    "NoCredentialsError": "NoCredentials",
-    "PartialCredentialsError": "NoCredentials",
-    "CredentialRetrievalError": "ExpiredToken",
-    "TokenRetrievalError": "ExpiredToken",
-    "SSOTokenLoadError": "ExpiredToken",
-    "UnauthorizedSSOTokenError": "ExpiredToken",
-    "LoginRefreshRequired": "ExpiredToken",
-    "NoRegionError": "NoRegion",
-    "InvalidRegionError": "NoRegion",
-    "ValueError": "BadEndpoint",
-    "ProfileNotFound": "BadProfile",
+#: Codes of one meaning (of the store, or names of botocore's exceptions), the sentence for it, and
+#: the remedy. All of it stays true however often it is tried.
+_PERMANENT = (
+    ("NoSuchBucket", "the bucket {bucket} does not exist", "make it, or name another one"),
+    ("InvalidBucketName", "{bucket} is not a name a bucket can have", "name another one"),
+    ("AccessDenied 403 Forbidden", "access to the bucket {bucket} is denied", _RIGHTS),
+    ("AllAccessDisabled AccountProblem", "access to the bucket {bucket} is switched off",
+     "name another one"),
+    ("InvalidAccessKeyId", "the store does not know the access key", _KEYS),
+    ("SignatureDoesNotMatch", "the store does not accept the secret key", _KEYS),
+    ("ExpiredToken InvalidToken ExpiredTokenException RequestExpired TokenRefreshRequired "
+     "CredentialRetrievalError TokenRetrievalError SSOTokenLoadError UnauthorizedSSOTokenError "
+     "LoginRefreshRequired", "the store's credentials have expired", _SIGN_IN),
+    ("PermanentRedirect 301 AuthorizationHeaderMalformed IllegalLocationConstraintException",
+     "the bucket {bucket} is in another region", _REGION),
+    ("RequestTimeTooSkewed", "this machine's clock is wrong", "set the clock"),
+    ("EntityTooLarge", "the store does not take files this large", "use another store"),
+    ("QuotaExceeded InsufficientStorage XMinioStorageFull", "the store is full or over its quota",
+     "make room there"),
+    ("NoCredentials NoCredentialsError PartialCredentialsError",
+     "there are no credentials for the store", _KEYS),
+    ("NoRegion NoRegionError InvalidRegionError", "no region is set for the store", _REGION),
+    ("BadEndpoint ValueError", "the store's endpoint is not an address", "see AWS_ENDPOINT_URL_S3"),
+    ("BadProfile ProfileNotFound", "the AWS profile does not exist",
+     "see AWS_PROFILE and ~/.aws/config"),
+    ("PreconditionFailed 412", "the name is taken in the bucket {bucket}", "use another name"),
+    ("404 NotFound NoSuchKey", "the bucket {bucket} does not have it",
+     "look at the bucket's contents"),
+)  # fmt: skip
+#: By each code: the first of its meaning, the sentence and the remedy.
+_MEANINGS = {
+    code: (codes.split()[0], sentence, remedy)
+    for codes, sentence, remedy in _PERMANENT
+    for code in codes.split()
 }
 
 #: Refusals that another attempt may turn into success, though their status says 4xx.
@@ -226,15 +211,14 @@ def _trouble_of(error: Exception, bucket: str) -> S3Trouble:
     details: dict[str, Any] = getattr(error, "response", None) or {}
     status = int(details.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     name = str(details.get("Error", {}).get("Code", "")) or type(error).__name__
-    code = _SAME.get(name, name)
-    if code in _PERMANENT:
-        sentence, remedy = _PERMANENT[code]
+    if name in _MEANINGS:
+        code, sentence, remedy = _MEANINGS[name]
         return S3Trouble(code, sentence.format(bucket=bucket), remedy, permanent=True)
     if not status:
-        return _unanswered(error, code)
-    passing = code in _PASSING or status in (409, 429) or (status >= 500 and status != 501)
-    sentence = f"the store answered {status} ({code[:60]})"
-    return S3Trouble(code, sentence, _AGAIN, permanent=not passing)
+        return _unanswered(error, name)
+    passing = name in _PASSING or status in (409, 429) or (status >= 500 and status != 501)
+    sentence = f"the store answered {status} ({name[:60]})"
+    return S3Trouble(name, sentence, _AGAIN, permanent=not passing)
 
 
 def _unanswered(error: Exception, code: str) -> S3Trouble:

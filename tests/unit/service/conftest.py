@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import socket
 import ssl
@@ -153,14 +154,32 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         server.close()
 
 
+class Told(logging.Handler):
+    """Tells a test of every request that the log is told of."""
+
+    def __init__(self, tell: Callable[[Any], None]) -> None:
+        super().__init__()
+        self.tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        (entry,) = record.args or ()
+        self.tell(entry)
+
+
 @pytest.fixture
 async def connect(time: Time) -> AsyncIterator[Callable[..., VideoService]]:
     """Build clients on the test's clock; they are closed with the test."""
     services: list[VideoService] = []
+    log = logging.getLogger("callsheet.service")
+    level, handlers = log.level, []
 
     def build(base_url: str = "http://service.test/api/v1", **options: Any) -> VideoService:
         defaults: dict[str, Any] = {"clock": time.clock, "sleep": time.sleep}
         defaults["random"] = time.random
+        if (told := options.pop("on_request", None)) is not None:
+            log.setLevel(logging.DEBUG)
+            handlers.append(Told(told))
+            log.addHandler(handlers[-1])
         service = VideoService(base_url=base_url, api_key=KEY, **(defaults | options))
         services.append(service)
         return service
@@ -168,6 +187,9 @@ async def connect(time: Time) -> AsyncIterator[Callable[..., VideoService]]:
     yield build
     for service in services:
         await service.aclose()
+    for handler in handlers:
+        log.removeHandler(handler)
+    log.setLevel(level)
 
 
 @pytest.fixture
