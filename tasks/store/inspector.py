@@ -34,8 +34,8 @@ log = logging.getLogger("callsheet.store")
 _AFTER, _BESIDE = 64, 3
 #: Processes at most, however many cores there are: each keeps some 70 MB.
 _MOST = 4
-#: Seconds one may take to be there.
-_START = 30.0
+#: Seconds one may take to be there, and to be gone after its last word.
+_START, _LAST = 30.0, 1.0
 #: Seconds for one video, of whatever size: far more than a usual one takes on a busy machine.
 TIMEOUT = 60.0
 #: Bytes of a video that get a second more: a disk on a slow network reads as much, and decoding a
@@ -94,10 +94,11 @@ class Inspector:
         """Return None where a video has to be inspected here."""
         seconds = self._timeout + await asyncio.to_thread(_size_of, path) / _PACE
         async with self._slots:
-            # A process can end for reasons of its own; one that ends with a video twice does not.
-            for _ in range(2):
+            # A process can end for reasons of its own, also while it waits; a fresh one does not.
+            for fresh in (False, True):
                 try:
-                    process = self._idle.pop() if self._idle else await _Process.start(self._python)
+                    waiting = None if fresh or not self._idle else self._idle.pop()
+                    process = waiting or await _Process.start(self._python)
                 except (OSError, _Gone, TimeoutError) as error:
                     log.info("no process can inspect videos (%s): it is done here", error)
                     self._possible = False
@@ -195,9 +196,16 @@ class _Process:
 
     async def aclose(self) -> None:
         """End it."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
-        await self._process.wait()
+        if self._answers.at_eof():
+            # It ends by itself. A kill takes the exit status of a process that is dead from under
+            # whoever waits for it.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST):
+                    await self._process.wait()
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
 
 
 # What is said of a video, as JSON.

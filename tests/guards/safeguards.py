@@ -184,8 +184,8 @@ MUTATIONS = (
     Mutation(
         "what a service says is redacted before it is in the ledger",
         "tasks/service/response.py",
-        "return next((redact(word) for word in found), None)",
-        "return next(found, None)",
+        "return next((redact(word) for word in _words",
+        "return next((word for word in _words",
         "tests/guards/test_secrets_everywhere.py::test_what_a_service_repeats_is_not_repeated",
     ),
     Mutation(

@@ -102,6 +102,17 @@ async def test_what_it_was_at_when_it_ended_is_inspected_by_another(
     assert "Unknown child" not in caplog.text
 
 
+async def test_processes_that_ended_while_they_waited_cost_no_video(
+    inspector: Inspector, video_path: Path
+) -> None:
+    await asyncio.gather(*(inspector.inspect(video_path, "no") for _ in range(8)))
+    waiting = inspector.pids
+    for pid in waiting:
+        os.kill(pid, signal.SIGKILL)
+        await ends(pid)
+    assert await inspector.inspect(video_path, "no") == inspect_video(video_path, "no")
+
+
 async def test_one_that_hangs_is_ended_and_its_video_is_inspected_by_another(
     video_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
