@@ -28,7 +28,6 @@ from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.settings import credentials_folder
 from callsheet.tasks.store import open_store
-from callsheet.tasks.store.addresses import open_inventory
 from callsheet.tasks.store.spool import RESERVE
 from callsheet.tasks.values.amounts import count, say_bytes
 from callsheet.tasks.values.locations import folder_at
@@ -325,12 +324,11 @@ async def store(settings: Settings) -> AsyncIterator[PlaceFinding]:
 
 async def manifests(settings: Settings) -> list[str]:
     """Return the campaigns that the store has a manifest of; raises StoreError where no one can."""
-    inventory = open_inventory(settings.store)
+    store = open_store(settings.store)
     try:
-        place = settings.store.rstrip("/")
-        found = await inventory.below(str(folder_at(place) or place))
+        found = await store.below(store.address)
     finally:
-        await inventory.aclose()
+        await store.aclose()
     return sorted(one.uri.split("/")[-2] for one in found if one.uri.endswith("/manifest.json"))
 
 

@@ -22,7 +22,7 @@ from callsheet.deployments.board.visit import Visit, could_be, digest_of, is_own
 from callsheet.tasks.ledger.ledger import Change
 from callsheet.tasks.ledger.people import Person, person_of_token
 from callsheet.tasks.ledger.sessions import find_session, note_visit, person_of_session
-from callsheet.tasks.store.addresses import origin_of_store
+from callsheet.tasks.store import open_store
 
 #: No script, style, picture or video from anywhere else, nothing inline, and no one frames it.
 POLICY = (
@@ -43,7 +43,7 @@ HEADERS = {
 
 def headers_for(board: Board) -> dict[str, str]:
     """Return the headers of every answer: videos may come from the store itself, too."""
-    origin = origin_of_store(board.settings.store)
+    origin = open_store(board.settings.store).origin()
     policy = POLICY
     for kind in ("img-src", "media-src") if origin else ():
         policy = policy.replace(f"{kind} 'self'", f"{kind} 'self' {origin}")

@@ -30,8 +30,8 @@ from callsheet.tasks.service import operations as ops
 from callsheet.tasks.service.response import record_of
 from callsheet.tasks.store import (
     File,
+    Inspection,
     StoredFile,
-    VideoFile,
     check_captions,
     inspect_video,
     open_store,
@@ -249,7 +249,7 @@ def _target(at: Session, usual: str) -> Path:
     return target
 
 
-async def _fetch(at: Session, video_id: str, target: Path) -> tuple[VideoFile, StoredFile]:
+async def _fetch(at: Session, video_id: str, target: Path) -> tuple[Inspection, StoredFile]:
     folder = target.resolve().parent
 
     async def fresh() -> str:

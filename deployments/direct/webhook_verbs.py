@@ -131,10 +131,11 @@ async def status(session: Session) -> Document:
     at, receiver = _subscriber(session), await _receiver(session)
     found = await take_inventory(at)
     shown = [await _given(at)] if at.settings.webhook_secret else []
-    here = bool(shown) or bool(found.here) or not found.elsewhere
-    shown += [await _shown(at, own, at.place) for own in found.here]
-    shown += [await _shown(at, own, own.entry.place) for own in found.elsewhere]
-    shown += [await _shown(at, own, None) for own in found.useless]
+    here = bool(shown) or bool(found.here) or not found.usable
+    for own in found.usable:
+        shown.append(await _shown(at, own, "here" if own.is_here else own.entry.place))
+    useless = [own for own in found.useless if not own.has_moved]
+    shown += [await _shown(at, own, None) for own in useless]
     problems = [*_problems(found, shown), *(receiver if here else [])]
     _print(session.console, shown, problems)
     return {
@@ -204,7 +205,7 @@ async def _shown(at: Subscriber, own: OwnWebhook, secret: str | None) -> Documen
         "webhook_id": webhook.id,
         "url": redact(webhook.url or own.entry.url),
         "active": webhook.is_active,
-        "secret": "here" if secret == at.place else secret,
+        "secret": secret,
         **await _heard(at, own.entry.nonce),
         "failed": [redacted(one) for one in attempts if _has_failed(one)],
     }
@@ -242,6 +243,7 @@ def _problems(found: WebhookInventory, shown: list[Document]) -> list[str]:
         f"{own.webhook.id} cannot be used, its secret is lost or it was replaced: "
         f"{_ENSURE} deletes it"
         for own in found.useless
+        if not own.has_moved
     ]
     if not any(one["secret"] for one in shown):
         told.append(f"there is no webhook that can be used: {_ENSURE} makes one")

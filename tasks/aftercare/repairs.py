@@ -68,7 +68,6 @@ from callsheet.tasks.store import File, FileKind, check_captions, open_store
 from callsheet.tasks.store.addresses import Places
 from callsheet.tasks.store.checks import judge_length
 from callsheet.tasks.store.inspection import ENDINGS, Inspection, keep_pictures
-from callsheet.tasks.store.inspector import inspect_apart
 from callsheet.tasks.store.pictures import Jpeg
 from callsheet.tasks.store.store import name_below
 from callsheet.tasks.values.briefs import Brief, CaptionFormat
@@ -316,7 +315,7 @@ async def _fetched(one: Finding, at: Context, spooled: AsyncExitStack) -> tuple[
 
     video = await at.fetcher.fetch(f"repair-{take.id}", address)
     spooled.callback(video.path.unlink, missing_ok=True)
-    await inspect_apart(video.path, "no", at.inspector)
+    await at.inspector.inspect(video.path, "no")
     return video.path, video.sha256
 
 
@@ -342,13 +341,13 @@ async def _make_pictures(one: Finding, at: Context, places: Places) -> Finding:
         async with places.of(one.file.uri).opened(one.file.uri, at.settings.spool) as path:
             if path is None:
                 return one
-            seen = await inspect_apart(path, at.settings.pictures, at.inspector)
+            seen = await at.inspector.inspect(path, at.settings.pictures)
         kept = await _kept(before, name, seen, at)
     except (VideoError, StoreError):
         return one
     checks: dict[str, str] = dict([*before.checks.items(), *seen.findings.items()])
     if (asked := take.wanted_seconds()) is not None:
-        checks["length"] = judge_length(seen.video.seconds, asked)
+        checks["length"] = judge_length(seen.seconds, asked)
     findings = VideoFindings(checks=checks, pictures={**before.pictures, **kept})
     await at.ledger.write(keep_findings, take_id=take.id, findings=findings)
     return replace(one, done="made" if kept else None)

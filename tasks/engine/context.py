@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from callsheet.tasks.engine.evidence import Baseline
@@ -50,7 +51,6 @@ class Context:
     """Everything a run speaks to; `clock` returns Unix seconds.
 
     `terms` limit what may be set aside; `in_charge` says whether the run still has its campaign.
-    The `inspector`, if any, has videos inspected in another process.
     """
 
     settings: Settings
@@ -59,7 +59,7 @@ class Context:
     store: Store
     fetcher: Fetcher
     baseline: Baseline
-    inspector: Inspector | None = None
+    inspector: Inspector = field(default_factory=partial(Inspector, "no"))
     clock: UnixClock = field(default=time.time)
     terms: Terms = field(default_factory=Terms)
     in_charge: Callable[[], Awaitable[bool]] = field(default=_nobody_else)

@@ -35,9 +35,9 @@ from callsheet.tasks.runtime.errors import (
     VideoError,
 )
 from callsheet.tasks.store import File, FileKind, check_captions
-from callsheet.tasks.store.checks import judge_captions, judge_length
+from callsheet.tasks.store.captions import judge_captions
+from callsheet.tasks.store.checks import judge_length
 from callsheet.tasks.store.inspection import Inspection, keep_pictures
-from callsheet.tasks.store.inspector import inspect_apart
 from callsheet.tasks.store.store import name_below, name_beside
 from callsheet.tasks.values.briefs import OK, CaptionFormat
 from callsheet.tasks.values.edits import edit_of
@@ -54,7 +54,7 @@ class _Found:
     @property
     def seconds(self) -> float | None:
         """A video's length."""
-        return None if self.inspection is None else self.inspection.video.seconds
+        return None if self.inspection is None else self.inspection.seconds
 
 
 #: None while the service has no such captions yet.
@@ -159,7 +159,7 @@ async def _video(
     if edit_of(row.operation) not in (None, "title") and await _is_old(row, fetched.sha256, at):
         raise StoreError("the service still gives the video from before the edit")
     try:
-        seen = await inspect_apart(fetched.path, at.settings.pictures, at.inspector)
+        seen = await at.inspector.inspect(fetched.path, at.settings.pictures)
     except FileNotFoundError:
         # Someone who was thought to be gone has delivered it meanwhile, out of the same spool.
         raise StoreError("another process has taken the download away; it is made again") from None
@@ -268,7 +268,7 @@ def _findings(
             checks.update(one.inspection.findings.items())
             asked = row.take.wanted_seconds() if row.take is not None else None
             if asked is not None:
-                checks["length"] = judge_length(one.inspection.video.seconds, asked)
+                checks["length"] = judge_length(one.inspection.seconds, asked)
         elif isinstance(one.file.source, bytes) and checks.get("captions", OK) == OK:
             checks["captions"] = judge_captions(one.file.source.decode(), seconds)
     if not checks and not pictures:

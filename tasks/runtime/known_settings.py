@@ -257,12 +257,12 @@ class Settings(BaseModel):
         None, "rows that are hidden in a workbook: skip or read; default the run asks you first"
     )
     second_process: Use = _setting(
-        "auto", "check videos in a second process: yes, no, or auto (if there are many)"
+        "auto", "check videos in other processes: yes, no, or auto (if there are many)"
     )
     second_process_timeout: Lease = _setting(
         "60s",
-        "how long that process may take for a video, plus a second for each MB; it then has one "
-        "more try, alone",
+        "how long a process may take for a video, plus a second for each MB; the video then has "
+        "one more try, in another",
     )
     private_sheets: Truth = _setting(
         "no", "yes to let the board fetch sheets from this machine and private networks"

@@ -13,4 +13,3 @@ from callsheet.tasks.service.answers import (
 from callsheet.tasks.service.client import VideoService
 from callsheet.tasks.service.operations import MAKING, OPERATIONS, Money, Operation
 from callsheet.tasks.service.rate_limits import Gate
-from callsheet.tasks.service.sending import LogEntry

@@ -39,7 +39,7 @@ class Quote:
         """Read a quote; an amount that cannot be read is None, never a guess."""
         body = response.json()
         data = unwrap(body)
-        return cls(amount=shapes.quoted(body), seconds=shapes.length(data), raw=data)
+        return cls(amount=shapes.amount(body, "quoted"), seconds=shapes.length(data), raw=data)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Created(_Begun):
     def read(cls, response: Response) -> Created:
         """Read the answer of a create; without an id there is nothing to hold on to."""
         data = unwrap(response.json())
-        video_id = shapes.video_id(data)
+        video_id = shapes.id_of(data, "video")
         if video_id is None:
             raise Shapeless
         return cls._of(video_id, data)
@@ -102,14 +102,14 @@ class Video:
     @classmethod
     def _of(cls, body: Json, *, asked: str | None = None) -> Video:
         data = unwrap(body)
-        video_id = asked or shapes.video_id(data)
+        video_id = asked or shapes.id_of(data, "video")
         if video_id is None or not isinstance(data, dict):
             raise Shapeless
         return cls(
             id=video_id,
             status=shapes.status(data),
             poll_after=shapes.poll_after(data),
-            charged=shapes.charged(body),
+            charged=shapes.amount(body, "charged"),
             raw=data,
         )
 
@@ -189,7 +189,7 @@ class Webhook:
     def _of(cls, outer: Json) -> Webhook:
         inner = outer.get("webhook") if isinstance(outer, dict) else None
         data = inner if isinstance(inner, dict) else outer
-        webhook_id = shapes.webhook_id(data)
+        webhook_id = shapes.id_of(data, "webhook")
         if webhook_id is None or not isinstance(data, dict):
             raise Shapeless
         # The secret may stand in the record, or next to it.
@@ -220,7 +220,7 @@ def entries(response: Response) -> list[Json]:
 
 def available(response: Response) -> Decimal | None:
     """Return the credits that are neither spent nor reserved, or None where nothing says so."""
-    return shapes.available(response.json())
+    return shapes.amount(response.json(), "available")
 
 
 def done(_: Response) -> bool:
@@ -247,7 +247,7 @@ def _next_query(body: Json) -> str | None:
     for place in _places(body):
         if place.get("has_more") is False:
             return None
-        for name in shapes.NEXT:
+        for name in shapes.ALIASES["next"]:
             value = place.get(name)
             if isinstance(value, int) and not isinstance(value, bool):
                 return "?" + urlencode({"page" if "page" in name else "cursor": value})

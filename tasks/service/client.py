@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import random as chance
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Self, TypeVar
-
-import httpx
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.process import Clock, Random, Sleep, utc_now
@@ -26,8 +24,11 @@ from callsheet.tasks.service.answers import Created, Quote, Reader, SignedUrl, V
 from callsheet.tasks.service.operations import MAKING, Money, Operation
 from callsheet.tasks.service.rate_limits import Gate
 from callsheet.tasks.service.request import Request, Wire, target_of
-from callsheet.tasks.service.sending import LONGEST, OnRequest, Sender
+from callsheet.tasks.service.sending import LONGEST, Sender
 from callsheet.tasks.values.briefs import CaptionFormat, Json, canonical_json
+
+if TYPE_CHECKING:
+    from callsheet.tasks.runtime.connections import Connections
 
 T = TypeVar("T")
 Body = Mapping[str, Json]
@@ -38,9 +39,8 @@ _NOT_ESTIMATED = ("idempotency_key", "start_generation")
 class VideoService:
     """One service, one key. Use it as `async with`; share `gate` with all clients of the key.
 
-    `on_request` is called after every request and must not raise; `measures` counts them. One
-    request may take `longest` seconds, however it trickles. At most `concurrency` requests are
-    under way at once.
+    `measures` counts requests. One may take `longest` seconds, however it trickles; at most
+    `concurrency` are under way at once. Tests bring `connections` of their own making.
     """
 
     def __init__(
@@ -48,19 +48,18 @@ class VideoService:
         *,
         base_url: str,
         api_key: str,
-        transport: httpx.AsyncBaseTransport | None = None,
+        connections: Callable[..., Connections] | None = None,
         gate: Gate | None = None,
         clock: Clock = utc_now,
         sleep: Sleep = asyncio.sleep,
         random: Random = chance.random,
         concurrency: int = 64,
-        on_request: OnRequest | None = None,
         measures: Measures | None = None,
         longest: float = LONGEST,
     ) -> None:
         self.gate = gate or Gate(clock=clock, sleep=sleep, random=random)
         self._wire = Wire(
-            base_url=base_url, api_key=api_key, transport=transport, limit=concurrency + 8
+            base_url=base_url, api_key=api_key, connections=connections, limit=concurrency + 8
         )
         self._sender = Sender(
             self._wire,
@@ -69,7 +68,6 @@ class VideoService:
             sleep=sleep,
             random=random,
             concurrency=concurrency,
-            on_request=on_request,
             measures=measures,
             longest=longest,
         )

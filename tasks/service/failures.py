@@ -7,7 +7,6 @@ transport holds headers and addresses, and must not hang on to ours as its cause
 from __future__ import annotations
 
 import ssl
-import sys
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -252,30 +251,15 @@ def of_status(status: int) -> Outcome | None:
 
 
 def of_exception(error: Exception) -> Outcome | None:
-    """Return what an exception of a transport means, or None when it is not one."""
-    found = _of_aiohttp(error) or _of_aiohttp(error.__cause__) or _of_httpx(error)
+    """Return what an exception of a connection means, or None when it is not one."""
+    found = _of_aiohttp(error)
     if found is None and isinstance(error, OSError | EOFError):
         found = Outcome.LOST
     return Outcome.UNSENDABLE if found is Outcome.UNREACHED and _untrusted(error) else found
 
 
-def _of_httpx(error: Exception) -> Outcome | None:
-    if "httpx" not in sys.modules:
-        return None  # no one can have raised an error of it
-    import httpx
-
-    kind = type(error)
-    if kind in (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError):
-        return Outcome.UNREACHED
-    if kind in (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL):
-        return Outcome.UNSENDABLE
-    return Outcome.LOST if isinstance(error, httpx.HTTPError | httpx.StreamError) else None
-
-
-def _of_aiohttp(error: BaseException | None) -> Outcome | None:
-    # Ours come as they are. httpx-aiohttp's too, or dressed up: it reports a connection lost after
-    # sending as ConnectTimeout. Only the error underneath tells sent from not sent.
-    if error is None or not type(error).__module__.startswith("aiohttp."):
+def _of_aiohttp(error: Exception) -> Outcome | None:
+    if not type(error).__module__.startswith("aiohttp."):
         return None
     import aiohttp  # already loaded, by anyone who raised
 

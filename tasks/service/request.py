@@ -1,13 +1,15 @@
 """From an operation to the request that is sent, and to its whole answer.
 
-Follows no redirect, repeats nothing. Time limits are the carrier's own; nothing is ended by
+Follows no redirect, repeats nothing. Time limits are those of the connections; nothing is ended by
 cancelling it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -15,14 +17,17 @@ from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
 from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import register_secret
-from callsheet.tasks.service.carriers import Carrier, GivenTransport
 from callsheet.tasks.service.operations import Money, Operation
 from callsheet.tasks.service.response import Response
 
 if TYPE_CHECKING:
-    import httpx
+    from yarl import URL
 
+    from callsheet.tasks.runtime.connections import Connections
 
+#: Seconds for a connection to be made, and for a free one to be had.
+_CONNECT, _POOL = 10.0, 30.0
+_JSON = {"content-type": "application/json"}
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_.~-]+")
 
 
@@ -55,28 +60,40 @@ def target_of(
 
 
 class Wire:
-    """One base address and one key, over `transport` where one is given."""
+    """One base address and one key, over `connections` of the caller's making if those are given.
+
+    They are made as `Connections` are; at most `limit` are open at once.
+    """
 
     def __init__(
-        self, *, base_url: str, api_key: str, transport: httpx.AsyncBaseTransport | None, limit: int
+        self,
+        *,
+        base_url: str,
+        api_key: str,
+        limit: int,
+        connections: Callable[..., Connections] | None = None,
     ) -> None:
         self._base = _checked(base_url)
         self._headers = _headers(api_key)
         self._limit = limit
-        given = (
-            GivenTransport(self._base, self._headers, transport) if transport is not None else None
-        )
-        # What is sent once goes over a connection of its own: one that was idle may be closed by
-        # the service just as it is used, and no one could tell whether the request arrived.
-        self._kept: Carrier | None = given
-        self._fresh: Carrier | None = given
+        self._make = connections
+        self._open: dict[bool, Connections] = {}
 
     async def send(self, request: Request) -> Response:
         """Send one request and return its whole response."""
         operation = request.operation
-        carrier = self._ready(fresh=operation.money is Money.ONCE)
+        # What is sent once goes over a connection of its own: one that was idle may be closed by
+        # the service just as it is used, and no one could tell whether the request arrived.
+        connections = self._connections(reuse=operation.money is not Money.ONCE)
         crashpoint("service: before the request", operation.name)
-        came = await carrier.carry(operation, request.target, request.body)
+        came = await connections.exchange(
+            self._below(request.target),
+            method=operation.method,
+            headers=None if request.body is None else _JSON,
+            body=request.body,
+            read=operation.read_timeout,
+            decompress=True,
+        )
         try:
             content = await came.read()
         except Exception:
@@ -89,22 +106,37 @@ class Wire:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        for carrier in {self._kept, self._fresh} - {None}:
-            assert carrier is not None
-            await carrier.aclose()
+        for connections in self._open.values():
+            await connections.aclose()
 
-    def _ready(self, *, fresh: bool) -> Carrier:
-        found = self._fresh if fresh else self._kept
-        if found is not None:
-            return found
-        from callsheet.tasks.service.direct import Direct
+    def _connections(self, *, reuse: bool) -> Connections:
+        if reuse not in self._open:
+            # Slow to import, and not needed by anyone who only looks at the table of operations.
+            from callsheet.tasks.runtime.connections import Connections
 
-        made = Direct(self._base, self._headers, limit=self._limit, reuse=not fresh)
-        if fresh:
-            self._fresh = made
-        else:
-            self._kept = made
-        return made
+            make = self._make or Connections
+            self._open[reuse] = make(
+                self._headers, limit=self._limit, connect=_CONNECT, pool=_POOL, reuse=reuse
+            )
+        return self._open[reuse]
+
+    def _below(self, target: str) -> URL:
+        from yarl import URL
+
+        from callsheet.tasks.runtime.connections import sendable
+
+        return URL(self._sendable_base + sendable(target), encoded=True)
+
+    @cached_property
+    def _sendable_base(self) -> str:
+        from aiohttp import InvalidURL
+
+        from callsheet.tasks.runtime.connections import address
+
+        try:
+            return str(address(self._base)).rstrip("/")
+        except ValueError:
+            raise InvalidURL(self._base) from None
 
 
 class _Headers(dict[str, str]):

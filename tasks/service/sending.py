@@ -72,7 +72,6 @@ class Sender:
         sleep: Sleep,
         random: Random,
         concurrency: int,
-        on_request: OnRequest | None = None,
         measures: Measures | None = None,
         longest: float = LONGEST,
     ) -> None:
@@ -83,7 +82,6 @@ class Sender:
         self._sleep = sleep
         self._random = random
         self._slots = asyncio.Semaphore(concurrency)
-        self._on_request = on_request
         self._longest = longest
 
     async def send(self, request: Request, read: Callable[[Response], T]) -> T:
@@ -158,14 +156,8 @@ class Sender:
         if self._measures is not None:
             how = failure.outcome.value if failure else "ok"
             self._measures.requested(request.operation.name, how, attempt=effort.attempts)
-        log_request(
-            request.operation,
-            response,
-            failure,
-            number=effort.attempts,
-            started=started,
-            on_request=self._on_request,
-        )
+        seconds = time.perf_counter() - started
+        log_request(request.operation, response, failure, effort.attempts, seconds)
         if since:
             trace_request(request.operation, response, failure, effort.attempts, since)
         return result
@@ -218,7 +210,7 @@ def _settled(failure: Failure, effort: _Effort) -> ServiceError:
     return error if certain or not effort.unknown else still_unknown(error, failure.money)
 
 
-# What is told of a request that was made: a line in the log, an entry for counting, a span.
+# What is told of a request that was made: a line in the log, and a span.
 #
 # No address, body or key is in any of them.
 
@@ -228,7 +220,7 @@ log = logging.getLogger("callsheet.service")
 
 @dataclass(frozen=True, kw_only=True)
 class LogEntry:
-    """One request and how it went, for counting and measuring; holds nothing secret."""
+    """One request and how it went, as the log has it; holds nothing secret."""
 
     operation: str
     method: str
@@ -246,21 +238,16 @@ class LogEntry:
         )
 
 
-OnRequest = Callable[[LogEntry], None]
-
-
 def log_request(
     operation: Operation[object],
     response: Response | None,
     failure: Failure | None,
-    *,
     number: int,
-    started: float,
-    on_request: OnRequest | None,
+    seconds: float,
 ) -> None:
-    """Log one request that began at `started` (perf_counter); make nothing if no one listens."""
+    """Log one request; make nothing if no one listens."""
     level = logging.DEBUG if _is_fine(operation, failure) else logging.INFO
-    if on_request is None and not log.isEnabledFor(level):
+    if not log.isEnabledFor(level):
         return
     entry = LogEntry(
         operation=operation.name,
@@ -269,12 +256,10 @@ def log_request(
         number=number,
         status=response.status if response else None,
         outcome=failure.outcome.value if failure else "ok",
-        seconds=time.perf_counter() - started,
+        seconds=seconds,
         request_id=response.request_id if response else None,
     )
     log.log(level, "%s", entry)
-    if on_request is not None:
-        on_request(entry)
 
 
 def trace_request(

@@ -5,8 +5,8 @@ functions that need them, because commands that only read the ledger must not pa
 """
 
 from callsheet.tasks.store.addresses import open_store
-from callsheet.tasks.store.checks import check_captions
+from callsheet.tasks.store.captions import check_captions
 from callsheet.tasks.store.fetch import Fetcher
+from callsheet.tasks.store.inspection import Inspection, inspect_video
 from callsheet.tasks.store.inspector import Inspector
 from callsheet.tasks.store.store import File, FileKind, Store, StoredFile
-from callsheet.tasks.store.video_file import VideoFile, inspect_video

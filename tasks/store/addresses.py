@@ -5,47 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from callsheet.tasks.runtime.errors import ConfigurationError, StoreError, shorten
 from callsheet.tasks.store.bucket import BucketStore
 from callsheet.tasks.store.folder import FolderStore
-from callsheet.tasks.store.inventories import (
-    BucketInventory,
-    BucketSigner,
-    FolderInventory,
-    origin_of_bucket,
-    signed_for,
-)
-from callsheet.tasks.store.store import Inventory, Signer, Store, name_below
+from callsheet.tasks.store.store import Store, name_below
 from callsheet.tasks.values.locations import Links, ObjectAddress, object_at
 
-
-@dataclass(frozen=True, kw_only=True)
-class StoreKind:
-    """One kind of object store: what its addresses open. Each is given an address of that kind."""
-
-    store: Callable[[ObjectAddress], Store]
-    inventory: Callable[[ObjectAddress], Inventory]
-    #: What signs addresses in one bucket for browsers.
-    signer: Callable[[ObjectAddress], Signer]
-    #: The origin that signed addresses have (`https://host`), where that can be said.
-    origin: Callable[[ObjectAddress], str | None]
-    #: What signs addresses in one bucket at once, for so many seconds; None: nothing does.
-    signed: Callable[[ObjectAddress, int], Callable[[str], str]] | None = None
-
-
-#: The object stores by the scheme of their addresses; everything else is a folder.
-KINDS: dict[str, StoreKind] = {
-    "s3": StoreKind(
-        store=lambda address: BucketStore(address.bucket, address.key),
-        inventory=lambda address: BucketInventory(address.bucket),
-        signer=lambda address: BucketSigner(address.bucket),
-        signed=lambda address, lasting: signed_for(address.bucket, lasting),
-        origin=lambda address: origin_of_bucket(address.bucket),
-    )
+#: What opens an object store, by the scheme of its addresses; everything else is a folder.
+KINDS: dict[str, Callable[[ObjectAddress], Store]] = {
+    "s3": lambda address: BucketStore(address.bucket, address.key)
 }
 _REMEDY = f"give a folder, or {' or '.join(f'{scheme}://bucket/prefix' for scheme in KINDS)}"
 #: One letter before the colon is a Windows drive, not a scheme.
@@ -61,33 +32,30 @@ def open_store(address: str) -> Store:
         return _folder(Path(address))
     if scheme[1].lower() == "file":
         return _folder(_file_path(address))
-    kind = _kind(scheme[1].lower(), address)
-    return kind.store(_bucket_in(address, scheme[1].lower()))
-
-
-def open_inventory(uri: str) -> Inventory:
-    """Return the inventory of the place a file is in; makes no requests."""
-    where = object_at(uri)
-    return FolderInventory() if where is None else _kind(where.scheme, uri).inventory(where)
+    kind = scheme[1].lower()
+    if kind not in KINDS:
+        message = f'"{shorten(address.split("?")[0])}" is not a store'
+        raise ConfigurationError(message, remedy=_REMEDY)
+    return KINDS[kind](_bucket_in(address, kind))
 
 
 def place_of(uri: str) -> str:
-    """Return what tells one inventory from another: the bucket, or the file system."""
+    """Return the address of all there is where a file is: its bucket, or the file system."""
     where = object_at(uri)
-    return "/" if where is None else where.root
+    return Path(uri).absolute().anchor if where is None else where.root
 
 
 class Places:
-    """The inventories of every store with deliveries, opened when first needed."""
+    """Every store with deliveries, as the addresses of its files tell; opened when first needed."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Inventory] = {}
+        self._open: dict[str, Store] = {}
 
-    def of(self, uri: str) -> Inventory:
-        """Return the inventory that a file is in."""
+    def of(self, uri: str) -> Store:
+        """Return a store that has a file, by its address."""
         place = place_of(uri)
         if place not in self._open:
-            self._open[place] = open_inventory(uri)
+            self._open[place] = open_store(place)
         return self._open[place]
 
     async def __aenter__(self) -> Places:
@@ -95,15 +63,8 @@ class Places:
 
     async def __aexit__(self, *_: object) -> None:
         async with AsyncExitStack() as stack:
-            for inventory in self._open.values():
-                stack.push_async_callback(inventory.aclose)
-
-
-def _kind(scheme: str, address: str) -> StoreKind:
-    if scheme in KINDS:
-        return KINDS[scheme]
-    message = f'"{shorten(address.split("?")[0])}" is not a store'
-    raise ConfigurationError(message, remedy=_REMEDY)
+            for store in self._open.values():
+                stack.push_async_callback(store.aclose)
 
 
 def _folder(path: Path) -> Store:
@@ -135,32 +96,6 @@ def _file_path(address: str) -> Path:
 LASTING = 900
 
 
-class SignedAddresses:
-    """Signs addresses of files in buckets; asks nothing but what gives out the credentials."""
-
-    def __init__(self) -> None:
-        self._signers: dict[str, Signer] = {}
-
-    async def sign(
-        self, uri: str, *, content_type: str, disposition: str, lasting: int = LASTING
-    ) -> str:
-        """Return the signed address of `s3://bucket/key`, to be read at for `lasting` seconds.
-
-        Raises StoreError without credentials.
-        """
-        where = object_at(uri)
-        assert where is not None, "a file in a folder is not signed"
-        if where.root not in self._signers:
-            self._signers[where.root] = KINDS[where.scheme].signer(where)
-        sign = self._signers[where.root].sign
-        return await sign(where.key, content_type, disposition, lasting=lasting)
-
-    async def aclose(self) -> None:
-        """Let go of threads."""
-        for signer in self._signers.values():
-            await signer.aclose()
-
-
 def linking(store: str, links: Links | None) -> Callable[[str], str | None]:
     """Return what makes the link to a file in the store at `store`; None of a file elsewhere.
 
@@ -171,17 +106,15 @@ def linking(store: str, links: Links | None) -> Callable[[str], str | None]:
     where, base = object_at(store), links.base
     if base is not None:
         return lambda uri: f"{base}/{quote(name)}" if (name := name_below(store, uri)) else None
-    signed = KINDS[where.scheme].signed if where and where.scheme in KINDS else None
-    if where is None or signed is None:
+    if where is None:
         raise ConfigurationError(
             "links = presigned needs a store in a bucket; nothing was spent",
             remedy="set links to `public https://...`, or store to `s3://bucket/prefix`",
         )
-    sign = signed(where, links.lasting)
+    opened, lasting = open_store(where.root), links.lasting
 
     def link(uri: str) -> str | None:
-        there = object_at(uri)
-        return sign(there.key) if there is not None and there.root == where.root else None
+        return opened.sign(uri, lasting=lasting) if place_of(uri) == where.root else None
 
     return link
 
@@ -199,15 +132,6 @@ def signing_key(store: str, links: Links | None) -> str | None:
         return ""
     credential = parse_qs(urlsplit(address).query).get("X-Amz-Credential", [""])
     return credential[0].partition("/")[0]
-
-
-def origin_of_store(address: str) -> str | None:
-    """Return the origin from which videos of a store are read (`https://host`); None of a folder.
-
-    Makes no requests. Where no one can say it, None too: then no page shows videos from there.
-    """
-    where = object_at(address)
-    return None if where is None or where.scheme not in KINDS else KINDS[where.scheme].origin(where)
 
 
 def disposition_of(name: str, *, download: bool) -> str:

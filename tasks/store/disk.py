@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import errno
 import hashlib
 import io
@@ -11,14 +10,13 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import BinaryIO, Self
 
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import StoreError
-from callsheet.tasks.runtime.files import let_go_for_rename, lock, sync_folder
+from callsheet.tasks.runtime.files import let_go_for_rename, lock
 from callsheet.tasks.values.amounts import say_bytes
 
 #: No space, over the quota, and larger than this process may write: one meaning for people.
@@ -69,45 +67,6 @@ def make_private(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-class SharedSync:
-    """Syncs folders that many threads write names in: one sync serves all who asked before it."""
-
-    def __init__(self) -> None:
-        self._asking = Lock()
-        self._turns: dict[Path, _Turns] = {}
-
-    def sync(self, folder: Path) -> None:
-        """Return once a sync of `folder` is over that began after this was called."""
-        with self._asking:
-            turns = self._turns.setdefault(folder, _Turns())
-            turns.users += 1
-            begun = turns.begun
-        try:
-            with turns.one_at_a_time:
-                if turns.begun == begun:
-                    turns.begun += 1
-                    sync_folder(folder)
-        finally:
-            with self._asking:
-                turns.users -= 1
-                if not turns.users:
-                    del self._turns[folder]
-
-    def asking(self, folder: Path) -> int:
-        """Return how many threads wait for a sync of `folder` or are at it."""
-        with self._asking:
-            return self._turns[folder].users if folder in self._turns else 0
-
-
-@dataclass
-class _Turns:
-    """The syncs of one folder: how many have begun, and how many threads care."""
-
-    begun: int = 0
-    users: int = 0
-    one_at_a_time: Lock = field(default_factory=Lock)
-
-
 def open_locked(path: str | Path, *, mode: int = 0o600) -> io.FileIO:
     """Open (or make) `path` for us alone, after anyone who has it now."""
     while (file := try_open_locked(path, mode=mode, wait=True)) is None:
@@ -151,13 +110,14 @@ class TemporaryFile:
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
-    def write(self, source: Path | bytes) -> Measure:
-        """Copy `source` onto the disk and return what was copied."""
+    def write(self, source: Path | bytes, *, sync: bool = True) -> Measure:
+        """Copy `source`, onto the disk if it is to `sync`, and return what was copied."""
         with open_source(source) as file:
             copied = measure_blocks(self._copied(blocks(file)), md5=False)
         crashpoint("store: the temporary file is written")
-        os.fsync(self._file.fileno())
-        crashpoint("store: the temporary file is on the disk")
+        if sync:
+            os.fsync(self._file.fileno())
+            crashpoint("store: the temporary file is on the disk")
         return copied
 
     def read_back(self) -> Measure:
@@ -239,7 +199,8 @@ def _remove_left(path: str) -> None:
 # How large some bytes are, and their digests.
 
 
-_BLOCK = 1024 * 1024
+#: So much is read or written at a time.
+BLOCK = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -276,10 +237,5 @@ def open_source(source: Path | bytes) -> BinaryIO:
 
 def blocks(file: BinaryIO) -> Iterator[bytes]:
     """Yield what is left of `file`."""
-    while block := file.read(_BLOCK):
+    while block := file.read(BLOCK):
         yield block
-
-
-def base64_of(hexed: str) -> str:
-    """Return a hex digest the way HTTP headers want it."""
-    return base64.b64encode(bytes.fromhex(hexed)).decode()

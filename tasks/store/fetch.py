@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from callsheet.tasks.runtime.errors import StoreError, VideoError
 from callsheet.tasks.runtime.process import Clock, Random, Sleep, utc_now
-from callsheet.tasks.runtime.retry import RetryPolicy, retry, retry_after
+from callsheet.tasks.runtime.retry import RetryPolicy, retry_after, spread
 from callsheet.tasks.store.spool import BLOCK, RESERVE, Part, Source, SpooledFile
 from callsheet.tasks.store.video_file import check_boxes
 
@@ -100,25 +100,27 @@ class Fetcher:
             raise
 
     async def _fill(self, part: Part, fresh_url: FreshUrl) -> None:
-        download = _Download(part, fresh_url, self._attempt, self._flush)
-
-        async def pause(seconds: float) -> None:
+        trouble: Trouble | None = None
+        failures = far = 0
+        while True:
+            if trouble is None or trouble.fresh:
+                url = await fresh_url()
+            trouble = await self._attempt(part, url)
+            if trouble is None:
+                return
+            await self._flush(part)
+            if part.size >= far + _PROGRESS:
+                failures, far = 0, part.size
+            failures += 1
+            if failures >= self._policy.attempts or trouble.wait > _LONGEST_WAIT:
+                message = f"the video could not be downloaded: {trouble.reason}; run it again later"
+                raise StoreError(message)
+            if trouble.restart:
+                part.restart()
             # The first refusal is most likely an address grown old: no need to wait.
-            if not (download.wants_address and download.failures == 1):
-                await self._sleep(seconds)
-
-        trouble = await retry(
-            download.attempt,
-            self._policy,
-            again=lambda trouble: trouble is not None and trouble.wait <= _LONGEST_WAIT,
-            at_least=lambda trouble: trouble.wait if trouble else 0.0,
-            failures=lambda: download.failures,
-            sleep=pause,
-            random=self._random,
-        )
-        if trouble is not None:
-            message = f"the video could not be downloaded: {trouble.reason}; run it again later"
-            raise StoreError(message)
+            if failures > 1 or not trouble.fresh:
+                told = spread(trouble.wait, self._random)
+                await self._sleep(max(told, self._policy.pause(failures, self._random)))
 
     async def _attempt(self, part: Part, url: str) -> Trouble | None:
         from callsheet.tasks.store.redirects import NETWORK_ERRORS
@@ -153,36 +155,18 @@ class Fetcher:
             part.begin(meaning.source)
         body = Body(part, meaning)
         part.require_room(self._reserve)
-        await self._pour(part, body, answer)
+        while chunk := await answer.some():
+            body.take(chunk)
+            if part.pending >= BLOCK:
+                # The next block is received meanwhile.
+                await self._flush(part)
         return body.end()
-
-    async def _pour(self, part: Part, body: Body, answer: Answer) -> None:
-        # While a thread hashes and writes one block, the next one is received.
-        writing: asyncio.Future[None] | None = None
-        try:
-            while chunk := await answer.some():
-                body.take(chunk)
-                if part.pending >= BLOCK:
-                    if writing is not None:
-                        await _ended(writing)
-                    writing = self._put(part)
-        except BaseException:
-            if writing is not None:
-                await asyncio.wait({writing})
-                writing.exception()  # what ended the download is told, and not this
-            raise
-        if writing is not None:
-            await _ended(writing)
 
     async def _flush(self, part: Part) -> None:
         if part.pending > _SMALL:
-            await _ended(self._put(part))
+            await _ended(self._run(part.flush))
         else:
             part.flush()
-
-    def _put(self, part: Part) -> asyncio.Future[None]:
-        block = part.block()
-        return self._run(lambda: part.put(block))
 
     def _run(self, work: Callable[[], T]) -> asyncio.Future[T]:
         return asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -208,45 +192,6 @@ async def _ended(writing: asyncio.Future[T]) -> T:
         writing.exception()  # what was cancelled has no use for it
         raise
     return writing.result()
-
-
-class _Download:
-    """The attempts at one file: where it is asked for now, and how many failed in vain."""
-
-    def __init__(
-        self,
-        part: Part,
-        fresh_url: FreshUrl,
-        attempt: Callable[[Part, str], Awaitable[Trouble | None]],
-        flush: Callable[[Part], Awaitable[None]],
-    ) -> None:
-        self._part = part
-        self._fresh_url = fresh_url
-        self._attempt = attempt
-        self._flush = flush
-        self._url = ""
-        self._trouble: Trouble | None = None
-        self._far = 0
-        self.failures = 0
-
-    @property
-    def wants_address(self) -> bool:
-        """Whether the next attempt is at another address."""
-        return self._trouble is None or self._trouble.fresh
-
-    async def attempt(self) -> Trouble | None:
-        """Ask for what is missing; return what went wrong."""
-        if self._trouble is not None and self._trouble.restart:
-            self._part.restart()
-        if self.wants_address:
-            self._url = await self._fresh_url()
-        self._trouble = await self._attempt(self._part, self._url)
-        if self._trouble is not None:
-            await self._flush(self._part)
-            if self._part.size >= self._far + _PROGRESS:
-                self.failures, self._far = 0, self._part.size
-            self.failures += 1
-        return self._trouble
 
 
 def _resuming(part: Part) -> dict[str, str]:

@@ -1,25 +1,26 @@
 """A store in a folder.
 
-The order in which bytes and names reach the disk survives a kill at any moment.
+The order in which bytes, names and folders reach the disk survives a kill at any moment: no name
+is ever there whose bytes are not whole.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from threading import Lock, RLock
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.runtime.files import sync_folder
 from callsheet.tasks.store.disk import (
     Measure,
-    SharedSync,
     TemporaryFile,
     disk_trouble,
     measure,
@@ -27,161 +28,173 @@ from callsheet.tasks.store.disk import (
     sweep,
     sync_and_measure,
 )
-from callsheet.tasks.store.store import File, StoredFile
+from callsheet.tasks.store.store import File, Listed, StoredFile, marked
 
 Result = TypeVar("Result")
+Given = ParamSpec("Given")
 
 #: Writing waits for the disk, not for the processor.
 _THREADS = 16
-
-
-class FolderStore:
-    """Videos in a folder; what waits for the disk waits in threads."""
-
-    def __init__(self, root: Path) -> None:
-        self._writer = FolderWriter(Path(os.path.abspath(root)))
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="callsheet-folder")
-
-    @property
-    def address(self) -> str:
-        """The folder's path."""
-        return str(self._writer.root)
-
-    async def check(self) -> Sequence[str]:
-        """Raise StoreUnusable unless files can be made in the folder; makes it if it is missing."""
-        await self._run(self._check)
-        return ()
-
-    async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
-        """Store files whose names are free, or have these same bytes already."""
-        return await self._run(lambda: self._writer.put(files))
-
-    async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
-        """Store `source` whatever the name held before; no one ever reads half of it."""
-        return await self._run(lambda: self._writer.replace(name, source))
-
-    async def keep(self, name: str, data: bytes, *, content_type: str) -> str | None:
-        """Keep what can be made again, without waiting for the disk; None where it cannot be."""
-        return await self._run(lambda: self._writer.keep(name, data))
-
-    async def head(self, name: str) -> StoredFile | None:
-        """Return what the folder has under `name`, read from the first byte to the last."""
-        return await self._run(lambda: self._writer.head(name))
-
-    async def read(self, name: str) -> bytes | None:
-        """Return the whole of a small file, or None where there is none."""
-        return await self._run(lambda: self._writer.read(name))
-
-    async def aclose(self) -> None:
-        """Let the threads end."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    async def _run(self, work: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-
-    def _check(self) -> None:
-        root = self._writer.root
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-            with TemporaryFile(root / "callsheet-probe") as probe:
-                probe.write(b"callsheet")
-        except OSError as error:
-            reason = os_reason(error)
-        else:
-            return
-        message = f"videos cannot be written to {root}: {reason}"
-        raise StoreUnusable(message, remedy="name another folder, or make this one writable")
-
-
-# Files in a folder: the order in which bytes, names and folders reach the disk.
-#
-# A kill at any moment leaves no name whose bytes are not whole. Blocks; knows no loop.
-
-
-_DISK = "the disk of the store"
 #: Folders that are remembered to be there: those that were needed last.
 _KNOWN = 1000
 
 
-class FolderWriter:
-    """Files under `root`; a name appears only once its bytes are on the disk and verified."""
+def _in_thread(
+    work: Callable[Concatenate[FolderStore, Given], Result],
+) -> Callable[Concatenate[FolderStore, Given], Coroutine[Any, Any, Result]]:
+    """Have a method wait for the disk in a thread of its store; its OSError is a StoreError."""
+
+    @wraps(work)
+    async def run(self: FolderStore, /, *args: Given.args, **named: Given.kwargs) -> Result:
+        def here() -> Result:
+            with disk_trouble("the disk of the store", self.root):
+                return work(self, *args, **named)
+
+        return await asyncio.get_running_loop().run_in_executor(self.threads, here)
+
+    return run
+
+
+class FolderStore:
+    """Videos in a folder; a name appears only once its bytes are on the disk and verified."""
 
     def __init__(self, root: Path, *, known: int = _KNOWN) -> None:
-        self.root = root
+        self.root = Path(os.path.abspath(root))
+        self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="callsheet-folder")
         self._known = known
         #: In the order in which they were needed.
         self._ready: dict[Path, None] = {}
         self._changing = Lock()
         self._above = RLock()
-        self._sync = SharedSync()
 
-    def put(self, files: Sequence[File]) -> list[StoredFile]:
+    @property
+    def address(self) -> str:
+        """The folder's path."""
+        return str(self.root)
+
+    @_in_thread
+    def check(self) -> Sequence[str]:
+        """Raise StoreUnusable unless files can be made in the folder; makes it if it is missing."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(self.root / "callsheet-probe") as probe:
+                probe.write(b"callsheet")
+        except OSError as error:
+            reason = os_reason(error)
+        else:
+            return ()
+        message = f"videos cannot be written to {self.root}: {reason}"
+        raise StoreUnusable(message, remedy="name another folder, or make this one writable")
+
+    @_in_thread
+    def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
         """Store files whose names are free, or have these same bytes already."""
         paths = [self._path(file.name) for file in files]
         folders = {path.parent for path in paths}
-        with disk_trouble(_DISK, self.root):
-            for folder in folders:
-                self._prepare(folder)
-            stored = [self._put(path, file) for path, file in zip(paths, files, strict=True)]
-            # Also for a file that was there: anyone who wrote it may have been killed before this.
-            for folder in folders:
-                sync_folder(folder)
+        for folder in folders:
+            self._prepare(folder)
+        stored = [self._put(path, file) for path, file in zip(paths, files, strict=True)]
+        # Also for a file that was there: anyone who wrote it may have been killed before this.
+        for folder in folders:
+            sync_folder(folder)
         crashpoint("store: the names are on the disk")
         return stored
 
-    def replace(self, name: str, source: Path | bytes) -> StoredFile:
-        """Store `source` whatever the name held before."""
+    @_in_thread
+    def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
+        """Store `source` whatever the name held before; no one ever reads half of it."""
         path = self._path(name)
-        with disk_trouble(_DISK, self.root):
-            self._prepare(path.parent)
-            with TemporaryFile(path) as temporary:
-                written = temporary.write(source)
-                self._verify(temporary.read_back(), written.sha256)
-                temporary.overwrite()
-            sync_folder(path.parent)
+        self._prepare(path.parent)
+        with TemporaryFile(path) as temporary:
+            written = temporary.write(source)
+            self._verify(temporary.read_back(), written.sha256)
+            temporary.overwrite()
+        sync_folder(path.parent)
         return StoredFile(str(path), written.bytes, written.sha256)
 
-    def keep(self, name: str, data: bytes) -> str | None:
-        """Keep what can be made again: written whole, and not waited for to be on the disk."""
-        try:
+    @_in_thread
+    def keep(self, name: str, data: bytes, *, content_type: str) -> str | None:
+        """Keep what can be made again, without waiting for the disk; None where it cannot be."""
+        with suppress(OSError, StoreError):
             path = self._path(name)
             self._prepare(path.parent)
-            fresh = path.with_name(f".callsheet-{secrets.token_hex(8)}.part")
-            try:
-                fresh.write_bytes(data)
-                # Unlike a rename, a link never replaces what is there.
-                os.link(fresh, path)
-            except FileExistsError:
-                return str(path) if path.read_bytes() == data else None
-            finally:
-                fresh.unlink(missing_ok=True)
-        except (OSError, StoreError):
-            return None
-        return str(path)
+            with TemporaryFile(path) as temporary:
+                temporary.write(data, sync=False)
+                if temporary.publish() or path.read_bytes() == data:
+                    return str(path)
+        return None
 
+    @_in_thread
     def head(self, name: str) -> StoredFile | None:
-        """Return what is under `name`, read from the first byte to the last."""
-        path = self._path(name)
-        with disk_trouble(_DISK, self.root):
-            self._require_inside(path.parent)
-            return _read(path)
+        """Return what the folder has under `name`, read from the first byte to the last."""
+        return _read(self._there(name))
 
+    @_in_thread
+    def size(self, name: str) -> int | None:
+        """Return how many bytes a file has; None where there is none."""
+        path = self._there(name)
+        return path.stat().st_size if path.is_file() else None
+
+    async def vouched(self, name: str) -> str | None:
+        """Return None: a folder keeps no digests."""
+        return None
+
+    @_in_thread
     def read(self, name: str) -> bytes | None:
         """Return the whole of a small file, or None where there is none."""
-        path = self._path(name)
-        with disk_trouble(_DISK, self.root):
-            self._require_inside(path.parent)
-            try:
-                return path.read_bytes()
-            except (FileNotFoundError, NotADirectoryError):
-                return None
+        try:
+            return self._there(name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    @asynccontextmanager
+    async def opened(self, name: str, spool: Path) -> AsyncIterator[Path | None]:
+        """Yield the file where it is; anyone who reads it copies nothing."""
+        yield None if await self.size(name) is None else self._path(name)
+
+    @_in_thread
+    def below(self, name: str) -> list[Listed]:
+        """Return every file below a folder; none where there is no folder."""
+        found = [path for path in (self.root / name).rglob("*") if path.is_file()]
+        return [Listed(str(path), path.stat().st_size) for path in sorted(found)]
+
+    @_in_thread
+    def set_aside(self, name: str, mark: str) -> str:
+        """Give a file another name in its folder; raise StoreError where that name is taken."""
+        path = self._there(name)
+        aside = path.with_name(marked(path.name, mark))
+        if os.path.lexists(aside):
+            raise StoreError(f"{aside} already exists; {path} was left alone", permanent=True)
+        os.rename(path, aside)
+        sync_folder(path.parent)
+        return str(aside)
+
+    @_in_thread
+    def delete(self, name: str) -> None:
+        """Delete a file; one that is not there is deleted."""
+        path = self._there(name)
+        path.unlink(missing_ok=True)
+        if path.parent.is_dir():
+            sync_folder(path.parent)
+
+    def sign(
+        self, name: str, *, lasting: int, content_type: str = "", disposition: str = ""
+    ) -> str | None:
+        """Return None: only a path leads to a file here."""
+        return None
+
+    def origin(self) -> str | None:
+        """Return None, as for `sign`."""
+        return None
+
+    async def aclose(self) -> None:
+        """Let the threads end."""
+        self.threads.shutdown(wait=False, cancel_futures=True)
 
     def _put(self, path: Path, file: File) -> StoredFile:
-        if (there := _there(path, file.sha256)) is not None:
-            return there
-        stored = self._taken_over(path, file) or self._copied(path, file)
-        # Someone was faster: the same video is as good as ours.
-        return stored or _there(path, file.sha256) or self._put(path, file)
+        there = _same(path, file.sha256) or self._taken_over(path, file) or self._copied(path, file)
+        # Else someone was faster: the same video is as good as ours.
+        return there or self._put(path, file)
 
     def _taken_over(self, path: Path, file: File) -> StoredFile | None:
         """Give a file that lies on this disk another name: no byte of it is written again."""
@@ -222,6 +235,11 @@ class FolderWriter:
             raise _outside(name)
         return Path(path)
 
+    def _there(self, name: str) -> Path:
+        path = self._path(name)
+        self._require_inside(path.parent)
+        return path
+
     def _require_inside(self, folder: Path) -> None:
         # A link inside the store may not lead a video out of it either.
         real, root = os.path.realpath(folder), os.path.realpath(self.root)
@@ -246,7 +264,7 @@ class FolderWriter:
             self._require_inside(folder)
             sweep(folder)
         # A folder is on the disk when its name in the folder above is.
-        self._sync.sync(folder.parent)
+        sync_folder(folder.parent)
         self._remember(folder)
 
     def _is_ready(self, folder: Path) -> bool:
@@ -271,7 +289,7 @@ def _outside(name: str) -> StoreError:
     return StoreError(f'"{name}" is not a name inside the store', permanent=True)
 
 
-def _there(path: Path, sha256: str) -> StoredFile | None:
+def _same(path: Path, sha256: str) -> StoredFile | None:
     there = _read(path)
     if there is not None and there.sha256 != sha256:
         message = f"{path} exists already and is another file; it was left alone"

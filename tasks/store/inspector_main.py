@@ -1,4 +1,4 @@
-"""The program of the process that inspects videos: a line of JSON for each, until no one asks.
+"""The program of a process that inspects videos: a line of JSON for each, until no one asks.
 
     python -P -m callsheet.tasks.store.inspector_main
 
@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,18 +18,15 @@ from typing import Any
 import av  # noqa: F401  (the first video does not wait for it)
 
 from callsheet.tasks.runtime.errors import VideoError
-from callsheet.tasks.store.inspection import inspect_closely
+from callsheet.tasks.store.inspection import inspect_video
 from callsheet.tasks.store.inspector import answer_of
-
-_sending = threading.Lock()
 
 
 def answer(order: dict[str, Any]) -> None:
-    """Inspect a video and say what it is, what is wrong with it, or nothing but its number."""
-    said: dict[str, Any] = {"number": order["number"]}
+    """Inspect a video and say what it is, what is wrong with it, or nothing."""
+    said: dict[str, Any] = {}
     try:
-        found = inspect_closely(Path(order["path"]), order["pictures"])
-        said["inspection"] = answer_of(found)
+        said["inspection"] = answer_of(inspect_video(Path(order["path"]), order["pictures"]))
     except VideoError as error:
         said["wrong"] = str(error)
     except Exception:
@@ -41,9 +37,8 @@ def answer(order: dict[str, Any]) -> None:
 
 def send(said: dict[str, Any]) -> None:
     """Write a line."""
-    with _sending:
-        sys.stdout.write(json.dumps(said) + "\n")
-        sys.stdout.flush()
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -52,11 +47,12 @@ def main() -> None:
         if hasattr(signal, kind):
             # They are for the asker, who may have videos to bring home before it ends.
             signal.signal(getattr(signal, kind), signal.SIG_IGN)
-    threads = ThreadPoolExecutor(os.cpu_count() or 1)
+    # A thread works, so that this one notices when the asker is gone in the middle of a video.
+    thread = ThreadPoolExecutor(1)
     try:
         send({})
         for line in sys.stdin:
-            threads.submit(answer, json.loads(line))
+            thread.submit(answer, json.loads(line))
     finally:
         # At once: no one waits for what it is at.
         os._exit(0)

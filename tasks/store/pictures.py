@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import io
 import threading
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,16 +18,15 @@ from callsheet.tasks.runtime.errors import VideoError
 if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.frame import VideoFrame
-    from av.video.reformatter import VideoReformatter
     from PIL.Image import Image
 
 #: Pictures of a strip, side by side: the n-th is of the middle of the video's n-th tenth.
 TILES = 10
 #: The longer edge in pixels: of a poster as pages show it, and of one picture of a strip.
 POSTER, TILE = 640, 160
-#: How coarse JPEG may be: ffmpeg's scale for the poster (2 to 31), Pillow's for the strip.
-_COARSE, _QUALITY = "4", 72
-#: HD is coded in other colours than JPEG; where a video does not say, its size does.
+#: How much of the picture JPEG keeps, on Pillow's scale.
+_QUALITY = 72
+#: HD is coded in other colors than SD; where a video does not say, its size does.
 _HD = 720
 _BT709, _SD = 1, (5, 6)
 
@@ -50,26 +47,12 @@ def moments(seconds: float) -> list[float]:
 
 def poster_of(frame: VideoFrame) -> Jpeg:
     """Return a frame as a poster: as it is, or as large as pages need it."""
-    from av.codec.context import CodecContext
-    from av.video.codeccontext import VideoCodecContext
-
-    width, height = _within(frame, POSTER)
-    small = _scaled(frame, width, height, "yuvj420p")
-    coder = CodecContext.create("mjpeg", "w")
-    assert isinstance(coder, VideoCodecContext)
-    coder.width, coder.height, coder.pix_fmt = width, height, "yuvj420p"
-    coder.time_base = Fraction(1, 1)
-    coder.thread_count = 1
-    coder.options = {"qmin": _COARSE, "qmax": _COARSE}
-    small.pts = 0
-    data = b"".join(bytes(packet) for packet in (*coder.encode(small), *coder.encode(None)))
-    return Jpeg(data, width, height)
+    return _jpeg(_image(frame, POSTER))
 
 
 def tile_of(frame: VideoFrame) -> Image:
     """Return a frame as one picture of a strip."""
-    image: Image = _scaled(frame, *_within(frame, TILE), "rgb24").to_image()  # type: ignore[no-untyped-call]
-    return image
+    return _image(frame, TILE)
 
 
 def strip_of(tiles: Sequence[Image]) -> Jpeg:
@@ -80,49 +63,47 @@ def strip_of(tiles: Sequence[Image]) -> Jpeg:
     strip = Image.new("RGB", (width * len(tiles), height))
     for at, tile in enumerate(tiles):
         strip.paste(tile, (at * width, 0))
+    return _jpeg(strip)
+
+
+def _jpeg(image: Image) -> Jpeg:
     data = io.BytesIO()
-    strip.save(data, "JPEG", quality=_QUALITY)
-    return Jpeg(data.getvalue(), *strip.size)
+    image.save(data, "JPEG", quality=_QUALITY)
+    return Jpeg(data.getvalue(), *image.size)
 
 
-class _Scalers(threading.local):
-    """What scales frames, by the form they get: made once a thread, since videos are much alike."""
+class _Scaler(threading.local):
+    """What scales frames: made once a thread, since videos are much alike."""
 
     def __init__(self) -> None:
         from av.video.reformatter import VideoReformatter
 
-        self.by_form: dict[str, VideoReformatter] = defaultdict(VideoReformatter)
-
-
-def _scaled(frame: VideoFrame, width: int, height: int, form: str) -> VideoFrame:
-    from av.video.reformatter import Colorspace
-
-    # JPEG has the colours of SD: those of HD are changed.
-    is_hd = _is_hd(frame)
-    return (
-        _scalers()
-        .by_form[form]
-        .reformat(
-            frame,
-            width,
-            height,
-            form,
-            src_colorspace=Colorspace.ITU709 if is_hd else None,
-            dst_colorspace=Colorspace.ITU601 if is_hd else None,
-            interpolation="FAST_BILINEAR",
-            # Helpers for so small a picture cost more than they save.
-            threads=1,
-        )
-    )
+        self.made = VideoReformatter()
 
 
 @cache
-def _scalers() -> _Scalers:
-    return _Scalers()
+def _scaler() -> _Scaler:
+    return _Scaler()
+
+
+def _image(frame: VideoFrame, longest: int) -> Image:
+    from av.video.reformatter import Colorspace
+
+    scaled = _scaler().made.reformat(
+        frame,
+        *_within(frame, longest),
+        "rgb24",
+        src_colorspace=Colorspace.ITU709 if _is_hd(frame) else None,
+        interpolation="FAST_BILINEAR",
+        # Helpers for so small a picture cost more than they save.
+        threads=1,
+    )
+    image: Image = scaled.to_image()  # type: ignore[no-untyped-call]
+    return image
 
 
 def _within(frame: VideoFrame, longest: int) -> tuple[int, int]:
-    """Return the size of a frame within a square; even, as colours are kept for pairs of pixels."""
+    """Return the size of a frame within a square; even, as colors are kept for pairs of pixels."""
     share = min(1.0, longest / max(frame.width, frame.height))
     return _even(frame.width * share), _even(frame.height * share)
 

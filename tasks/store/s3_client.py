@@ -1,4 +1,4 @@
-"""boto3 behind one async client: retries, errors as sentences, and what a store really supports.
+"""boto3 behind one async client: retries, and errors as sentences.
 
 Knows every code of S3 that is acted on.
 """
@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import random as chance
-import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from callsheet.tasks.runtime.crash_points import crashpoint
 from callsheet.tasks.runtime.errors import StoreError
 from callsheet.tasks.runtime.process import Random, Sleep
 from callsheet.tasks.runtime.retry import RetryPolicy, retry
-from callsheet.tasks.store.disk import base64_of, measure
 
 if TYPE_CHECKING:
     from botocore.loaders import Loader
@@ -29,18 +25,20 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+#: How often a call is tried, unless fewer are asked for.
+ATTEMPTS = 5
+_THREADS = 16
 _POLICY = RetryPolicy(first=0.25, longest=20.0, jitter=0.5)
 
 
-class S3Trouble(Exception):
+class S3Trouble(StoreError):
     """One call to a bucket that did not succeed. Holds nothing that boto3 said but the code."""
 
     def __init__(self, code: str, sentence: str, remedy: str, *, permanent: bool) -> None:
-        super().__init__(f"{sentence}; {remedy}")
+        super().__init__(f"{sentence}; {remedy}", permanent=permanent)
         self.code = code
         self.sentence = sentence
         self.remedy = remedy
-        self.permanent = permanent
 
 
 class S3Calls:
@@ -53,15 +51,13 @@ class S3Calls:
         self,
         bucket: str,
         *,
-        threads: int = 16,
         signature: object = None,
         sleep: Sleep = asyncio.sleep,
         random: Random = chance.random,
     ) -> None:
         self.bucket = bucket
-        self._connections = threads
         self._signature = signature
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="callsheet-s3")
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="callsheet-s3")
         self._sleep = sleep
         self._random = random
         self._making = Lock()
@@ -77,18 +73,21 @@ class S3Calls:
         if client is not None:
             client.close()
 
-    async def call(self, do: Callable[[S3Client], Result], *, attempts: int = 5) -> Result:
+    async def call(self, do: Callable[[S3Client], Result], *, attempts: int = ATTEMPTS) -> Result:
         """Return what `do` returns for the client; raise S3Trouble after that many attempts."""
-        outcome = await retry(
-            lambda: self.run(lambda: self._attempt(do)),
-            replace(_POLICY, attempts=attempts),
-            again=lambda outcome: isinstance(outcome, S3Trouble) and not outcome.permanent,
-            sleep=self._sleep,
-            random=self._random,
+        return _result(
+            await retry(
+                lambda: self.run(lambda: self._attempt(do)),
+                replace(_POLICY, attempts=attempts),
+                again=lambda outcome: isinstance(outcome, S3Trouble) and not outcome.permanent,
+                sleep=self._sleep,
+                random=self._random,
+            )
         )
-        if isinstance(outcome, S3Trouble):
-            raise outcome
-        return outcome
+
+    def call_here(self, do: Callable[[S3Client], Result]) -> Result:
+        """Do in this thread, once, what makes no request."""
+        return _result(self._attempt(do))
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Do blocking work in one of the threads."""
@@ -113,24 +112,17 @@ class S3Calls:
     def _connected(self) -> S3Client:
         with self._making:
             if self._client is None:
-                self._client = make_client(
-                    self._connections, signs_bodies=self.signs_bodies, signature=self._signature
-                )
+                self._client = _make_client(self.signs_bodies, self._signature)
             return self._client
 
 
-async def said(work: Awaitable[Result]) -> Result:
-    """Return what `work` returns; what went wrong with a bucket becomes a StoreError."""
-    try:
-        return await work
-    except S3Trouble as trouble:
-        error = StoreError(str(trouble), permanent=trouble.permanent)
-    raise error
+def _result(outcome: Result | S3Trouble) -> Result:
+    if isinstance(outcome, S3Trouble):
+        raise outcome
+    return outcome
 
 
-def make_client(
-    connections: int, *, signs_bodies: bool = False, signature: object = None
-) -> S3Client:
+def _make_client(signs_bodies: bool, signature: object) -> S3Client:
     """Return a client of the store that the environment names; makes no requests."""
     import boto3
     import botocore.session
@@ -140,7 +132,7 @@ def make_client(
         signature_version=cast("str | None", signature),
         connect_timeout=10,
         read_timeout=60,
-        max_pool_connections=connections,
+        max_pool_connections=_THREADS,
         # The pauses between attempts are ours: they do not hold a thread.
         retries={"mode": "standard", "total_max_attempts": 1},
         # boto3 would add a CRC32 of its own, which many compatible stores refuse or ignore.
@@ -170,64 +162,47 @@ _SIGN_IN = "sign in again or renew the keys, then run the same command again"
 _RIGHTS = "allow s3:PutObject, s3:GetObject and s3:ListBucket there"
 _AGAIN = "run the same command again later"
 
-#: Code -> sentence, remedy. Everything here stays true however often it is tried.
-_PERMANENT = {
-    "NoSuchBucket": ("the bucket {bucket} does not exist", "make it, or name another one"),
-    "InvalidBucketName": ("{bucket} is not a name a bucket can have", "name another one"),
-    "AccessDenied": ("access to the bucket {bucket} is denied", _RIGHTS),
-    "AllAccessDisabled": ("access to the bucket {bucket} is switched off", "name another one"),
-    "InvalidAccessKeyId": ("the store does not know the access key", _KEYS),
-    "SignatureDoesNotMatch": ("the store does not accept the secret key", _KEYS),
-    "ExpiredToken": ("the store's credentials have expired", _SIGN_IN),
-    "PermanentRedirect": ("the bucket {bucket} is in another region", _REGION),
-    "RequestTimeTooSkewed": ("this machine's clock is wrong", "set the clock"),
-    "EntityTooLarge": ("the store does not take files this large", "use another store"),
-    "QuotaExceeded": ("the store is full or over its quota", "make room there"),
-    "NoCredentials": ("there are no credentials for the store", _KEYS),
-    "NoRegion": ("no region is set for the store", _REGION),
-    "BadEndpoint": ("the store's endpoint is not an address", "see AWS_ENDPOINT_URL_S3"),
-    "BadProfile": ("the AWS profile does not exist", "see AWS_PROFILE and ~/.aws/config"),
-    "PreconditionFailed": ("the name is taken in the bucket {bucket}", "use another name"),
-    "404": ("the bucket {bucket} does not have it", "look at the bucket's contents"),
+#: Codes of one meaning (of the store, or names of botocore's exceptions), the sentence for it, and
+#: the remedy. All of it stays true however often it is tried.
+_PERMANENT = (
+    ("NoSuchBucket", "the bucket {bucket} does not exist", "make it, or name another one"),
+    ("InvalidBucketName", "{bucket} is not a name a bucket can have", "name another one"),
+    ("AccessDenied 403 Forbidden", "access to the bucket {bucket} is denied", _RIGHTS),
+    ("AllAccessDisabled AccountProblem", "access to the bucket {bucket} is switched off",
+     "name another one"),
+    ("InvalidAccessKeyId", "the store does not know the access key", _KEYS),
+    ("SignatureDoesNotMatch", "the store does not accept the secret key", _KEYS),
+    ("ExpiredToken InvalidToken ExpiredTokenException RequestExpired TokenRefreshRequired "
+     "CredentialRetrievalError TokenRetrievalError SSOTokenLoadError UnauthorizedSSOTokenError "
+     "LoginRefreshRequired", "the store's credentials have expired", _SIGN_IN),
+    ("PermanentRedirect 301 AuthorizationHeaderMalformed IllegalLocationConstraintException",
+     "the bucket {bucket} is in another region", _REGION),
+    ("RequestTimeTooSkewed", "this machine's clock is wrong", "set the clock"),
+    ("EntityTooLarge", "the store does not take files this large", "use another store"),
+    ("QuotaExceeded InsufficientStorage XMinioStorageFull", "the store is full or over its quota",
+     "make room there"),
+    ("NoCredentials NoCredentialsError PartialCredentialsError",
+     "there are no credentials for the store", _KEYS),
+    ("NoRegion NoRegionError InvalidRegionError", "no region is set for the store", _REGION),
+    ("BadEndpoint ValueError", "the store's endpoint is not an address", "see AWS_ENDPOINT_URL_S3"),
+    ("BadProfile ProfileNotFound", "the AWS profile does not exist",
+     "see AWS_PROFILE and ~/.aws/config"),
+    ("PreconditionFailed 412", "the name is taken in the bucket {bucket}", "use another name"),
+    ("404 NotFound NoSuchKey", "the bucket {bucket} does not have it",
+     "look at the bucket's contents"),
+)  # fmt: skip
+#: By each code: the first of its meaning, the sentence and the remedy.
+_MEANINGS = {
+    code: (codes.split()[0], sentence, remedy)
+    for codes, sentence, remedy in _PERMANENT
+    for code in codes.split()
 }
-
-_SAME = {
-    "403": "AccessDenied",
-    "Forbidden": "AccessDenied",
-    "AccountProblem": "AllAccessDisabled",
-    "InvalidToken": "ExpiredToken",
-    "ExpiredTokenException": "ExpiredToken",
-    "RequestExpired": "ExpiredToken",
-    "TokenRefreshRequired": "ExpiredToken",
-    "301": "PermanentRedirect",
-    "AuthorizationHeaderMalformed": "PermanentRedirect",
-    "IllegalLocationConstraintException": "PermanentRedirect",
-    "InsufficientStorage": "QuotaExceeded",
-    "XMinioStorageFull": "QuotaExceeded",
-    "412": "PreconditionFailed",
-    "NotFound": "404",
-    "NoSuchKey": "404",
-    # botocore's own, by the name of the class.
-    "NoCredentialsError": "NoCredentials",
-    "PartialCredentialsError": "NoCredentials",
-    "CredentialRetrievalError": "ExpiredToken",
-    "TokenRetrievalError": "ExpiredToken",
-    "SSOTokenLoadError": "ExpiredToken",
-    "UnauthorizedSSOTokenError": "ExpiredToken",
-    "LoginRefreshRequired": "ExpiredToken",
-    "NoRegionError": "NoRegion",
-    "InvalidRegionError": "NoRegion",
-    "ValueError": "BadEndpoint",
-    "ProfileNotFound": "BadProfile",
-}
-
-#: The bytes that came are not those of the digest that came with them.
-DIGEST_REFUSED = {"BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch"}
 
 #: Refusals that another attempt may turn into success, though their status says 4xx.
-_PASSING = DIGEST_REFUSED | {
-    "ConditionalRequestConflict", "IncompleteBody", "OperationAborted", "RequestTimeout",
-    "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests",
+_PASSING = {
+    "BadDigest", "ConditionalRequestConflict", "IncompleteBody", "OperationAborted",
+    "RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests",
+    "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
 }  # fmt: skip
 
 
@@ -236,15 +211,14 @@ def _trouble_of(error: Exception, bucket: str) -> S3Trouble:
     details: dict[str, Any] = getattr(error, "response", None) or {}
     status = int(details.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     name = str(details.get("Error", {}).get("Code", "")) or type(error).__name__
-    code = _SAME.get(name, name)
-    if code in _PERMANENT:
-        sentence, remedy = _PERMANENT[code]
+    if name in _MEANINGS:
+        code, sentence, remedy = _MEANINGS[name]
         return S3Trouble(code, sentence.format(bucket=bucket), remedy, permanent=True)
     if not status:
-        return _unanswered(error, code)
-    passing = code in _PASSING or status in (409, 429) or (status >= 500 and status != 501)
-    sentence = f"the store answered {status} ({code[:60]})"
-    return S3Trouble(code, sentence, _AGAIN, permanent=not passing)
+        return _unanswered(error, name)
+    passing = name in _PASSING or status in (409, 429) or (status >= 500 and status != 501)
+    sentence = f"the store answered {status} ({name[:60]})"
+    return S3Trouble(name, sentence, _AGAIN, permanent=not passing)
 
 
 def _unanswered(error: Exception, code: str) -> S3Trouble:
@@ -254,142 +228,3 @@ def _unanswered(error: Exception, code: str) -> S3Trouble:
     final = code in ("ParamValidationError", "SSLError", "InvalidEndpointConfigurationError")
     sentence = f"{where} cannot be reached ({code})"
     return S3Trouble(code, sentence, "see AWS_ENDPOINT_URL_S3 and the network", permanent=final)
-
-
-# What a store that speaks S3 really does, found out by trying.
-#
-# Amazon checks digests and honours If-None-Match. Of the compatible stores some refuse these
-# headers, and some accept and ignore them, which is worse: a guard that silently passes. One of
-# them even repeats a wrong digest back as if it had checked it. So nothing is believed that was
-# not seen: a digest counts when a wrong one is refused, a condition when it stops a second write.
-
-
-Digest = Literal["sha256", "md5"]
-
-_BODY = b"Callsheet was here to see what this store can do. This file can be removed.\n"
-_OTHER = b"these are not the bytes that are sent"
-#: An attempt and one more: anyone who waits for a check should know soon.
-_ATTEMPTS = 2
-DIGESTS: tuple[Digest, ...] = ("sha256", "md5")
-
-#: Refusals that are about a header, not about the bucket or the keys.
-_ABOUT_HEADERS = {
-    "BadDigest", "BadRequest", "400", "501", "InvalidArgument", "InvalidDigest", "InvalidRequest",
-    "MalformedHeader", "NotImplemented", "UnsupportedHeader", "XAmzContentChecksumMismatch",
-    "XAmzContentSHA256Mismatch",
-}  # fmt: skip
-
-#: What a store may answer to a body that is not signed, if it wants it to be.
-_ABOUT_SIGNING = {
-    "400", "501", "AccessDenied", "InvalidArgument", "InvalidRequest", "NotImplemented",
-    "SignatureDoesNotMatch", "XAmzContentSHA256Mismatch",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Abilities:
-    """What a store was seen to do."""
-
-    #: The digest it accepts with an upload.
-    digest: Digest | None
-    #: It refuses an upload that does not fit the digest. Otherwise uploads are read back.
-    checks: bool
-    #: It refuses to write over a name when asked to. Otherwise we look before writing.
-    conditional: bool
-
-
-async def probe(calls: S3Calls, prefix: str) -> Abilities:
-    """Write, overwrite, read and remove one small object; raise S3Trouble if that fails.
-
-    A store that seems to want signed bodies gets them, now and from `calls` for ever after.
-    """
-    try:
-        return await _probe(calls, prefix)
-    except S3Trouble as trouble:
-        if calls.signs_bodies or trouble.code not in _ABOUT_SIGNING:
-            raise
-    calls.sign_bodies()
-    return await _probe(calls, prefix)
-
-
-async def _probe(calls: S3Calls, prefix: str) -> Abilities:
-    key = f"{prefix}.callsheet-probe-{secrets.token_hex(8)}"
-    trial = _Trial(calls, key)
-    try:
-        digest, checks = await trial.digest()
-        crashpoint("bucket: the probe is written")
-        conditional = await trial.guards(_header(digest, _BODY))
-        await trial.read()
-    finally:
-        await trial.remove()
-    return Abilities(digest, checks, conditional)
-
-
-def digest_header(digest: Digest | None, sha256: str, md5: str) -> dict[str, str]:
-    """Return the argument of `put_object` that has the digest."""
-    if digest == "sha256":
-        return {"ChecksumSHA256": base64_of(sha256)}
-    return {"ContentMD5": base64_of(md5)} if digest == "md5" else {}
-
-
-def _header(digest: Digest | None, body: bytes) -> dict[str, str]:
-    measured = measure(body)
-    return digest_header(digest, measured.sha256, measured.md5)
-
-
-class _Trial:
-    def __init__(self, calls: S3Calls, key: str) -> None:
-        self._calls = calls
-        self._at: dict[str, Any] = {"Bucket": calls.bucket, "Key": key}
-
-    async def digest(self) -> tuple[Digest | None, bool]:
-        """Return the digest to send, and whether the store refuses a wrong one."""
-        accepted: list[Digest] = []
-        for digest in DIGESTS:
-            if await self._accepts(_header(digest, _BODY)):
-                if not await self._accepts(_header(digest, _OTHER)):
-                    return digest, True
-                accepted.append(digest)
-        if not accepted:
-            await self._put({}, attempts=_ATTEMPTS)
-        return (accepted[0] if accepted else None), False
-
-    async def guards(self, headers: dict[str, str]) -> bool:
-        """Return whether If-None-Match stops a write over the object that is there now."""
-        try:
-            await self._put({**headers, "IfNoneMatch": "*"}, attempts=_ATTEMPTS)
-        except S3Trouble as trouble:
-            if trouble.code == "PreconditionFailed":
-                return True
-            # Anything else (too busy, say) proves nothing, and must not pass for "cannot".
-            if trouble.code not in _ABOUT_HEADERS:
-                raise
-        return False
-
-    async def read(self) -> None:
-        """Make sure that what is written can be looked at."""
-        await self._calls.call(lambda client: client.head_object(**self._at), attempts=_ATTEMPTS)
-
-    async def remove(self) -> None:
-        """Remove the object, if that is allowed."""
-        # Some keys may write and not delete. The object is small and says what it is.
-        with suppress(S3Trouble):
-            await self._calls.call(lambda client: client.delete_object(**self._at), attempts=1)
-
-    async def _accepts(self, headers: dict[str, str]) -> bool:
-        try:
-            await self._put(headers, attempts=1)
-        except S3Trouble as trouble:
-            if trouble.code in _ABOUT_HEADERS:
-                return False
-            if trouble.permanent:
-                raise
-            # Once more, for a store that was only busy.
-            await self._put(headers, attempts=1)
-        return True
-
-    async def _put(self, headers: dict[str, str], *, attempts: int) -> None:
-        def put(client: S3Client) -> object:
-            return client.put_object(Body=_BODY, **self._at, **headers)  # type: ignore[arg-type]
-
-        await self._calls.call(put, attempts=attempts)

@@ -96,28 +96,25 @@ class Part:
         require_room(_DISK, self.folder, needed, reserve=reserve)
 
     def take(self, data: bytes) -> None:
-        """Take the next bytes; `put` and `flush` hand them to the digest and the disk."""
+        """Take the next bytes; `flush` hands them to the digest and the disk."""
         self._pending.append(data)
         self.pending += len(data)
         self.size += len(data)
 
-    def block(self) -> list[bytes]:
-        """Return what was taken since the last time, for `put`."""
-        block, self._pending, self.pending = self._pending, [], 0
-        return block
-
-    def put(self, block: list[bytes]) -> None:
-        """Hand a block to the digest and the disk; may run in a thread.
-
-        One block at a time, and nothing else of this part meanwhile but `take` and `block`.
-        """
-        with self._busy:
-            self._write(block)
-            crashpoint("spool: a block is written")
-
     def flush(self) -> None:
-        """Hand what is left to the digest and the disk."""
-        self._write(self.block())
+        """Hand what was taken to the digest and the disk; may run in a thread."""
+        with self._busy:
+            if not self._pending:
+                return
+            # One piece: for each the interpreter would be let go of twice, and waited for.
+            data = b"".join(self._pending)
+            self._pending, self.pending = [], 0
+            self._sha256.update(data)
+            with disk_trouble(_DISK, self.folder):
+                written = self._file.write(data)
+                while written < len(data):
+                    written += self._file.write(data[written:])
+            crashpoint("spool: a block is written")
 
     def finish(self) -> SpooledFile:
         """Close the whole file under its own name."""
@@ -148,17 +145,6 @@ class Part:
         self.size = self.pending = 0
         self._pending = []
         self._sha256 = hashlib.sha256()
-
-    def _write(self, block: list[bytes]) -> None:
-        # One piece: for each the interpreter would be let go of twice, and waited for.
-        data = block[0] if len(block) == 1 else b"".join(block)
-        if not data:
-            return
-        self._sha256.update(data)
-        with disk_trouble(_DISK, self.folder):
-            written = self._file.write(data)
-            while written < len(data):
-                written += self._file.write(data[written:])
 
 
 def spool_name(name: str) -> str:

@@ -1,8 +1,4 @@
-"""What a store is, as protocols and values, and what stands next to a video.
-
-An inventory never writes a video, and removes one only where a person said so. Its files go by
-their addresses as deliveries have them: a path, or `s3://bucket/key`.
-"""
+"""What a store is, as a protocol and values, and what stands next to a video."""
 
 from __future__ import annotations
 
@@ -12,6 +8,14 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file that is there, and how large it is."""
+
+    uri: str
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,11 @@ class File:
 
 
 class Store(Protocol):
-    """A place for videos. A name is never given to two different files."""
+    """A place for videos. A name is never given to two different files.
+
+    A file goes by its name in the store, or by its whole address as deliveries have it: a path, or
+    `s3://bucket/key`. What a file is asked for and the store cannot say raises StoreError.
+    """
 
     @property
     def address(self) -> str:
@@ -66,7 +74,7 @@ class Store(Protocol):
         """Store `source` whatever the name held before; no one ever reads half of it."""
 
     async def keep(self, name: str, data: bytes, *, content_type: str) -> str | None:
-        """Keep what can be made again, tried once and without proof; return its address.
+        """Keep what can be made again, tried once; return its address.
 
         None where it was not to be had, or the name is someone else's: nothing is raised.
         """
@@ -74,54 +82,40 @@ class Store(Protocol):
     async def head(self, name: str) -> StoredFile | None:
         """Return what the store has under `name`, its sha256 proved, or None."""
 
+    async def size(self, name: str) -> int | None:
+        """Return how many bytes a file has, without reading it; None where there is none."""
+
+    async def vouched(self, name: str) -> str | None:
+        """Return the sha256 that the store itself has checked and keeps, if it does."""
+
     async def read(self, name: str) -> bytes | None:
         """Return the whole of a small file, or None where there is none."""
 
-    async def aclose(self) -> None:
-        """Let go of connections and threads."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A file that is there, and how large it is."""
-
-    uri: str
-    bytes: int
-
-
-class Inventory(Protocol):
-    """The files of one folder tree, or of one bucket."""
-
-    async def size(self, uri: str) -> int | None:
-        """Return how many bytes a file has, without reading it; None where there is none."""
-
-    async def vouched(self, uri: str) -> str | None:
-        """Return the sha256 that the store itself has checked and keeps, if it does."""
-
-    def opened(self, uri: str, spool: Path) -> AbstractAsyncContextManager[Path | None]:
+    def opened(self, name: str, spool: Path) -> AbstractAsyncContextManager[Path | None]:
         """Open a file to read it, fetched to `spool` where need be; None where there is none."""
 
-    async def below(self, uri: str) -> list[Listed]:
+    async def below(self, name: str) -> list[Listed]:
         """Return every file below a folder."""
 
-    async def set_aside(self, uri: str, mark: str) -> str:
+    async def set_aside(self, name: str, mark: str) -> str:
         """Give a file another name, which holds `mark`, next to its own; return its new address.
 
         What has that name already is left alone: raises StoreError.
         """
 
-    async def delete(self, uri: str) -> None:
+    async def delete(self, name: str) -> None:
         """Delete a file; one that is not there is deleted."""
 
-    async def aclose(self) -> None:
-        """Let go of connections and threads."""
+    def sign(
+        self, name: str, *, lasting: int, content_type: str = "", disposition: str = ""
+    ) -> str | None:
+        """Return an address at which a browser reads a file for `lasting` seconds.
 
+        None where only paths lead to files. May block, for credentials; StoreError without them.
+        """
 
-class Signer(Protocol):
-    """Signs addresses of objects in one bucket, at which a browser reads them for a while."""
-
-    async def sign(self, key: str, content_type: str, disposition: str, *, lasting: int) -> str:
-        """Return an address that is good for `lasting` seconds; StoreError without credentials."""
+    def origin(self) -> str | None:
+        """Return the origin that signed addresses have (`https://host`), where that can be said."""
 
     async def aclose(self) -> None:
         """Let go of connections and threads."""

@@ -63,11 +63,15 @@ _RANDOM = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_-]{20,40}")
 
 @dataclass(frozen=True, kw_only=True)
 class OwnWebhook:
-    """A webhook at the service, and its entry in the ledger; `recorded` says whether it has one."""
+    """A webhook at the service, and its entry in the ledger; `recorded` says whether it has one.
+
+    `is_here` says whether its secret has its place in our folder, also where that is lost.
+    """
 
     webhook: Webhook
     entry: Subscription
     recorded: bool = True
+    is_here: bool = True
 
     @property
     def has_moved(self) -> bool:
@@ -82,18 +86,20 @@ class OwnWebhook:
 class WebhookInventory:
     """Everything that was found, by what is to become of it.
 
-    here:      to be used; its secret is kept here. The newest comes first, as in `elsewhere`.
-    elsewhere: to be used; its secret is kept in another place.
-    useless:   to be deleted at the service: its secret is lost, or it was replaced.
-    moved:     as useless, but its address is not ours any more: it is left as it was changed.
-    gone:      nonces of webhooks that the service does not have (any more).
+    usable:  the ledger's webhook; two after a rotation that was cut off. Those whose secret is here
+             come first, the newest of them before others.
+    useless: to be given up: its secret is lost, or it was replaced.
+    gone:    nonces of webhooks that the service does not have (any more).
     """
 
-    here: list[OwnWebhook] = field(default_factory=list)
-    elsewhere: list[OwnWebhook] = field(default_factory=list)
+    usable: list[OwnWebhook] = field(default_factory=list)
     useless: list[OwnWebhook] = field(default_factory=list)
-    moved: list[OwnWebhook] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
+
+    @property
+    def here(self) -> list[OwnWebhook]:
+        """The usable ones whose secret is here."""
+        return [own for own in self.usable if own.is_here]
 
 
 async def take_inventory(at: Subscriber) -> WebhookInventory:
@@ -107,13 +113,10 @@ async def take_inventory(at: Subscriber) -> WebhookInventory:
     known = await at.ledger.read(all_subscriptions, organisation=at.organisation, nonces=nonces)
     shown = {webhook.id for webhook in listed}
     for entry in known:
-        wanted = entry.retired_at is None and entry.organisation == at.organisation
-        if wanted and entry.webhook_id and entry.webhook_id not in shown:
+        if _is_ours_now(at, entry) and entry.webhook_id and entry.webhook_id not in shown:
             # How long the list may be is not shown: what is not on it is asked for by its id.
-            try:
+            with contextlib.suppress(NotFound):
                 listed.append(await at.service.ask(ops.GET_WEBHOOK, entry.webhook_id))
-            except NotFound:
-                continue
     return compare(at, listed, known=known, kept=kept)
 
 
@@ -125,30 +128,25 @@ def compare(
     kept: Mapping[str, WebhookSecret],
 ) -> WebhookInventory:
     """Compare the service's list with what is `known` to the ledger and the secrets `kept` here."""
+    own = [one for webhook in listed if (one := _own(at, webhook, known, kept))]
     found = WebhookInventory()
-    matched: set[str] = set()
-    for webhook in listed:
-        own = _own(at, webhook, known, kept)
-        if own is not None:
-            matched.add(own.entry.nonce)
-            _group_of(at, own, kept, found).append(own)
-    found.gone.update(own.entry.nonce for own in found.moved)
-    for group in (found.here, found.elsewhere):
-        group.sort(key=lambda own: -own.entry.made_at)
+    for one in own:
+        usable = _is_usable(at, one, kept.get(one.entry.nonce))
+        (found.usable if usable else found.useless).append(one)
+    found.usable.sort(key=lambda one: (not one.is_here, -one.entry.made_at))
+    lately = at.clock() - CREATE_TIMEOUT
     for entry in known:
-        if entry.nonce in matched or entry.retired_at or entry.organisation != at.organisation:
-            continue
-        fresh = entry.webhook_id is None and entry.made_at > at.clock() - CREATE_TIMEOUT
-        if not fresh or _is_here(at, entry, kept):
+        # Another host may be about to make it.
+        fresh = entry.webhook_id is None and entry.made_at > lately
+        if _is_ours_now(at, entry) and not (fresh and not _is_here(at, entry, kept)):
             found.gone.add(entry.nonce)
-    found.gone.update(
-        secret.nonce
-        for secret in kept.values()
-        if secret.organisation == at.organisation
-        and secret.retired_at is None
-        and secret.nonce not in matched
-    )
+    found.gone |= {secret.nonce for secret in kept.values() if _is_ours_now(at, secret)}
+    found.gone -= {one.entry.nonce for one in own}
     return found
+
+
+def _is_ours_now(at: Subscriber, one: Subscription | WebhookSecret) -> bool:
+    return one.organisation == at.organisation and one.retired_at is None
 
 
 def is_under(prefix: str, url: str | None) -> bool:
@@ -175,39 +173,24 @@ def _own(
     for entry in known:
         named = entry.webhook_id == webhook.id
         if named or (entry.nonce == nonce and is_same(webhook.url or "", entry.url)):
-            return OwnWebhook(webhook=webhook, entry=entry)
+            return OwnWebhook(webhook=webhook, entry=entry, is_here=_is_here(at, entry, kept))
     if webhook.url is None or not is_under(at.prefix, webhook.url):
         return None
     secret = kept.get(nonce)
     # What someone made by hand under our address is not ours: see what its name looks like.
     if secret is None and not (_RANDOM.fullmatch(nonce) and webhook.events == (READY,)):
         return None
-    entry = Subscription(
-        nonce=nonce,
-        organisation=at.organisation,
-        url=webhook.url,
-        place=at.place,
-        webhook_id=webhook.id,
-        made_at=secret.made_at if secret else at.clock(),
-    )
+    made_at = secret.made_at if secret else at.clock()
+    entry = replace(at.planned(nonce, made_at=made_at), url=webhook.url, webhook_id=webhook.id)
     return OwnWebhook(webhook=webhook, entry=entry, recorded=False)
 
 
-def _group_of(
-    at: Subscriber,
-    own: OwnWebhook,
-    kept: Mapping[str, WebhookSecret],
-    found: WebhookInventory,
-) -> list[OwnWebhook]:
-    entry, secret = own.entry, kept.get(own.entry.nonce)
-    useless = found.moved if own.has_moved else found.useless
-    if entry.retired_at is not None:
-        return useless
-    if not _is_here(at, entry, kept):
-        return found.elsewhere
-    usable = secret is not None and bool(secret.secret) and secret.retired_at is None
+def _is_usable(at: Subscriber, own: OwnWebhook, secret: WebhookSecret | None) -> bool:
+    if own.entry.retired_at is not None or not own.is_here:
+        return own.entry.retired_at is None
     # After CALLSHEET_WEBHOOK_URL was changed, the old address leads nowhere.
-    return found.here if usable and is_under(at.prefix, entry.url) else useless
+    is_kept = secret is not None and bool(secret.secret) and secret.retired_at is None
+    return is_kept and is_under(at.prefix, own.entry.url)
 
 
 def _is_here(at: Subscriber, entry: Subscription, kept: Mapping[str, WebhookSecret]) -> bool:
@@ -272,13 +255,7 @@ async def create(at: Subscriber, *, beside: bool = False) -> OwnWebhook | None:
     nonce, now = at.nonce(), at.clock()
     held = WebhookSecret(nonce=nonce, organisation=at.organisation, secret="", made_at=now)
     keep_webhook_secret(at.folder, held)
-    planned = Subscription(
-        nonce=nonce,
-        organisation=at.organisation,
-        url=at.prefix + nonce,
-        place=at.place,
-        made_at=now,
-    )
+    planned = at.planned(nonce, made_at=now)
     if not await at.ledger.write(_plan, planned=planned, beside=beside):
         drop_webhook_secret(at.folder, nonce)
         return None
@@ -302,9 +279,13 @@ async def create(at: Subscriber, *, beside: bool = False) -> OwnWebhook | None:
 
 
 async def delete(at: Subscriber, own: OwnWebhook) -> None:
-    """Delete a webhook at the service, then retire its secret; raise ServiceError."""
-    with contextlib.suppress(NotFound):
-        await at.service.ask(ops.DELETE_WEBHOOK, own.webhook.id)
+    """Delete a webhook at the service, then retire its secret; raise ServiceError.
+
+    One whose address was changed is left as it is there.
+    """
+    if not own.has_moved:
+        with contextlib.suppress(NotFound):
+            await at.service.ask(ops.DELETE_WEBHOOK, own.webhook.id)
     await retire(at, own.entry.nonce)
 
 
@@ -390,6 +371,16 @@ class Subscriber:
     def prefix(self) -> str:
         """What the addresses of our webhooks begin with."""
         return f"{self.settings.webhook_url}/"
+
+    def planned(self, nonce: str, *, made_at: float) -> Subscription:
+        """Return the ledger's entry of a webhook that is made here."""
+        return Subscription(
+            nonce=nonce,
+            organisation=self.organisation,
+            url=self.prefix + nonce,
+            place=self.place,
+            made_at=made_at,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

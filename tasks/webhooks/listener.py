@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from callsheet.tasks.ledger.webhook_events import Heard, hints_heard, latest_hint, listening
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError, LedgerError
@@ -76,51 +76,44 @@ async def following_hints(
 
     With `strict`, raises ConfigurationError when they cannot be from the start.
     """
-    listener = _Listener(at, target, say, intervals)
-    await listener.begin()
-    if strict:
-        status = await listener.check()
-        if status.trouble:
+    checks = _Checks(at, target, say, intervals)
+    async with hearing_hints(at, target):
+        if strict and (trouble := (await checks.check()).trouble):
             raise ConfigurationError(
-                f"--wait webhook cannot be done: {status.trouble}; nothing new was spent",
+                f"--wait webhook cannot be done: {trouble}; nothing new was spent",
                 remedy=f"see `callsheet webhooks status`, or {again_with('--wait', 'auto')}",
             )
-    tasks = [
-        asyncio.create_task(listener.follow(), name="hints"),
-        asyncio.create_task(listener.keep_checking(at_once=not strict), name="subscription"),
-    ]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        async with _beside(checks.keep(checked=strict), "subscription"):
+            yield
 
 
 @asynccontextmanager
 async def hearing_hints(at: Subscriber, target: HintTarget) -> AsyncIterator[None]:
     """Tell `target` of hints while this lasts; someone else looks after the subscription."""
-    listener = _Listener(at, target, lambda _: None, CHECK_INTERVALS)
-    await listener.begin()
-    following = asyncio.create_task(listener.follow(), name="hints")
+    inbox = _Inbox(at, target)
+    await inbox.begin()
+    async with _beside(inbox.follow(), "hints"):
+        yield
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[None]:
+    task = asyncio.create_task(work, name=name)
     try:
         yield
     finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @dataclass
-class _Listener:
+class _Inbox:
+    """Follows the inbox of the ledger."""
+
     at: Subscriber
     target: HintTarget
-    say: Callable[[str], None]
-    intervals: CheckIntervals
     _after: int = 0
     _known: dict[int, None] = field(default_factory=dict)
-    #: Deliveries that are known to have been missed: the service lists each for a while.
-    _missed: set[str] = field(default_factory=set)
-    _said: bool = False
     _swept: float = float("-inf")
 
     async def begin(self) -> None:
@@ -162,14 +155,27 @@ class _Listener:
             self._swept = now
             self.target.sweep()
 
-    async def keep_checking(self, *, at_once: bool) -> None:
-        """Check the subscription now and then, repair what can be, and tell the target."""
-        healthy = not at_once
+
+@dataclass
+class _Checks:
+    """Checks the subscription now and then, repairs what can be, and tells the target."""
+
+    at: Subscriber
+    target: HintTarget
+    say: Callable[[str], None]
+    intervals: CheckIntervals
+    #: Deliveries that are known to have been missed: the service lists each for a while.
+    _missed: set[str] = field(default_factory=set)
+    #: Whether it was said that hints do not arrive.
+    _said: bool = False
+
+    async def keep(self, *, checked: bool) -> None:
+        """Check from now on, first at once unless that is `checked`."""
+        if not checked:
+            await self.check()
         while True:
-            if at_once:
-                healthy = (await self.check()).trouble is None
-            at_once = True
-            await asyncio.sleep(self.intervals.healthy if healthy else self.intervals.unhealthy)
+            await asyncio.sleep(self.intervals.unhealthy if self._said else self.intervals.healthy)
+            await self.check()
 
     async def check(self) -> SubscriptionStatus:
         """Check the subscription once; hints are relied on while it is healthy."""

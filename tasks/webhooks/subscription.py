@@ -34,7 +34,6 @@ from callsheet.tasks.webhooks.inventory import (
     is_same,
     is_under,
     repair,
-    retire,
     take_inventory,
 )
 
@@ -89,7 +88,7 @@ async def _or_trouble(status: Awaitable[SubscriptionStatus]) -> SubscriptionStat
 async def _ensure(at: Subscriber, timeout: float) -> SubscriptionStatus:
     found = await take_inventory(at)
     await repair(at, found)
-    if found.here or found.elsewhere:
+    if found.usable:
         return await _first_heard(at, found, timeout)
     new = await create(at)
     if new is None:
@@ -103,9 +102,8 @@ async def _first_heard(
     at: Subscriber, found: WebhookInventory, timeout: float
 ) -> SubscriptionStatus:
     """Return the newest webhook that is received; those here that it replaces are deleted."""
-    candidates = [*found.here, *found.elsewhere]
     status = None
-    for own in candidates:
+    for own in found.usable:
         trouble = await ping(at, own.webhook, own.entry.nonce, timeout=timeout)
         if trouble is None:
             # A rotation that was cut off leaves two of them.
@@ -117,7 +115,7 @@ async def _first_heard(
             return replace(_status(own, None), enabled=enabled, missed=missed)
         status = status or _status(own, _explained(own, trouble, found))
     assert status is not None, "there is a candidate"
-    return replace(status, missed=await missed_events(at, candidates[0].webhook))
+    return replace(status, missed=await missed_events(at, found.usable[0].webhook))
 
 
 async def _enable(at: Subscriber, webhook: Webhook) -> bool:
@@ -134,19 +132,20 @@ async def _enable(at: Subscriber, webhook: Webhook) -> bool:
 async def _rotate(at: Subscriber, timeout: float) -> SubscriptionStatus:
     found = await take_inventory(at)
     await repair(at, found)
+    if not found.usable:
+        return await _ensure(at, timeout)
     if not found.here:
-        if not found.elsewhere:
-            return await _ensure(at, timeout)
-        place = found.elsewhere[0].entry.place
-        trouble = f"the webhook's secret is kept at {place}: replace it there"
-        return SubscriptionStatus(trouble=trouble)
+        place = found.usable[0].entry.place
+        return SubscriptionStatus(
+            trouble=f"the webhook's secret is kept at {place}: replace it there"
+        )
     new = await create(at, beside=True)
     assert new is not None, "it is made beside others"
     unheard = await ping(at, new.webhook, new.entry.nonce, timeout=timeout)
     if unheard is None:
         missed = await drain(at, [old.webhook for old in found.here], timeout=timeout)
         for old in found.here:
-            await (retire(at, old.entry.nonce) if old.has_moved else delete(at, old))
+            await delete(at, old)
         return replace(_status(new, None), made=True, missed=missed)
     await delete(at, new)
     return _status(found.here[0], f"the new webhook is given up and the old one kept: {unheard}")

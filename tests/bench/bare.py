@@ -64,7 +64,7 @@ async def all_of(calls: Iterable[Awaitable[None]], *, at_once: int) -> float:
 
 
 async def with_httpx(base: str, rows: int, at_once: int, folder: Path) -> float:
-    """Use httpx over aiohttp, the transport that Callsheet uses."""
+    """Use httpx over aiohttp."""
     import httpx
     from httpx_aiohttp import AiohttpTransport
 

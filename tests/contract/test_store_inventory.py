@@ -1,4 +1,4 @@
-"""What is in a bucket, as an auditor sees it, on S3 servers of different manners."""
+"""What is in a store, as an auditor sees it: in a folder and in a bucket."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from callsheet.tasks.runtime.errors import StoreError
 from callsheet.tasks.store import File, open_store
-from callsheet.tasks.store.addresses import open_inventory, place_of
-from callsheet.tasks.store.store import Inventory, marked, name_below
+from callsheet.tasks.store.addresses import Places, place_of
+from callsheet.tasks.store.store import Store, marked, name_below
 from tests.stores import S3Server, rclone_s3
 
 VIDEO = bytes(range(256)) * 100
@@ -31,8 +31,8 @@ async def place(
     rclone: S3Server,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> AsyncIterator[tuple[Inventory, str]]:
-    """An inventory and the address of one video that it has."""
+) -> AsyncIterator[tuple[Store, str]]:
+    """A store and the address of one video that it has."""
     for name, value in rclone.environment().items():
         monkeypatch.setenv(name, value)
     root = str(tmp_path / "videos") if request.param == "folder" else f"s3://videos/{tmp_path.name}"
@@ -40,55 +40,54 @@ async def place(
     file = File(name=NAME, source=VIDEO, kind="mp4", sha256=SHA256)
     (stored,) = await store.put(file, metadata={})
     await store.aclose()
-    inventory = open_inventory(stored.uri)
-    yield inventory, stored.uri
-    await inventory.aclose()
+    async with Places() as places:
+        yield places.of(stored.uri), stored.uri
 
 
 async def test_a_file_is_measured_read_and_listed(place, tmp_path: Path) -> None:
-    inventory, uri = place
-    assert await inventory.size(uri) == len(VIDEO)
-    async with inventory.opened(uri, tmp_path / "spool") as path:
+    there, uri = place
+    assert await there.size(uri) == len(VIDEO)
+    async with there.opened(uri, tmp_path / "spool") as path:
         assert path.read_bytes() == VIDEO
     assert not list((tmp_path / "spool").glob("*"))
     folder = uri.removesuffix(f"/{NAME.partition('/')[2]}")
-    assert [(file.uri, file.bytes) for file in await inventory.below(folder)] == [(uri, len(VIDEO))]
-    assert await inventory.below(folder + "-not") == []
+    assert [(file.uri, file.bytes) for file in await there.below(folder)] == [(uri, len(VIDEO))]
+    assert await there.below(folder + "-not") == []
 
 
 async def test_what_is_not_there_is_not_an_error(place, tmp_path: Path) -> None:
-    inventory, uri = place
-    assert await inventory.size(uri + "x") is None
-    async with inventory.opened(uri + "x", tmp_path / "spool") as path:
+    there, uri = place
+    assert await there.size(uri + "x") is None
+    async with there.opened(uri + "x", tmp_path / "spool") as path:
         assert path is None
     with pytest.raises(StoreError):
-        await inventory.set_aside(uri + "x", "damaged-1")
+        await there.set_aside(uri + "x", "damaged-1")
 
 
 async def test_setting_aside_loses_nothing(place, tmp_path: Path) -> None:
-    inventory, uri = place
-    aside = await inventory.set_aside(uri, "damaged-1")
+    there, uri = place
+    aside = await there.set_aside(uri, "damaged-1")
     assert aside.endswith("a-take1.damaged-1.mp4")
-    assert await inventory.size(uri) is None
-    async with inventory.opened(aside, tmp_path / "spool") as path:
+    assert await there.size(uri) is None
+    async with there.opened(aside, tmp_path / "spool") as path:
         assert path.read_bytes() == VIDEO
 
 
 async def test_a_file_is_deleted_once_and_its_neighbors_stay(place) -> None:
-    inventory, uri = place
-    beside = await inventory.set_aside(uri, "old")
+    there, uri = place
+    beside = await there.set_aside(uri, "old")
 
     for _ in range(2):
-        await inventory.delete(uri)
+        await there.delete(uri)
 
-    assert (await inventory.size(uri), await inventory.size(beside)) == (None, len(VIDEO))
-    await inventory.delete(beside)
-    assert await inventory.size(beside) is None
-    await inventory.delete(beside.replace("/spring/", "/nowhere/"))
+    assert (await there.size(uri), await there.size(beside)) == (None, len(VIDEO))
+    await there.delete(beside)
+    assert await there.size(beside) is None
+    await there.delete(beside.replace("/spring/", "/nowhere/"))
 
 
 async def test_a_name_that_is_taken_by_another_file_is_left_alone(place, tmp_path: Path) -> None:
-    inventory, uri = place
+    there, uri = place
     store = open_store(uri.removesuffix(f"/{NAME}"))
     other = File(
         name=marked(NAME, "damaged-1"),
@@ -99,8 +98,8 @@ async def test_a_name_that_is_taken_by_another_file_is_left_alone(place, tmp_pat
     await store.put(other, metadata={})
     await store.aclose()
     with pytest.raises(StoreError, match="already exists"):
-        await inventory.set_aside(uri, "damaged-1")
-    assert await inventory.size(uri) == len(VIDEO)
+        await there.set_aside(uri, "damaged-1")
+    assert await there.size(uri) == len(VIDEO)
 
 
 def test_addresses_are_told_apart() -> None:

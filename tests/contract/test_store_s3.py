@@ -13,9 +13,8 @@ import pytest
 
 from callsheet.tasks.runtime.errors import StoreError, StoreUnusable
 from callsheet.tasks.store import File, StoredFile, open_store
+from callsheet.tasks.store.abilities import Abilities
 from callsheet.tasks.store.bucket import BucketStore
-from callsheet.tasks.store.inventories import BucketInventory
-from callsheet.tasks.store.s3_client import Abilities
 from tests.stores import S3Server, bucket_store, moto_s3, rclone_s3
 from tests.unit.store.s3_proxy import checking, s3_proxy
 
@@ -86,7 +85,7 @@ async def _keys(s3: S3Server, store: BucketStore) -> list[str]:
 
 async def test_what_a_store_can_do_is_found_out_and_no_trace_is_left(s3, store, request) -> None:
     await store.check()
-    assert (await store._known()).abilities == SEEN[request.node.callspec.params["s3"]]
+    assert await store._known() == SEEN[request.node.callspec.params["s3"]]
     assert await _keys(s3, store) == []
 
 
@@ -114,7 +113,7 @@ async def test_an_answer_that_names_the_digest_needs_no_second_look(store, seen)
     await _put(store, VIDEO)
     methods = [method for method, _ in seen]
     # Where nothing stops a second writer, it is looked before; nowhere afterwards.
-    conditional = (await store._known()).abilities.conditional
+    conditional = (await store._known()).conditional
     assert methods == (["PUT"] if conditional else ["HEAD", "PUT"])
 
 
@@ -212,9 +211,9 @@ async def test_a_digest_the_store_only_repeats_is_not_believed(s3, store) -> Non
 
 async def test_only_a_digest_that_the_store_has_checked_is_vouched_for(s3, store, request) -> None:
     stored = await _put(store, VIDEO)
-    inventory = BucketInventory(s3.bucket)
-    vouched = await inventory.vouched(stored.uri)
-    await inventory.aclose()
+    whole = bucket_store()
+    vouched = await whole.vouched(stored.uri)
+    await whole.aclose()
     kind = request.node.callspec.params["s3"]
     assert vouched == (stored.sha256 if kind == "amazon-like" else None)
 

@@ -164,7 +164,7 @@ async def test_a_store_that_refuses_checksum_headers_gets_md5(store, proxy) -> N
 
     proxy.trouble = old
     await store.check()
-    abilities = (await store._known()).abilities
+    abilities = await store._known()
     assert (abilities.digest, abilities.checks, abilities.conditional) == ("md5", True, True)
     assert (await _put(store)).sha256 == SHA256
 
@@ -222,7 +222,7 @@ async def test_a_busy_moment_during_the_check_does_not_lower_the_guard(store, pr
         await store.check()
     proxy.trouble = checking
     await store.check()
-    assert (await store._known()).abilities.conditional
+    assert (await store._known()).conditional
 
 
 async def test_bytes_that_change_on_the_way_are_noticed(store, proxy) -> None:

@@ -45,6 +45,7 @@ from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Gate, VideoService
 from callsheet.tasks.values.briefs import Brief
+from tests.lent import lent
 from tests.model.plain_ledger import PlainLedger
 from tests.model.service import SimulatedService
 from tests.model.virtual_time import Died, Fuse, VirtualTime
@@ -141,7 +142,7 @@ class Program:
         client = VideoService(
             base_url="http://service.test/api/v1",
             api_key="mav_model0test",
-            transport=self.service,
+            connections=lent(self.service),
             gate=gate,
             clock=time.moment,
             sleep=time.sleep,

@@ -15,9 +15,8 @@ from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.schema import deliveries
 from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.settings import load_settings
-from callsheet.tasks.store.addresses import KINDS, StoreKind, open_store
+from callsheet.tasks.store.addresses import KINDS, open_store
 from callsheet.tasks.store.folder import FolderStore
-from callsheet.tasks.store.inventories import FolderInventory
 from callsheet.tasks.store.store import File, StoredFile
 from callsheet.tasks.values.locations import ObjectAddress, object_at
 from tests.approvers import Approving
@@ -45,12 +44,7 @@ class Shelf(FolderStore):
 def shelf(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "shelf"
     folder.mkdir()
-    KINDS["shelf"] = StoreKind(
-        store=partial(Shelf, folder),
-        inventory=lambda _: FolderInventory(),
-        signer=lambda _: pytest.fail("nobody looks at it in a browser"),
-        origin=lambda where: f"https://{where.bucket}.example",
-    )
+    KINDS["shelf"] = partial(Shelf, folder)
     yield folder
     del KINDS["shelf"]
 

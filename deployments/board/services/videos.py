@@ -23,8 +23,8 @@ from callsheet.tasks.ledger.row_history import Horizon, ShownEvent, events_betwe
 from callsheet.tasks.ledger.row_pages import video_of_take
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.store import open_store
-from callsheet.tasks.store.addresses import Places, SignedAddresses, disposition_of
-from callsheet.tasks.store.checks import as_vtt
+from callsheet.tasks.store.addresses import LASTING, Places, disposition_of
+from callsheet.tasks.store.captions import as_vtt
 from callsheet.tasks.values.locations import is_object
 
 CONTENT_TYPES = {
@@ -43,7 +43,6 @@ class Videos:
         self._board = board
         self._spool = board.settings.spool
         self._places = Places()
-        self._signed = SignedAddresses()
         self._pictures = Pictures(self._places, spool=self._spool, folder=board.folder / "pictures")
 
     async def find(self, campaign: str, row: str, take: int) -> TakeVideo:
@@ -62,8 +61,12 @@ class Videos:
         if not is_object(uri):
             return None
         disposition = disposition_of(uri.rpartition("/")[2], download=download)
-        return await self._signed.sign(
-            uri, content_type=CONTENT_TYPES[kind], disposition=disposition
+        return await asyncio.to_thread(
+            self._places.of(uri).sign,
+            uri,
+            lasting=LASTING,
+            content_type=CONTENT_TYPES[kind],
+            disposition=disposition,
         )
 
     async def path(self, file: Delivered) -> Path:

@@ -17,8 +17,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
-
 from callsheet.tasks.runtime.errors import CallsheetError, ConfigurationError
 from callsheet.tasks.service.failures import of_exception
 from callsheet.tasks.service.login.exchange import Exchange, NoAnswer, in_trouble, members, plain
@@ -237,11 +235,9 @@ class KeyStatus:
     clock: float | None = None
 
 
-async def key_status(
-    base_url: str, key: str, *, transport: httpx.AsyncBaseTransport | None = None
-) -> KeyStatus:
+async def key_status(base_url: str, key: str) -> KeyStatus:
     """Return what the service makes of a key, found with one free read (`GET /videos`)."""
-    answer = await _read(LIST, base_url, key, transport)
+    answer = await _read(LIST, base_url, key)
     if isinstance(answer, str):
         return KeyStatus(accepted=None, words=answer, later=True)
     if answer.status < 300:
@@ -254,11 +250,9 @@ async def key_status(
     return KeyStatus(accepted=None, words=words, later=in_trouble(answer))
 
 
-async def owner_of(
-    base_url: str, key: str, *, transport: httpx.AsyncBaseTransport | None = None
-) -> Owner:
+async def owner_of(base_url: str, key: str) -> Owner:
     """Return what `GET /me` says of the key, where it says it in a way we know."""
-    answer = await _read(ME, base_url, key, transport)
+    answer = await _read(ME, base_url, key)
     found = None if isinstance(answer, str) or answer.status >= 300 else members(answer)
     if found is None:
         return Owner()
@@ -274,14 +268,9 @@ def _clock(answer: Response) -> float | None:
     return None
 
 
-async def _read(
-    operation: Operation[object],
-    base_url: str,
-    key: str,
-    transport: httpx.AsyncBaseTransport | None,
-) -> Response | str:
+async def _read(operation: Operation[object], base_url: str, key: str) -> Response | str:
     """Return the answer to one read, or in words why there is none."""
-    wire = Wire(base_url=base_url, api_key=key, transport=transport, limit=2)
+    wire = Wire(base_url=base_url, api_key=key, limit=2)
     try:
         return await wire.send(Request(operation=operation, target=operation.path))
     except Exception as error:
@@ -289,8 +278,7 @@ async def _read(
             raise
         return "the service could not be reached, or gave no whole answer"
     finally:
-        if transport is None:
-            await wire.aclose()
+        await wire.aclose()
 
 
 def _name(found: Mapping[str, Any]) -> str | None:

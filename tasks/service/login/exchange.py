@@ -1,26 +1,27 @@
-"""The transport used unless another is given: aiohttp underneath httpx.
+"""Requests to the auth server, and what its answers mean.
 
-httpx's own pool collapses above some 32 requests at once and does not survive cancellations.
+One request, one whole answer; no redirect is followed, no cookie kept. Owns how often a request is
+repeated. What is sent here are codes and tokens, so no exception that leaves this file has a
+request, an address with a query, or a body.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import random as chance
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import httpx
-from httpx_aiohttp import AiohttpTransport
+from yarl import URL
 
+from callsheet.tasks.runtime.connections import Connections, address
 from callsheet.tasks.runtime.errors import (
     CallsheetError,
     ConfigurationError,
@@ -34,43 +35,6 @@ from callsheet.tasks.runtime.retry import RetryPolicy, retry, retry_after
 from callsheet.tasks.service.failures import Outcome, of_exception
 from callsheet.tasks.service.response import Response, Unparsable
 
-
-def default_transport(base_url: str, *, limit: int, reuse: bool = True) -> httpx.AsyncBaseTransport:
-    """Return a transport for one service, through the proxy of the environment if it has one.
-
-    Without `reuse` every request gets a new connection, closed after its answer.
-    """
-    parts = urlsplit(base_url)
-    # Loading the certificate authorities takes time that a plain address need not spend.
-    verify = httpx.create_ssl_context() if parts.scheme == "https" else False
-    proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
-
-    def session() -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            limit=limit,
-            force_close=not reuse,
-            keepalive_timeout=15 if reuse else None,
-            ssl=transport.ssl_context,
-        )
-        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-
-    transport = AiohttpTransport(
-        verify=verify, client=session, proxy=httpx.Proxy(proxy) if proxy else None
-    )
-    return transport
-
-
-# Requests to the auth server and its answers; a request is repeated here and nowhere else.
-
-
-# Speaks to the auth server: one request, one whole answer, no redirect followed, no cookie.
-#
-# Owns how often a request is repeated. What is sent here are codes and tokens, so no exception that
-# leaves this file has a request, an address with a query, or a body.
-
-
-Transports = Callable[[str], httpx.AsyncBaseTransport]
-
 #: One exchange may take so long, in seconds, however its answer drips.
 LONGEST = 60.0
 #: For a request that made nothing yet.
@@ -79,7 +43,8 @@ POLICY = RetryPolicy(attempts=3, first=1.0, factor=3.0, jitter=0.0)
 LONGEST_WAIT = 30.0
 #: Where the service does not say when to come back, in seconds.
 LATER = 60.0
-_TIMEOUTS = {"connect": 10.0, "read": 30.0, "write": 30.0, "pool": 30.0}
+#: For a connection to be made, and without a byte, in seconds.
+_CONNECT, _READ = 10.0, 30.0
 
 
 class NoAnswer(Exception):
@@ -96,15 +61,16 @@ class Exchange:
     def __init__(
         self,
         *,
-        transports: Transports | None = None,
         sleep: Sleep = asyncio.sleep,
         clock: Clock = utc_now,
         monotonic: Callable[[], float] = time.monotonic,
         random: Random = chance.random,
         longest: float = LONGEST,
     ) -> None:
-        self._transports = transports or partial(default_transport, limit=4)
-        self._open: dict[str, httpx.AsyncBaseTransport] = {}
+        agent = {"user-agent": f"callsheet/{own_version()}"}
+        self._connections = Connections(
+            {**_HEADERS, **agent}, limit=4, connect=_CONNECT, pool=_READ
+        )
         self._longest = longest
         self.random = random
         self.sleep = sleep
@@ -115,8 +81,7 @@ class Exchange:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for transport in self._open.values():
-            await transport.aclose()
+        await self._connections.aclose()
 
     async def get(self, url: str) -> Response:
         """Read a public document; raise NoAnswer."""
@@ -129,7 +94,7 @@ class Exchange:
 
     async def post_json(self, url: str, members: Mapping[str, Any]) -> Response:
         """Send a JSON document; raise NoAnswer."""
-        return await self._send("POST", url, httpx.Request("POST", url, json=members).read(), _JSON)
+        return await self._send("POST", url, json.dumps(members).encode(), _JSON)
 
     async def with_retries(
         self, send: Callable[[], Awaitable[Response]], *, only_unsent: bool = False
@@ -182,26 +147,19 @@ class Exchange:
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
     ) -> Response:
         host = urlsplit(url).netloc
-        request = httpx.Request(
-            method,
-            url,
-            content=body,
-            headers={**_HEADERS, "user-agent": f"callsheet/{own_version()}", **headers},
-            extensions={"timeout": _TIMEOUTS},
-        )
         try:
             async with asyncio.timeout(self._longest):
-                came = await self._transport(url).handle_async_request(request)
-                try:
-                    content = await came.aread()
-                finally:
-                    await came.aclose()
+                came = await self._connections.exchange(
+                    _address(url), method=method, headers=headers, body=body, read=_READ,
+                    decompress=True,
+                )  # fmt: skip
+                content = await came.read()
         except Exception as cause:
             outcome = Outcome.LOST if isinstance(cause, TimeoutError) else of_exception(cause)
             if outcome is None:
                 raise
         else:
-            return Response(came.status_code, came.headers, content)
+            return Response(came.status, came.headers, content)
         if outcome is Outcome.UNSENDABLE:
             raise ConfigurationError(
                 f"{host} cannot be spoken to: its address or its certificate is not right",
@@ -209,13 +167,12 @@ class Exchange:
             )
         raise NoAnswer(host, left=outcome is not Outcome.UNREACHED)
 
-    def _transport(self, url: str) -> httpx.AsyncBaseTransport:
-        # One an origin: whether certificates are looked at is settled when a transport is made.
-        parts = urlsplit(url)
-        origin = f"{parts.scheme}://{parts.netloc}"
-        if origin not in self._open:
-            self._open[origin] = self._transports(origin)
-        return self._open[origin]
+
+def _address(url: str) -> URL:
+    try:
+        return address(url)
+    except ValueError:
+        raise aiohttp.InvalidURL(url) from None
 
 
 _FORM = {"content-type": "application/x-www-form-urlencoded"}

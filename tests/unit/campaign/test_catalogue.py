@@ -21,6 +21,7 @@ from callsheet.tasks.service import VideoService
 from callsheet.tasks.sheet import Sheet, parse_sheet
 from callsheet.tasks.values.catalog import Catalogue
 from tests.campaigns import Stage
+from tests.lent import lent
 
 BASE = "https://s.test/api/v1"
 LAUNCH = {"id": "launch", "fields": [{"name": "product"}]}
@@ -62,7 +63,7 @@ async def client(service: Service) -> AsyncIterator[VideoService]:
 
     transport = httpx.MockTransport(service.answer)
     async with VideoService(
-        base_url=BASE, api_key="mav_x", transport=transport, sleep=at_once
+        base_url=BASE, api_key="mav_x", connections=lent(transport), sleep=at_once
     ) as client:
         yield client
 

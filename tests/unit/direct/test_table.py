@@ -20,6 +20,7 @@ from callsheet.deployments.parser import parse
 from callsheet.tasks.runtime.errors import BadInput, SpendRefused
 from callsheet.tasks.service import OPERATIONS, Money, VideoService, answers
 from callsheet.tasks.service.operations import Field, Operation
+from tests.lent import lent
 
 CLIP = "https://f.test/a.mp4"
 WITH_COMMAND = [operation for operation in OPERATIONS if operation.words]
@@ -128,7 +129,9 @@ async def test_one_entry_is_a_whole_command(capsys: pytest.CaptureFixture[str]) 
     async def run(*words: str) -> Any:
         args = parser.parse_args(["archive", "vid_1", "--reason", "Old", *words])
         async with VideoService(
-            base_url="http://s.test/api/v1", api_key="mav_a", transport=httpx.MockTransport(answer)
+            base_url="http://s.test/api/v1",
+            api_key="mav_a",
+            connections=lent(httpx.MockTransport(answer)),
         ) as service:
             at = Session(
                 args=args, console=Console(), settings=None, service=service,  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from callsheet.tasks.runtime.process import utc_now
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.service import Gate, VideoService
 from tests.campaigns import NOW, Stage, brief
+from tests.lent import lent
 from tests.model.plain_ledger import PlainLedger
 from tests.model.virtual_time import Fuse, VirtualTime, run_virtually
 
@@ -69,7 +70,7 @@ async def test_a_create_is_not_sent_before_the_moment_that_another_process_was_t
     service = VideoService(
         base_url="http://127.0.0.1:9/api/v1",
         api_key="mav_1",
-        transport=httpx.MockTransport(answer),
+        connections=lent(httpx.MockTransport(answer)),
         gate=Gate(clock=now, sleep=sleep),
         clock=now,
         sleep=sleep,
@@ -171,7 +172,7 @@ def test_no_more_creates_than_at_once_leave_when_the_gate_opens():
         service = VideoService(
             base_url="http://127.0.0.1:9/api/v1",
             api_key="mav_1",
-            transport=httpx.MockTransport(passed),
+            connections=lent(httpx.MockTransport(passed)),
             gate=Gate(clock=time.moment, random=lambda: 0.0),
             clock=time.moment,
         )

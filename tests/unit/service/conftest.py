@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import socket
 import ssl
@@ -16,9 +17,9 @@ from typing import Any
 
 import httpx
 import pytest
-from httpx_aiohttp import AiohttpTransport
 
 from callsheet.tasks.service import VideoService
+from tests.lent import lent
 
 KEY = "mav_canary0secret"
 
@@ -153,44 +154,32 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         server.close()
 
 
-class Timed(httpx.AsyncBaseTransport):
-    """Passes requests on with a time limit of the test's choice."""
+class Told(logging.Handler):
+    """Tells a test of every request that the log is told of."""
 
-    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-        self.inner = inner
-        self.read = 10.0
+    def __init__(self, tell: Callable[[Any], None]) -> None:
+        super().__init__()
+        self.tell = tell
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        request.extensions["timeout"] = {"connect": 5, "read": self.read, "write": 5, "pool": 5}
-        return await self.inner.handle_async_request(request)
-
-    async def aclose(self) -> None:
-        await self.inner.aclose()
-
-
-@dataclass
-class Ours:
-    """Stands for the connections of our own: `connect` takes it for no transport at all."""
-
-    read: float = 10.0
-
-
-@pytest.fixture(params=[None, AiohttpTransport, httpx.AsyncHTTPTransport])
-def transport(request: pytest.FixtureRequest) -> httpx.AsyncBaseTransport | Ours:
-    """Our own connections, and both transports that people lend."""
-    return Ours() if request.param is None else Timed(request.param())
+    def emit(self, record: logging.LogRecord) -> None:
+        (entry,) = record.args or ()
+        self.tell(entry)
 
 
 @pytest.fixture
 async def connect(time: Time) -> AsyncIterator[Callable[..., VideoService]]:
     """Build clients on the test's clock; they are closed with the test."""
     services: list[VideoService] = []
+    log = logging.getLogger("callsheet.service")
+    level, handlers = log.level, []
 
     def build(base_url: str = "http://service.test/api/v1", **options: Any) -> VideoService:
         defaults: dict[str, Any] = {"clock": time.clock, "sleep": time.sleep}
         defaults["random"] = time.random
-        if isinstance(options.get("transport"), Ours):
-            defaults["longest"] = options.pop("transport").read
+        if (told := options.pop("on_request", None)) is not None:
+            log.setLevel(logging.DEBUG)
+            handlers.append(Told(told))
+            log.addHandler(handlers[-1])
         service = VideoService(base_url=base_url, api_key=KEY, **(defaults | options))
         services.append(service)
         return service
@@ -198,11 +187,14 @@ async def connect(time: Time) -> AsyncIterator[Callable[..., VideoService]]:
     yield build
     for service in services:
         await service.aclose()
+    for handler in handlers:
+        log.removeHandler(handler)
+    log.setLevel(level)
 
 
 @pytest.fixture
 def talk(connect: Callable[..., VideoService]) -> Callable[..., Any]:
-    """Build a client whose transport plays answers and exceptions one after another."""
+    """Build a client whose connections play answers and exceptions one after another."""
 
     def build(*steps: Any, **options: Any) -> tuple[VideoService, list[httpx.Request]]:
         seen: list[httpx.Request] = []
@@ -216,6 +208,6 @@ def talk(connect: Callable[..., VideoService]) -> Callable[..., Any]:
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
             return httpx.Response(status, content=content, headers=headers)
 
-        return connect(transport=httpx.MockTransport(handler), **options), seen
+        return connect(connections=lent(httpx.MockTransport(handler)), **options), seen
 
     return build

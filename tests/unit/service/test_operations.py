@@ -22,6 +22,7 @@ from callsheet.tasks.runtime.errors import (
 )
 from callsheet.tasks.service import OPERATIONS, VideoService
 from callsheet.tasks.service.operations import Money
+from tests.lent import lent
 
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
 
@@ -194,7 +195,7 @@ async def test_the_key_is_sent():
     async with VideoService(
         base_url="http://x.test/api/v1/",
         api_key="mav_hidden1",
-        transport=httpx.MockTransport(handler),
+        connections=lent(httpx.MockTransport(handler)),
     ) as service:
         await service.get("vid_1")
     assert seen[0].headers["authorization"] == "Bearer mav_hidden1"

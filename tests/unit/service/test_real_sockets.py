@@ -1,4 +1,4 @@
-"""What really happens on sockets, over aiohttp and over plain httpx alike."""
+"""What really happens on sockets."""
 
 from __future__ import annotations
 
@@ -37,45 +37,39 @@ def create(service):
     ],
 )
 async def test_a_create_that_got_no_whole_answer_is_unknown_and_never_not_sent(
-    serve, connect, transport, fault
+    serve, connect, fault
 ):
     server = await serve(fault)
-    transport.read = 0.2 if fault == "hang" else transport.read
     with pytest.raises(OutcomeUnknown) as caught:
-        await create(connect(server.base_url, transport=transport))
+        await create(connect(server.base_url, longest=0.2 if fault == "hang" else 10.0))
     assert len(server.seen) == caught.value.attempts == 3
     assert {request.body for request in server.seen} == {BODY}
 
 
-async def test_a_create_whose_answer_drips_is_cut_off_as_unknown(serve, connect, transport):
+async def test_a_create_whose_answer_drips_is_cut_off_as_unknown(serve, connect):
     server = await serve("drip")
     with pytest.raises(OutcomeUnknown):
-        await create(connect(server.base_url, transport=transport, longest=0.3))
+        await create(connect(server.base_url, longest=0.3))
 
 
 @pytest.mark.parametrize("fault", ["close", "reset", "hang"])
-async def test_a_read_that_got_no_answer_is_trouble(serve, connect, transport, fault):
+async def test_a_read_that_got_no_answer_is_trouble(serve, connect, fault):
     server = await serve(fault)
-    transport.read = 0.2 if fault == "hang" else transport.read
     with pytest.raises(ServerTrouble):
-        await connect(server.base_url, transport=transport).get("vid_1")
+        await connect(server.base_url, longest=0.2 if fault == "hang" else 10.0).get("vid_1")
 
 
-async def test_a_lost_answer_is_asked_for_again_with_the_same_bytes(
-    serve, connect, transport, answer
-):
+async def test_a_lost_answer_is_asked_for_again_with_the_same_bytes(serve, connect, answer):
     server = await serve("close", answer(202, CREATED))
-    created = await create(connect(server.base_url, transport=transport))
+    created = await create(connect(server.base_url))
     assert created.video_id == "vid_1"
     assert [request.body for request in server.seen] == [BODY, BODY]
 
 
-async def test_a_stale_connection_does_not_make_the_transport_send_a_post_twice(
-    serve, connect, transport, answer
-):
+async def test_a_stale_connection_does_not_send_a_post_twice(serve, connect, answer):
     seen = []
     server = await serve(answer(202, CREATED), then_close=True)
-    service = connect(server.base_url, transport=transport, on_request=seen.append)
+    service = connect(server.base_url, on_request=seen.append)
     for _ in range(4):
         await create(service)
     # Whatever was sent was sent by us, and counted; some may not have reached the server.
@@ -83,33 +77,33 @@ async def test_a_stale_connection_does_not_make_the_transport_send_a_post_twice(
 
 
 async def test_a_connection_that_ends_under_a_post_is_told_and_not_repaired_in_silence(
-    serve, connect, transport, answer
+    serve, connect, answer
 ):
     seen = []
     server = await serve(answer(202, CREATED), "close", answer(202, CREATED))
-    service = connect(server.base_url, transport=transport, on_request=seen.append)
+    service = connect(server.base_url, on_request=seen.append)
     await create(service)
     await create(service)
     assert [attempt.outcome for attempt in seen] == ["ok", "lost", "ok"]
     assert len(server.seen) == 3
 
 
-async def test_a_refused_connection_is_not_sent(connect, transport):
+async def test_a_refused_connection_is_not_sent(connect):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     with pytest.raises(NotSent) as caught:
-        await create(connect(f"http://127.0.0.1:{port}/api/v1", transport=transport))
+        await create(connect(f"http://127.0.0.1:{port}/api/v1"))
     assert caught.value.attempts == 3
     assert caught.value.sent == "no"
 
 
-async def test_an_unknown_host_is_not_sent(connect, transport):
+async def test_an_unknown_host_is_not_sent(connect):
     with pytest.raises(NotSent):
-        await create(connect("http://no.such.host.invalid/api/v1", transport=transport))
+        await create(connect("http://no.such.host.invalid/api/v1"))
 
 
-async def test_a_server_that_does_not_speak_tls_is_not_sent(connect, transport):
+async def test_a_server_that_does_not_speak_tls_is_not_sent(connect):
     heard = []
 
     async def handle(reader, writer):
@@ -120,60 +114,54 @@ async def test_a_server_that_does_not_speak_tls_is_not_sent(connect, transport):
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/api/v1"
     with pytest.raises(NotSent):
-        await create(connect(address, transport=transport))
+        await create(connect(address))
     server.close()
     assert not any(b"cs1_k" in part for part in heard)
 
 
-async def test_a_cut_json_is_unknown_for_a_create_and_misshapen_for_a_read(
-    serve, connect, transport
-):
+async def test_a_cut_json_is_unknown_for_a_create_and_misshapen_for_a_read(serve, connect):
     whole = b'HTTP/1.1 202 X\r\nContent-Length: 12\r\n\r\n{"data": {"i'
     server = await serve(whole)
-    service = connect(server.base_url, transport=transport)
+    service = connect(server.base_url)
     with pytest.raises(OutcomeUnknown):
         await create(service)
     with pytest.raises(ShapeError):
         await service.get("vid_1")
 
 
-async def test_a_refusal_counts_even_when_its_words_are_cut(serve, connect, transport, answer):
+async def test_a_refusal_counts_even_when_its_words_are_cut(serve, connect, answer):
     server = await serve(answer(418, b"x" * 100, cut=50))
     with pytest.raises(OtherRefusal) as caught:
-        await create(connect(server.base_url, transport=transport))
+        await create(connect(server.base_url))
     assert caught.value.status == 418
 
 
-async def test_a_redirect_is_not_followed_and_the_key_goes_nowhere_else(
-    serve, connect, transport, answer
-):
+async def test_a_redirect_is_not_followed_and_the_key_goes_nowhere_else(serve, connect, answer):
     other = await serve(answer(202, CREATED))
     away = answer(307, headers={"Location": other.base_url + "/videos?token=abc"})
     server = await serve(away)
     with pytest.raises(OtherRefusal, match=r"redirected \(307\) to 127\.0\.0\.1:\d+") as caught:
-        await create(connect(server.base_url, transport=transport))
+        await create(connect(server.base_url))
     assert not other.seen
     assert len(server.seen) == 1
     assert "token" not in str(caught.value)
     assert "CALLSHEET_BASE_URL" in caught.value.remedy
 
 
-async def test_an_html_error_page_is_told_by_its_title(serve, connect, transport, answer):
+async def test_an_html_error_page_is_told_by_its_title(serve, connect, answer):
     page = b"<html><head><title>502 Bad\n Gateway</title></head><body>...</body></html>"
     server = await serve(answer(502, page, headers={"Content-Type": "text/html"}))
     with pytest.raises(OutcomeUnknown, match='an HTML page: "502 Bad Gateway"'):
-        await create(connect(server.base_url, transport=transport))
+        await create(connect(server.base_url))
 
 
-async def test_an_html_page_instead_of_an_answer_is_unknown_for_a_create(
-    serve, connect, transport, answer
-):
+async def test_an_html_page_instead_of_an_answer_is_unknown_for_a_create(serve, connect, answer):
     server = await serve(answer(200, b"<html>Welcome to the hotel</html>"))
     with pytest.raises(OutcomeUnknown):
-        await create(connect(server.base_url, transport=transport))
+        await create(connect(server.base_url))
 
 
-async def test_the_default_transport_is_aiohttp_and_keeps_connections(serve, connect, answer):
+async def test_connections_are_kept_and_say_who_asks(serve, connect, answer):
     server = await serve(answer(202, CREATED))
     service = connect(server.base_url)
     for _ in range(5):
@@ -186,11 +174,11 @@ async def test_the_default_transport_is_aiohttp_and_keeps_connections(serve, con
     assert headers["content-type"] == "application/json"
 
 
-async def test_cookies_of_the_service_are_not_kept(serve, connect, transport, answer):
+async def test_cookies_of_the_service_are_not_kept(serve, connect, answer):
     server = await serve(answer(202, CREATED, headers={"Set-Cookie": "a=b; Path=/"}))
-    for service in (connect(server.base_url, transport=transport), connect(server.base_url)):
-        await create(service)
-        await create(service)
+    service = connect(server.base_url)
+    await create(service)
+    await create(service)
     assert all("cookie" not in request.headers for request in server.seen)
 
 
@@ -206,7 +194,7 @@ async def test_cancelling_a_call_under_way_is_not_swallowed(serve):
     assert len(server.seen) == 1
 
 
-async def test_cancelling_between_attempts_is_not_swallowed(serve, connect, transport):
+async def test_cancelling_between_attempts_is_not_swallowed(serve, connect):
     server = await serve("close")
     started = asyncio.Event()
 
@@ -214,7 +202,7 @@ async def test_cancelling_between_attempts_is_not_swallowed(serve, connect, tran
         started.set()
         await asyncio.Event().wait()
 
-    service = connect(server.base_url, transport=transport, sleep=sleep)
+    service = connect(server.base_url, sleep=sleep)
     call = asyncio.create_task(create(service))
     await started.wait()
     call.cancel()

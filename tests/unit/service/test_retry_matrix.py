@@ -28,6 +28,7 @@ from callsheet.tasks.service.rate_limits import Gate
 from callsheet.tasks.service.request import Request, Wire
 from callsheet.tasks.service.response import Shapeless
 from callsheet.tasks.service.sending import Sender
+from tests.lent import lent
 
 OK = httpx.Response(200, json={"data": {"id": "vid_1"}, "meta": {}})
 MISSING = httpx.Response(202, json={"data": {}, "meta": {}})
@@ -48,7 +49,7 @@ def sender_over(time, handler):
     wire = Wire(
         base_url="http://s.test/api/v1",
         api_key="mav_x1",
-        transport=httpx.MockTransport(handler),
+        connections=lent(httpx.MockTransport(handler)),
         limit=9,
     )
     now = {"clock": time.clock, "sleep": time.sleep, "random": time.random}

@@ -7,18 +7,15 @@ import errno
 import hashlib
 import os
 import shutil
-import threading
-import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from callsheet.tasks.runtime.errors import ConfigurationError, StoreError, StoreUnusable
 from callsheet.tasks.store import File, StoredFile, open_store
-from callsheet.tasks.store.disk import SharedSync, TemporaryFile, open_locked
-from callsheet.tasks.store.folder import FolderWriter
+from callsheet.tasks.store.disk import TemporaryFile, open_locked
+from callsheet.tasks.store.folder import FolderStore
 
 NAME = "spring/ad-1/ad-1-take1.mp4"
 
@@ -129,7 +126,7 @@ async def test_a_killed_writer_leaves_nothing_for_long(store, tmp_path) -> None:
     assert {p.name for p in Path(stored.uri).parent.iterdir()} == {Path(NAME).name, writing.name}
 
 
-def test_a_folder_of_many_is_looked_through_once(tmp_path, monkeypatch) -> None:
+async def test_a_folder_of_many_is_looked_through_once(tmp_path, monkeypatch) -> None:
     looked: Counter[str] = Counter()
     scandir = os.scandir
 
@@ -140,14 +137,10 @@ def test_a_folder_of_many_is_looked_through_once(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(os, "scandir", counted)
     (tmp_path / "videos" / "spring" / "ad-1").mkdir(parents=True)
     # More than there are threads: one above others is never what nobody has needed for longest.
-    writer = FolderWriter(tmp_path / "videos", known=20)
-
-    def put(number: int) -> None:
-        digest = hashlib.sha256(b"video").hexdigest()
-        writer.put([_file(b"video", digest, f"spring/ad-{number}/video.mp4")])
-
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(put, range(30)))
+    store = FolderStore(tmp_path / "videos", known=20)
+    await asyncio.gather(
+        *(_put(store, b"video", f"spring/ad-{number}/video.mp4") for number in range(30))
+    )
     assert looked == {"videos": 1, "spring": 1, "ad-1": 1}
 
 
@@ -229,33 +222,6 @@ def test_wrong_addresses_are_refused(address) -> None:
         open_store(address)
     assert caught.value.remedy
     assert "secret" not in str(caught.value)
-
-
-def test_one_sync_of_a_folder_serves_all_who_asked_before_it(tmp_path, monkeypatch) -> None:
-    begun, go_on = [threading.Event() for _ in range(9)], threading.Event()
-    synced: list[int] = []
-
-    def slow(handle: int) -> None:
-        synced.append(handle)
-        begun[len(synced) - 1].set()
-        assert go_on.wait(10)
-
-    monkeypatch.setattr(os, "fsync", slow)
-    shared = SharedSync()
-    first = threading.Thread(target=shared.sync, args=(tmp_path,))
-    first.start()
-    assert begun[0].wait(10)
-    # That one is under way: it may be too late for a name that was written just now.
-    others = [threading.Thread(target=shared.sync, args=(tmp_path,)) for _ in range(8)]
-    for other in others:
-        other.start()
-    while shared.asking(tmp_path) < 9:
-        time.sleep(0.001)
-    go_on.set()
-    for thread in (first, *others):
-        thread.join(10)
-    assert len(synced) == 2
-    assert shared.asking(tmp_path) == 0
 
 
 async def test_what_can_be_made_again_is_kept_over_nobodys(store, tmp_path) -> None:

@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 from callsheet.tasks.runtime.errors import VideoError
-from callsheet.tasks.store.checks import judge_captions, judge_length
-from callsheet.tasks.store.inspection import inspect_closely
+from callsheet.tasks.store.captions import judge_captions
+from callsheet.tasks.store.checks import judge_length
+from callsheet.tasks.store.inspection import inspect_video
 from tests.unit.store.made_videos import (
     frozen_from,
     make_video,
@@ -52,7 +53,7 @@ SOUND = {"silence": "ok"}
 )  # fmt: skip
 def test_what_is_plainly_wrong_is_found(tmp_path, picture, sound, keys, found) -> None:
     video = make_video(tmp_path / "video.mp4", picture, sound, keys_every=keys)
-    inspection = inspect_closely(video, "no")
+    inspection = inspect_video(video, "no")
     expected = {"black": "ok", "frozen": "ok", **SOUND, **found}
     wrong = {name: words for name, words in inspection.findings.items() if words != "ok"}
     assert set(inspection.findings) == set(expected)
@@ -64,14 +65,14 @@ def test_what_is_plainly_wrong_is_found(tmp_path, picture, sound, keys, found) -
 
 def test_where_it_stands_still_is_said(tmp_path) -> None:
     video = make_video(tmp_path / "video.mp4", frozen_from(2, LIGHT), seconds=8)
-    words = inspect_closely(video, "no").findings["frozen"]
+    words = inspect_video(video, "no").findings["frozen"]
     begin, end = (float(word) for word in words.split() if word[0].isdigit())
     assert begin == pytest.approx(2, abs=0.5)
     assert end == pytest.approx(8, abs=0.2)
 
 
 def test_a_video_without_sound_is_not_judged_by_it(tmp_path) -> None:
-    inspection = inspect_closely(make_video(tmp_path / "video.mp4", LIGHT, None), "no")
+    inspection = inspect_video(make_video(tmp_path / "video.mp4", LIGHT, None), "no")
     assert inspection.findings == {"black": "ok", "frozen": "ok"}
     assert inspection.poster is None
 
@@ -89,7 +90,7 @@ def test_a_video_without_sound_is_not_judged_by_it(tmp_path) -> None:
 )
 def test_pictures_have_the_shape_of_the_video(tmp_path, size, poster, tile) -> None:
     video = make_video(tmp_path / "video.mp4", moving(*size), None, seconds=2, keys_every=0.25)
-    inspection = inspect_closely(video, "yes")
+    inspection = inspect_video(video, "yes")
     assert inspection.poster is not None
     assert inspection.strip is not None
     assert inspection.shown > 5
@@ -104,7 +105,7 @@ def test_pictures_have_the_shape_of_the_video(tmp_path, size, poster, tile) -> N
 
 def test_a_strip_goes_on_with_the_video_and_a_poster_shows_something(tmp_path) -> None:
     picture = until(2.0, DARK, until(4.0, plain(90), plain(200)))
-    inspection = inspect_closely(
+    inspection = inspect_video(
         make_video(tmp_path / "video.mp4", picture, None, keys_every=0.5), "yes"
     )
     assert inspection.strip is not None
@@ -119,7 +120,7 @@ def test_a_strip_goes_on_with_the_video_and_a_poster_shows_something(tmp_path) -
 
 
 def test_a_poster_alone_may_be_asked_for(tmp_path) -> None:
-    inspection = inspect_closely(
+    inspection = inspect_video(
         make_video(tmp_path / "video.mp4", until(0.5, DARK, LIGHT), None), "poster"
     )
     assert inspection.strip is None
@@ -131,7 +132,7 @@ def test_a_poster_alone_may_be_asked_for(tmp_path) -> None:
 
 def test_the_same_video_makes_the_same_pictures(tmp_path) -> None:
     video = make_video(tmp_path / "video.mp4", LIGHT, None)
-    one, other = inspect_closely(video, "yes"), inspect_closely(video, "yes")
+    one, other = inspect_video(video, "yes"), inspect_video(video, "yes")
     assert one == other
 
 
@@ -139,7 +140,7 @@ def test_a_video_that_does_not_play_is_refused_as_before(tmp_path) -> None:
     video = make_video(tmp_path / "video.mp4", LIGHT)
     video.write_bytes(video.read_bytes()[:-500])
     with pytest.raises(VideoError):
-        inspect_closely(video, "yes")
+        inspect_video(video, "yes")
 
 
 def test_damaged_sound_is_no_reason_to_fail(tmp_path) -> None:
@@ -152,7 +153,7 @@ def test_damaged_sound_is_no_reason_to_fail(tmp_path) -> None:
     for at, size in entries:
         data[at : at + size] = b"\x5a" * size
     video.write_bytes(bytes(data))
-    inspection = inspect_closely(Path(video), "yes")
+    inspection = inspect_video(Path(video), "yes")
     assert inspection.poster is not None
     assert inspection.findings["black"] == "ok"
 

@@ -1,4 +1,4 @@
-"""Videos that are inspected by another process, and what happens when that does not answer."""
+"""Videos that are inspected by other processes, and what happens when one does not answer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.runtime.errors import VideoError
-from callsheet.tasks.store import Inspector, VideoFile
-from callsheet.tasks.store.inspection import Inspection, inspect_closely
-from callsheet.tasks.store.inspector import inspect_apart
+from callsheet.tasks.store import Inspector, inspect_video
 from tests.programs import ROOT
 
-HERE = Inspection(VideoFile(1.0, 1, 1, has_sound=False))
 #: Libraries that would make it as large as the process that it helps.
 LARGE = "boto3 botocore httpx aiohttp sqlalchemy pydantic prefect pyarrow numpy"
 #: A stand-in for the process: what it does with a line, after it said that it is there.
@@ -37,10 +34,6 @@ async def inspector() -> AsyncIterator[Inspector]:
     inspector = Inspector("yes")
     yield inspector
     await inspector.aclose()
-
-
-async def here() -> Inspection:
-    return HERE
 
 
 def odd(tmp_path: Path, does: str) -> str:
@@ -64,49 +57,60 @@ async def ends(pid: int) -> None:
 
 
 async def started(inspector: Inspector, path: Path) -> int:
-    assert await inspector.inspect(path, "no", here=here) is not HERE
-    assert inspector.pid is not None
-    return inspector.pid
+    await inspector.inspect(path, "no")
+    (pid,) = inspector.pids
+    return pid
 
 
 @pytest.mark.parametrize("pictures", ["yes", "poster", "no"])
 async def test_it_finds_what_would_be_found_here(inspector, video_path, pictures) -> None:
-    found = await inspect_apart(video_path, pictures, inspector)
-    assert found == inspect_closely(video_path, pictures)
-    assert inspector.pid not in (None, os.getpid())
+    assert await inspector.inspect(video_path, pictures) == inspect_video(video_path, pictures)
+    assert len(inspector.pids) == 1
 
 
 async def test_a_file_that_is_no_video_is_refused_by_it(inspector, tmp_path) -> None:
     (tmp_path / "page.mp4").write_text("<html>sorry</html>")
     with pytest.raises(VideoError) as told:
-        await inspect_apart(tmp_path / "page.mp4", "no", inspector)
+        await inspector.inspect(tmp_path / "page.mp4", "no")
     with pytest.raises(VideoError) as told_here:
-        inspect_closely(tmp_path / "page.mp4", "no")
+        inspect_video(tmp_path / "page.mp4", "no")
     assert str(told.value) == str(told_here.value)
+    assert len(inspector.pids) == 1
 
 
 async def test_a_file_that_someone_took_away_is_missed_as_it_is_here(inspector, tmp_path) -> None:
     with pytest.raises(FileNotFoundError):
-        await inspect_apart(tmp_path / "gone.mp4", "no", inspector)
+        await inspector.inspect(tmp_path / "gone.mp4", "no")
 
 
 @pytest.mark.merge
 async def test_what_it_was_at_when_it_ended_is_inspected_by_another(
     inspector: Inspector, video_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    found = inspect_video(video_path, "no")
     for _ in range(4):
-        pid = await started(inspector, video_path)
+        await inspector.inspect(video_path, "no")
+        pid = inspector.pids[-1]
         # Frozen, lest it is done before it ends.
         os.kill(pid, signal.SIGSTOP)
-        asked = [
-            asyncio.ensure_future(inspector.inspect(video_path, "no", here=here)) for _ in range(5)
-        ]
+        asked = [asyncio.ensure_future(inspector.inspect(video_path, "no")) for _ in range(5)]
         await asyncio.sleep(0.2)
         os.kill(pid, signal.SIGKILL)
-        assert HERE not in await asyncio.gather(*asked)
+        assert await asyncio.gather(*asked) == [found] * 5
         await ends(pid)
     assert "the process that inspects videos ended" in caplog.text
     assert "Unknown child" not in caplog.text
+
+
+async def test_processes_that_ended_while_they_waited_cost_no_video(
+    inspector: Inspector, video_path: Path
+) -> None:
+    await asyncio.gather(*(inspector.inspect(video_path, "no") for _ in range(8)))
+    waiting = inspector.pids
+    for pid in waiting:
+        os.kill(pid, signal.SIGKILL)
+        await ends(pid)
+    assert await inspector.inspect(video_path, "no") == inspect_video(video_path, "no")
 
 
 async def test_one_that_hangs_is_ended_and_its_video_is_inspected_by_another(
@@ -116,7 +120,7 @@ async def test_one_that_hangs_is_ended_and_its_video_is_inspected_by_another(
     pid = await started(inspector, video_path)
     os.kill(pid, signal.SIGSTOP)
     async with asyncio.timeout(30):
-        assert await inspector.inspect(video_path, "no", here=here) is not HERE
+        await inspector.inspect(video_path, "no")
     await ends(pid)
     assert "a video was not inspected in 5 s" in caplog.text
     assert await started(inspector, video_path) != pid
@@ -129,9 +133,9 @@ async def test_one_that_hangs_is_ended_and_its_video_is_inspected_by_another(
         "os.abort()",
         "time.sleep(60)",
         "print('no JSON', flush=True)",
-        "print(json.dumps([order['number']]), flush=True)",
-        "print(json.dumps({{'number': order['number'], 'inspection': 'fine'}}), flush=True)",
-        "print(json.dumps({{'number': order['number'], 'inspection': {{}}}}), flush=True)",
+        "print(json.dumps([1]), flush=True)",
+        "print(json.dumps({{'inspection': 'fine'}}), flush=True)",
+        "print(json.dumps({{'inspection': {{}}}}), flush=True)",
         "print('x' * (1 << 25), flush=True)",
     ],
 )
@@ -140,69 +144,68 @@ async def test_a_video_that_ends_every_process_is_none_and_is_not_inspected_here
 ) -> None:
     inspector = Inspector("yes", python=odd(tmp_path, does.format()), timeout=1.0)
     with pytest.raises(VideoError, match="did not survive"):
-        await inspector.inspect(video_path, "no", here=here)
+        await inspector.inspect(video_path, "no")
     await inspector.aclose()
 
 
-async def test_more_videos_than_it_has_threads_for_are_not_late(video_path, tmp_path) -> None:
-    does = "time.sleep(0.3); print(json.dumps({{'number': order['number']}}), flush=True)"
+async def test_more_videos_than_there_are_processes_are_not_late(video_path, tmp_path) -> None:
+    does = "time.sleep(0.3); print(json.dumps({{'wrong': 'slow'}}), flush=True)"
     inspector = Inspector("yes", python=odd(tmp_path, does.format()), timeout=1.5)
-    many = [
-        inspector.inspect(video_path, "no", here=here) for _ in range(8 * (os.cpu_count() or 1))
-    ]
-    assert await asyncio.gather(*many) == [HERE] * len(many)
+    asked = (inspector.inspect(video_path, "no") for _ in range(8 * (os.cpu_count() or 1)))
+    told = {str(one) for one in await asyncio.gather(*asked, return_exceptions=True)}
+    assert told == {"slow"}
     await inspector.aclose()
 
 
 async def test_a_large_video_has_more_time(tmp_path: Path) -> None:
     (tmp_path / "large.mp4").touch()
     os.truncate(tmp_path / "large.mp4", 60_000_000)
-    does = "time.sleep(1.5); print(json.dumps({{'number': order['number']}}), flush=True)"
+    does = "time.sleep(1.5); print(json.dumps({{'wrong': 'slow'}}), flush=True)"
     inspector = Inspector("yes", python=odd(tmp_path, does.format()), timeout=0.5)
-    assert await inspector.inspect(tmp_path / "large.mp4", "no", here=here) is HERE
+    with pytest.raises(VideoError, match="slow"):
+        await inspector.inspect(tmp_path / "large.mp4", "no")
     await inspector.aclose()
 
 
-async def test_whoever_goes_away_meanwhile_takes_nothing_along(inspector, video_path) -> None:
+async def test_the_process_of_a_video_that_is_not_awaited_any_more_is_ended(
+    inspector, video_path
+) -> None:
     pid = await started(inspector, video_path)
-    asked = asyncio.ensure_future(inspector.inspect(video_path, "yes", here=here))
+    os.kill(pid, signal.SIGSTOP)
+    asked = asyncio.ensure_future(inspector.inspect(video_path, "yes"))
     await asyncio.sleep(0.01)
     asked.cancel()
     await asyncio.gather(asked, return_exceptions=True)
-    assert await started(inspector, video_path) == pid
-    await inspector.aclose()
     assert gone(pid)
+    another = await started(inspector, video_path)
+    await inspector.aclose()
+    assert gone(another)
 
 
 @pytest.mark.parametrize("use", ["no", "auto"])
 async def test_a_few_videos_are_inspected_here(use: str, video_path: Path) -> None:
     inspector = Inspector(use)  # type: ignore[arg-type]
+    found = inspect_video(video_path, "no")
     for _ in range(100):
-        assert await inspector.inspect(video_path, "no", here=here) is HERE
-    assert inspector.pid is None
+        assert await inspector.inspect(video_path, "no") == found
+    assert inspector.pids == []
     await inspector.aclose()
 
 
 async def test_many_at_once_are_inspected_by_it(video_path: Path) -> None:
     inspector = Inspector("auto")
-
-    async def some_time() -> Inspection:
-        await asyncio.sleep(0.001)
-        return HERE
-
     async with asyncio.timeout(60):
-        while inspector.pid is None:
-            many = (inspector.inspect(video_path, "no", here=some_time) for _ in range(16))
-            await asyncio.gather(*many)
-    await started(inspector, video_path)
+        while not inspector.pids:
+            await asyncio.gather(*(inspector.inspect(video_path, "no") for _ in range(16)))
     await inspector.aclose()
 
 
 @pytest.mark.parametrize("python", ["/nowhere/python", "/bin/false"])
 async def test_where_it_cannot_be_started_all_is_done_here(video_path: Path, python: str) -> None:
     inspector = Inspector("yes", python=python)
+    found = inspect_video(video_path, "no")
     for _ in range(3):
-        assert await inspector.inspect(video_path, "no", here=here) is HERE
+        assert await inspector.inspect(video_path, "no") == found
     await inspector.aclose()
 
 
@@ -227,8 +230,8 @@ async def test_it_dies_with_its_parent(video_path: Path) -> None:
         "from callsheet.tasks.store import Inspector\n"
         "async def main():\n"
         "    inspector = Inspector('yes')\n"
-        "    await inspector.inspect(Path(sys.argv[1]), 'no', here=None)\n"
-        "    print(inspector.pid, flush=True)\n"
+        "    await inspector.inspect(Path(sys.argv[1]), 'no')\n"
+        "    print(*inspector.pids, flush=True)\n"
         "    await asyncio.sleep(60)\n"
         "asyncio.run(main())\n"
     )

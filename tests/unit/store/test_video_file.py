@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.runtime.errors import VideoError
-from callsheet.tasks.store import VideoFile, inspect_video
-from callsheet.tasks.store.video_file import _check_units, check_boxes
+from callsheet.tasks.store import Inspection, inspect_video
+from callsheet.tasks.store.video_file import check_boxes, check_units
 
 
 def _file(tmp_path: Path, data: bytes) -> Path:
@@ -25,7 +25,7 @@ def _box(kind: bytes, body: bytes = b"") -> bytes:
 
 def test_a_video_is_described(video_path) -> None:
     video = inspect_video(video_path)
-    assert video == VideoFile(video.seconds, 320, 180, has_sound=True)
+    assert video == Inspection(seconds=video.seconds, width=320, height=180, has_sound=True)
     assert video.seconds == pytest.approx(2, abs=0.1)
 
 
@@ -67,7 +67,7 @@ def test_a_video_whose_pictures_are_noise_is_refused(video, tmp_path) -> None:
 @pytest.mark.parametrize(("part", "instead"), [(0.3, b"\xff"), (0.5, b"\0"), (0.7, b"\xff")])
 def test_a_video_that_is_damaged_in_the_middle_is_refused(tmp_path, part, instead, codec) -> None:
     path = _long_video(tmp_path, codec)
-    assert inspect_video(path) == VideoFile(8.0, 320, 180, has_sound=False)
+    assert inspect_video(path) == Inspection(seconds=8.0, width=320, height=180, has_sound=False)
     video = bytearray(path.read_bytes())
     at, length = int(len(video) * part), len(video) // 6
     video[at : at + length] = instead * length
@@ -114,10 +114,10 @@ def test_a_last_key_frame_with_foreign_bytes_in_it_is_refused(tmp_path) -> None:
 def test_zeros_after_the_end_of_a_picture_are_no_hole() -> None:
     whole = b"\x65" + bytes(range(1, 200))
     padded = whole + bytes(100)
-    _check_units(struct.pack(">I", len(padded)) + padded, 4)
+    check_units(struct.pack(">I", len(padded)) + padded, 4)
     holed = whole + bytes(100) + b"\x80"
     with pytest.raises(ValueError, match="hole"):
-        _check_units(struct.pack(">I", len(holed)) + holed, 4)
+        check_units(struct.pack(">I", len(holed)) + holed, 4)
 
 
 def _long_video(tmp_path: Path, codec: str, *words: str) -> Path:

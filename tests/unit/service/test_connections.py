@@ -1,4 +1,4 @@
-"""Our own connections and a lent transport: one fault, one outcome, whoever carried the request."""
+"""Connections to the service: every fault of a server or a proxy has one outcome."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import json
 from contextlib import suppress
 
 import pytest
-from httpx_aiohttp import AiohttpTransport
 
 from callsheet.tasks.runtime.errors import ConfigurationError, NotSent, ServiceError
 from callsheet.tasks.service import operations as ops
-from callsheet.tasks.service.login.exchange import default_transport
 from tests.certificates import certificate
 
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
@@ -77,23 +75,20 @@ FAULTS = {
 }
 
 
-@pytest.fixture(params=[None, AiohttpTransport], ids=["ours", "lent"])
-def carried(request, connect):
+@pytest.fixture
+def carried(connect):
     """Build a client that counts what became of its requests."""
 
     def build(base_url, **options):
         seen = []
-        kind = request.param
-        transport = kind() if kind else None
-        return connect(base_url, transport=transport, on_request=seen.append, **options), seen
+        return connect(base_url, on_request=seen.append, **options), seen
 
     return build
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("call", CALLS)
-async def test_a_fault_has_one_outcome(request, serve, carried, fault, call):
-    lent = "lent" in request.node.callspec.id
+async def test_a_fault_has_one_outcome(serve, carried, fault, call):
     step, expected = FAULTS[fault]
     until = expected == "until it closes"
     server = await serve(step, then_close=until)
@@ -107,8 +102,8 @@ async def test_a_fault_has_one_outcome(request, serve, carried, fault, call):
     elif call == "once":
         expected = expected[:1]
     assert outcomes == expected
-    # Nothing is sent that is not told of. (A lent aiohttp repeats a GET and a DELETE in silence.)
-    assert len(server.seen) == len(outcomes) or (lent and call in ("read", "gentle"))
+    # Nothing is sent that is not told of.
+    assert len(server.seen) == len(outcomes)
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -133,16 +128,15 @@ async def test_a_certificate_that_the_environment_vouches_for_is_believed(
     assert (await service.get("vid_1")).status == "generating"
 
 
-@pytest.fixture(params=["ours", "lent"])
-def proxied(request, connect, monkeypatch):
+@pytest.fixture
+def proxied(connect, monkeypatch):
     """Build a client in an environment that names a proxy."""
 
     def build(base_url, proxy, *, except_for=""):
         monkeypatch.setenv("no_proxy", except_for)
         for scheme in ("http", "https"):
             monkeypatch.setenv(f"{scheme}_proxy", proxy)
-        lent = default_transport(base_url, limit=4) if request.param == "lent" else None
-        return connect(base_url, transport=lent)
+        return connect(base_url)
 
     return build
 
