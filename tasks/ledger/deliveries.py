@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, update
-from sqlalchemy import Row as Record
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from callsheet.tasks.ledger.database import (
     insert_missing,
@@ -18,6 +27,7 @@ from callsheet.tasks.ledger.database import (
     insert_unless_there,
 )
 from callsheet.tasks.ledger.moves import move, note, note_campaign
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import (
     campaigns,
     deliveries,
@@ -110,7 +120,6 @@ _KEEP = Prepared(
     columns=("take_id", "kind", "uri", "sha256", "bytes", "seconds", "verified_at"),
 )
 
-_FILE = ("kind", "uri", "sha256", "bytes", "seconds")
 _VIDEO = deliveries.c.kind == "mp4"
 #: Which take of a row its video is of: the present one, else the newest that has one.
 VIDEO_TAKE = func.coalesce(
@@ -169,7 +178,7 @@ def add_delivery(
     connection: Connection, row: CampaignRow, take: Take, *, file: Delivered, at: float
 ) -> bool:
     """Record a verified file that a delivered take did not have; return False if it has it."""
-    if not insert_unless_there(connection, deliveries, _values(take.id, file, at)):
+    if not insert_unless_there(connection, deliveries, _line(take.id, file, at)):
         return False
     note(connection, row, "repair", f"{file.kind} delivered afterwards", at=at, take=take)
     return True
@@ -179,21 +188,31 @@ def keep_files(
     connection: Connection, take_id: int, files: Sequence[Delivered], *, at: float
 ) -> None:
     """Record those files of a take that are of a kind it does not have yet."""
-    later(connection, _KEEP, [_values(take_id, file, at) for file in files])
+    later(connection, _KEEP, [_line(take_id, file, at) for file in files])
 
 
 def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list[Delivered]]:
     """Return the verified files of a campaign, by take."""
-    query = (
-        select(deliveries)
-        .join(takes, takes.c.id == deliveries.c.take_id)
-        .where(takes.c.campaign_id == campaign_id)
-        .order_by(deliveries.c.id)
-    )
+    mine = (takes.c.id == deliveries.c.take_id, takes.c.campaign_id == campaign_id)
+    return files_by_take(connection, *mine)
+
+
+def files_by_take(
+    connection: Connection, *which: ColumnElement[bool]
+) -> Mapping[int, list[Delivered]]:
+    """Return verified files, by take, each take's in the order in which they were delivered."""
+    query = _FILES.query.add_columns(deliveries.c.take_id).where(*which)
     found: dict[int, list[Delivered]] = {}
-    for file in connection.execute(query):
-        found.setdefault(file.take_id, []).append(_delivered(file))
+    for line in connection.execute(query.order_by(deliveries.c.id)):
+        found.setdefault(line.take_id, []).append(_FILES.read(line))
     return found
+
+
+_FILES = Records(Delivered, deliveries)
+
+
+def _line(take_id: int, file: Delivered, at: float) -> dict[str, object]:
+    return _FILES.line(file, take_id=take_id, verified_at=at)
 
 
 def is_of_another(connection: Connection, *, take: Take, row_id: int, sha256: str) -> bool:
@@ -211,22 +230,6 @@ def checks_in(text: str | None) -> Mapping[str, str]:
     """Return what was found when a video was looked at, as it is kept: most videos say the same."""
     found: dict[str, str] = json.loads(text) if text else {}
     return MappingProxyType(found)
-
-
-def _delivered(file: Record[Any]) -> Delivered:
-    return Delivered(**{name: getattr(file, name) for name in _FILE})
-
-
-def _values(take_id: int, file: Delivered, at: float) -> dict[str, object]:
-    return {
-        "take_id": take_id,
-        "kind": file.kind,
-        "uri": file.uri,
-        "sha256": file.sha256,
-        "bytes": file.bytes,
-        "seconds": file.seconds,
-        "verified_at": at,
-    }
 
 
 # The video of one take with its captions, its pictures, and what checks found wrong.
@@ -249,21 +252,22 @@ def find_take_video(
 ) -> TakeVideo | None:
     """Return what is in the store of a take, by its number in its row; None where nothing is."""
     query = (
-        select(takes.c.checks, takes.c.pictures, deliveries)
+        select(takes.c.id, takes.c.checks, takes.c.pictures)
         .join(rows, rows.c.id == takes.c.row_id)
         .join(campaigns, campaigns.c.id == rows.c.campaign_id)
-        .join(deliveries, deliveries.c.take_id == takes.c.id)
         .where(campaigns.c.name == campaign, rows.c.row == row, takes.c.number == take)
     )
-    found = connection.execute(query).all()
-    if not found:
+    found = connection.execute(query).first()
+    files = files_by_take(connection, deliveries.c.take_id == found.id) if found else {}
+    if found is None or not files:
         return None
-    names = ("kind", "uri", "sha256", "bytes", "seconds")
-    files = {one.kind: Delivered(**{name: getattr(one, name) for name in names}) for one in found}
-    findings = findings_in(found[0].checks, found[0].pictures)
-    take_id = int(found[0].take_id)
     return TakeVideo(
-        campaign=campaign, row=row, take=take, take_id=take_id, files=files, findings=findings
+        campaign=campaign,
+        row=row,
+        take=take,
+        take_id=found.id,
+        files={file.kind: file for file in files[found.id]},
+        findings=findings_in(found.checks, found.pictures),
     )
 
 
@@ -320,7 +324,7 @@ class FileCopy:
 def wanted_copies(connection: Connection, campaign_id: int) -> list[WantedCopy]:
     """Return the copies that the rows of a campaign want of their videos and captions."""
     query = (
-        select(rows.c.row, rows.c.copies, takes.c.number, deliveries)
+        _FILES.query.add_columns(rows.c.row, takes.c.number, takes.c.id, rows.c.copies)
         .select_from(rows)
         .join(takes, takes.c.id == VIDEO_TAKE)
         .join(deliveries, deliveries.c.take_id == takes.c.id)
@@ -331,8 +335,8 @@ def wanted_copies(connection: Connection, campaign_id: int) -> list[WantedCopy]:
         WantedCopy(
             row=one.row,
             take=one.number,
-            take_id=one.take_id,
-            file=_delivered(one),
+            take_id=one.id,
+            file=_FILES.read(one),
             place=place,
             name=name,
         )
@@ -346,18 +350,17 @@ def copies_of(
 ) -> Mapping[int, list[FileCopy]]:
     """Return the copies of a campaign's files, also those on hold, by take; with `numbers` those
     of some rows."""
-    query = select(file_copies).where(file_copies.c.campaign_id == campaign_id)
+    query = _COPIES.query.where(file_copies.c.campaign_id == campaign_id)
     if numbers is not None:
         mine = select(takes.c.id).where(takes.c.row_id.in_(list(numbers)))
         query = query.where(file_copies.c.take_id.in_(mine))
     found: dict[int, list[FileCopy]] = {}
-    for one in connection.execute(query.order_by(file_copies.c.id)):
-        copy = FileCopy(**{name: getattr(one, name) for name in _COPY})
+    for copy in _COPIES.all(connection, query.order_by(file_copies.c.id)):
         found.setdefault(copy.take_id, []).append(copy)
     return found
 
 
-_COPY = tuple(field.name for field in fields(FileCopy))
+_COPIES = Records(FileCopy, file_copies)
 
 
 def note_copies(
@@ -369,7 +372,7 @@ def note_copies(
     """
     held = and_(file_copies.c.campaign_id == campaign_id, file_copies.c.fault.is_not(None))
     connection.execute(delete(file_copies).where(held))
-    values = [{**asdict(copy), "campaign_id": campaign_id, "at": at} for copy in copies]
+    values = [_COPIES.line(copy, campaign_id=campaign_id, at=at) for copy in copies]
     insert_missing(connection, file_copies, values)
     faults = [copy.fault for copy in copies if copy.fault is not None]
     words = f"{len(copies) - len(faults)} made"

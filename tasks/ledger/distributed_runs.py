@@ -10,7 +10,6 @@ believes.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from callsheet.tasks.ledger.leases import (
     renew,
     worker_lease,
 )
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import MADE_FIRST, campaigns, leases, rows
 from callsheet.tasks.ledger.schema_runs import batches, productions
 from callsheet.tasks.ledger.values import UNDER_WAY, State
@@ -108,9 +108,7 @@ def begin_production(
             remedy="run again when that run has ended: `callsheet status` shows it",
         )
     now = database_now(connection)
-    values = {name: getattr(production, name) for name in _KEPT}
-    terms = json.dumps(production.terms)
-    connection.execute(insert(productions).values(**values, terms=terms, begun_at=now))
+    connection.execute(insert(productions).values(_PRODUCTIONS.line(production, begun_at=now)))
     freed = _open_batch(connection, production.id, NOBODY, holder="", claimed_at=now, freed_at=now)
     mine = (rows.c.campaign_id == production.campaign_id, rows.c.state.in_(_OPEN))
     given = update(rows).where(*mine).values(batch_id=freed)
@@ -123,17 +121,8 @@ def begin_production(
 
 def find_production(connection: Connection, production_id: str) -> Production | None:
     """Return a production, if the ledger knows it."""
-    found = connection.execute(
-        select(productions, campaigns.c.name.label("campaign"))
-        .join(campaigns, campaigns.c.id == productions.c.campaign_id)
-        .where(productions.c.id == production_id)
-    ).one_or_none()
-    if found is None:
-        return None
-    values = found._asdict()
-    # A result has the names of SQL.
-    del values["begun_at"]
-    return Production(**{**values, "terms": json.loads(values["terms"])})
+    this = _PRODUCTIONS.query.where(productions.c.id == production_id)
+    return _PRODUCTIONS.first(connection, this)
 
 
 def claim_batch(
@@ -342,9 +331,11 @@ def _first_in(states: Collection[State]) -> ScalarSelect[int]:
 
 #: The name of the lease on a batch, as the database computes it.
 _LEASE = name_in_sql(WORKER, batches.c.holder)
-_KEPT = (
-    *("id", "campaign_id", "run_id", "owner", "workers", "batch_size"),
-    *("organisation", "store", "hinted"),
+_PRODUCTIONS = Records(
+    Production,
+    productions,
+    joined=productions.join(campaigns, campaigns.c.id == productions.c.campaign_id),
+    campaign=campaigns.c.name,
 )
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
 
 from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, storable
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import deliveries, events, reviews, rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, rows_by_number
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
@@ -34,7 +35,6 @@ REASONS: Mapping[str, str] = {
     "brand": "logo, product, colours",
     "other": "something else",
 }
-REVIEW_COLUMNS = ("verdict", "reason", "note", "by", "at")
 #: Characters of a reason and of a note at most.
 REASON, NOTE = 40, 2000
 #: Characters of who said it at most.
@@ -119,7 +119,7 @@ def review(
     if now is None:
         connection.execute(delete(reviews).where(this))
     else:
-        connection.execute(update(reviews).where(this).values(**_values(now)))
+        connection.execute(update(reviews).where(this).values(REVIEWS.line(now)))
     _tell(connection, [(video, before.verdict)], now, by=by, at=at)
     _deliver(connection, [take_id], now, at)
     return now
@@ -134,7 +134,7 @@ def _deliver(
 
 
 def _is_first(connection: Connection, video: _VideoFile, said: Review) -> bool:
-    return insert_unless_there(connection, reviews, {**video.keys(), **_values(said)})
+    return insert_unless_there(connection, reviews, REVIEWS.line(said, **video.keys()))
 
 
 def _amended(before: Review, reason: str | None, note: str | None, *, may: bool) -> Review:
@@ -173,7 +173,7 @@ def review_all(
         videos = list(_videos(connection, page))
         before = _verdicts(connection, page)
         new = [video for video in videos if video.id not in before]
-        insert_missing(connection, reviews, [{**f.keys(), **_values(said)} for f in new])
+        insert_missing(connection, reviews, [REVIEWS.line(said, **f.keys()) for f in new])
         # Someone who decided in between was first: what stands now is theirs.
         mine = _mine(connection, [video.id for video in new], said)
         _tell(connection, [(f, None) for f in new if f.id in mine], said, by=by, at=at)
@@ -189,7 +189,7 @@ def restore_review(
 ) -> None:
     """Put back what an earlier, lost ledger knew to have been said of a take."""
     keys = {"take_id": take_id, "campaign_id": row.campaign_id, "row_id": row.id}
-    connection.execute(insert(reviews).values(**keys, **_values(said)))
+    connection.execute(insert(reviews).values(REVIEWS.line(said, **keys)))
     words = f"{said.words} (known from the store's manifest)"
     event = {**keys, "at": at, "kind": "review", "new": said.verdict, "words": storable(words)}
     connection.execute(insert(events).values(**event))
@@ -197,9 +197,8 @@ def restore_review(
 
 def review_of(connection: Connection, take_id: int, *, locked: bool = False) -> Review | None:
     """Return what was said of a take; `locked`: no one else changes it before the commit."""
-    query = select(reviews).where(reviews.c.take_id == take_id)
-    found = connection.execute(query.with_for_update() if locked else query).first()
-    return None if found is None else review_in(found._asdict())
+    query = REVIEWS.query.where(reviews.c.take_id == take_id)
+    return REVIEWS.first(connection, query.with_for_update() if locked else query)
 
 
 def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
@@ -218,17 +217,12 @@ def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
 
 def last_reviews(connection: Connection, campaign_id: int) -> Mapping[int, Review]:
     """Return what was said last of each row's takes, by the number of the row."""
-    query = select(reviews).where(reviews.c.campaign_id == campaign_id)
-    found = connection.execute(query.order_by(reviews.c.take_id))
-    said = {line.row_id: review_in(line._asdict()) for line in found}
-    return {row: one for row, one in said.items() if one is not None}
+    query = REVIEWS.query.add_columns(reviews.c.row_id)
+    query = query.where(reviews.c.campaign_id == campaign_id).order_by(reviews.c.take_id)
+    return {line.row_id: REVIEWS.read(line) for line in connection.execute(query)}
 
 
-def review_in(raw: Mapping[str, Any]) -> Review | None:
-    """Return the review in a database row with its columns; None where it has none."""
-    if raw["verdict"] is None:
-        return None
-    return Review(**{name: raw[name] for name in REVIEW_COLUMNS})
+REVIEWS = Records(Review, reviews)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,10 +296,6 @@ def _said(verdict: Verdict, reason: str | None, note: str | None, *, by: str, at
                 remedy="remove that character, or type the text again",
             )
     return Review(verdict=verdict, reason=reason, note=note, by=by, at=at)
-
-
-def _values(said: Review) -> dict[str, Any]:
-    return {name: getattr(said, name) for name in REVIEW_COLUMNS}
 
 
 def _tell(

@@ -22,30 +22,18 @@ from sqlalchemy import (
     text,
 )
 
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, Delivered, checks_in
+from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.figures import FIGURES, NAMES
-from callsheet.tasks.ledger.reviews import Review, review_in
-from callsheet.tasks.ledger.row_pages import ShownRow, rows_by_id
+from callsheet.tasks.ledger.records import Records
+from callsheet.tasks.ledger.row_pages import ShownRow, ShownTake, rows_by_id, shown_takes
 from callsheet.tasks.ledger.schema import deliveries, events, reviews, rows, takes
-from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.values.amounts import from_micro
 from callsheet.tasks.values.briefs import canonical_json
 
 #: Events that are read at once at most.
 MOST = 500
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShownTake:
-    """A take with its files, and what was found and said of its video."""
-
-    take: Take
-    files: Sequence[Delivered]
-    review: Review | None
-    checks: Mapping[str, str]
-    flagged: int
-    pictures: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +69,7 @@ def whole_row(connection: Connection, campaign_id: int, row: str) -> WholeRow | 
     return WholeRow(
         shown=rows_by_id(connection, campaign_id, [own.id])[own.id],
         row=own,
-        takes=_takes(connection, own),
+        takes=shown_takes(connection, takes.c.row_id == own.id),
         events=_events(connection, events.c.row_id == own.id),
     )
 
@@ -95,57 +83,22 @@ def events_between(
     return _events(connection, these, limit=limit)
 
 
-def _takes(connection: Connection, row: CampaignRow) -> list[ShownTake]:
-    found = takes_of(connection, row.campaign_id, numbers=[row.id])
-    ids = [take.id for _, take in found]
-    beside = {
-        line.id: line
-        for line in connection.execute(
-            select(takes.c.id, takes.c.checks, takes.c.flagged, takes.c.pictures).where(
-                takes.c.id.in_(ids)
-            )
-        )
-    }
-    said = {
-        line.take_id: review_in(line._asdict())
-        for line in connection.execute(select(reviews).where(reviews.c.take_id.in_(ids)))
-    }
-    files: dict[int, list[Delivered]] = {}
-    names = ("kind", "uri", "sha256", "bytes", "seconds")
-    for line in connection.execute(
-        select(deliveries).where(deliveries.c.take_id.in_(ids)).order_by(deliveries.c.id)
-    ):
-        delivered = Delivered(**{name: getattr(line, name) for name in names})
-        files.setdefault(line.take_id, []).append(delivered)
-    return [
-        ShownTake(
-            take=take,
-            files=files.get(take.id, []),
-            review=said.get(take.id),
-            checks=checks_in(beside[take.id].checks),
-            flagged=beside[take.id].flagged or 0,
-            pictures=json.loads(beside[take.id].pictures or "{}"),
-        )
-        for _, take in reversed(found)
-    ]
+_EVENTS = Records(
+    ShownEvent,
+    events,
+    joined=events.outerjoin(rows, rows.c.id == events.c.row_id).outerjoin(
+        takes, takes.c.id == events.c.take_id
+    ),
+    row=rows.c.row,
+    take=takes.c.number,
+)
 
 
 def _events(
     connection: Connection, these: ColumnElement[bool], *, limit: int | None = None
 ) -> list[ShownEvent]:
-    query = (
-        select(
-            events.c.id, events.c.at, events.c.kind, events.c.old, events.c.new, events.c.words,
-            rows.c.row, takes.c.number.label("take"),
-        )
-        .select_from(events)
-        .outerjoin(rows, rows.c.id == events.c.row_id)
-        .outerjoin(takes, takes.c.id == events.c.take_id)
-        .where(these)
-        .order_by(events.c.id)
-        .limit(limit)
-    )  # fmt: skip
-    return [ShownEvent(**line._mapping) for line in connection.execute(query)]
+    query = _EVENTS.query.where(these).order_by(events.c.id).limit(limit)
+    return _EVENTS.all(connection, query)
 
 
 # How far a campaign's events may be told, so that none is ever left out.

@@ -6,7 +6,7 @@ Moments are Unix seconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from callsheet.tasks.ledger.people import (
     person_of_token,
     use_login,
 )
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import campaigns
 from callsheet.tasks.ledger.schema_runs import links, sessions
 from callsheet.tasks.runtime.errors import BadInput
@@ -52,13 +53,6 @@ class Link:
             role="reviewer" if "decide" in self.rights else "viewer",
             guest=Guest(link=self.id, campaign=self.campaign, rights=self.rights),
         )
-
-    @classmethod
-    def from_record(cls, found: Mapping[Any, Any]) -> Link:
-        """Return the link of a line of `links`, with its campaign's name as `campaign`."""
-        rights = frozenset(found["rights"].split(","))
-        kept = {name: found[name] for name in cls.__dataclass_fields__ if name != "rights"}
-        return cls(rights=rights, **kept)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,8 +183,7 @@ def link_of(connection: Connection, digest: str) -> Link | None:
 def all_links(connection: Connection, campaign: str | None = None) -> list[Link]:
     """Return every link, or those to one campaign, newest first."""
     which = campaigns.c.name == campaign if campaign is not None else links.c.id.is_not(None)
-    query = _LINKS.where(which).order_by(links.c.id.desc())
-    return [Link.from_record(found) for found in connection.execute(query).mappings()]
+    return _LINKS.all(connection, _LINKS.query.where(which).order_by(links.c.id.desc()))
 
 
 def revoke_link(connection: Connection, link: int, *, by: str, at: float) -> bool:
@@ -206,14 +199,17 @@ def revoke_link(connection: Connection, link: int, *, by: str, at: float) -> boo
     return True
 
 
-_LINKS = select(links, campaigns.c.name.label("campaign")).join(
-    campaigns, campaigns.c.id == links.c.campaign_id
+_LINKS = Records(
+    Link,
+    links,
+    joined=links.join(campaigns, campaigns.c.id == links.c.campaign_id),
+    words={"rights": ","},
+    campaign=campaigns.c.name,
 )
 
 
 def _link(connection: Connection, which: Any, *, locked: bool = False) -> Link | None:
-    query = _LINKS.where(which)
+    query = _LINKS.query.where(which)
     if locked:
         query = query.with_for_update(key_share=True, of=links)
-    found = connection.execute(query).mappings().first()
-    return None if found is None else Link.from_record(found)
+    return _LINKS.first(connection, query)

@@ -1626,8 +1626,8 @@ MUTATIONS = (
     Mutation(
         "an agent without an allowance approves nothing",
         "tasks/ledger/people.py",
-        "            allowance = allowance or 0\n",
-        "            pass\n",
+        "func.coalesce(people.c.allowance, 0)",
+        "people.c.allowance",
         "tests/unit/ledger/test_board_plans.py::test_an_agent_approves_nothing_beyond_its_allowance",
     ),
     Mutation(
