@@ -239,10 +239,6 @@ def checks_in(text: str | None) -> Mapping[str, str]:
 class TakeVideo:
     """The video of one take: its files by kind, and its findings."""
 
-    campaign: str
-    row: str
-    take: int
-    take_id: int
     files: Mapping[str, Delivered]
     findings: VideoFindings = field(default_factory=VideoFindings)
 
@@ -262,10 +258,6 @@ def find_take_video(
     if found is None or not files:
         return None
     return TakeVideo(
-        campaign=campaign,
-        row=row,
-        take=take,
-        take_id=found.id,
         files={file.kind: file for file in files[found.id]},
         findings=findings_in(found.checks, found.pictures),
     )

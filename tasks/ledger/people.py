@@ -36,26 +36,45 @@ RIGHTS: tuple[Right, ...] = get_args(Right)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guest:
-    """What a link opens: videos of one campaign, and what may be done with them."""
+class Link:
+    """An address for a guest: no account, one campaign, some rights, for a while."""
 
-    link: int
+    id: int
     campaign: str
+    name: str
     rights: frozenset[str]
+    made_by: str
+    made_at: float
+    expires_at: float
+    revoked_at: float | None
+
+    def holds(self, at: float) -> bool:
+        """Whether it opens anything at this moment."""
+        return self.revoked_at is None and at < self.expires_at
+
+    @property
+    def guest(self) -> Person:
+        """Anyone who comes by it."""
+        return Person(
+            id=0,
+            name=f"{self.name} (link {self.id})",
+            role="reviewer" if "decide" in self.rights else "viewer",
+            guest=self,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
     """Someone who uses the board; `allowance` in credits a day, None for no limit.
 
-    Anyone who came by a link has a `guest` and the id 0.
+    Anyone who came by a link has that as `guest`, and the id 0.
     """
 
     id: int
     name: str
     role: Role
     allowance: Decimal | None = None
-    guest: Guest | None = None
+    guest: Link | None = None
 
     def may(self, role: Role) -> bool:
         """Whether the person may do what someone of this role may."""

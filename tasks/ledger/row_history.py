@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -223,11 +223,12 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
 
 
 def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
-    """Yield every take with its files; `present` says whether it is its row's take now."""
+    """Yield every take with its files and the tags of its row; `present`: it is its take now."""
     moments = [column for column in takes.c if column.name.endswith("_at")]
     query = (
         select(
             rows.c.row,
+            rows.c.tags,
             (rows.c.take_id == takes.c.id).label("present"),
             *_TAKE,
             takes.c.nth,
@@ -246,42 +247,14 @@ def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
         .outerjoin(reviews, reviews.c.take_id == takes.c.id)
     )
     for found in _stream(connection, _with_files(query), campaign_id, takes.c.number):
-        yield {**_plain(found), "present": bool(found["present"])}
+        yield {**_plain(found), "tags": json.loads(found["tags"])}
 
 
 def event_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
     """Yield every event of the campaign and of its rows, oldest first."""
-    query = (
-        select(
-            events.c.at,
-            rows.c.row,
-            takes.c.number.label("take"),
-            events.c.kind,
-            events.c.old,
-            events.c.new,
-            events.c.words,
-        )
-        .outerjoin(rows, rows.c.id == events.c.row_id)
-        .outerjoin(takes, takes.c.id == events.c.take_id)
-        .where(events.c.campaign_id == campaign_id)
-        .order_by(events.c.id)
-    )
-    yield from (_plain(found) for found in _mappings(connection, query))
-
-
-def spent_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
-    """Yield what every take set aside and cost, with what it is booked on."""
-    query = select(
-        rows.c.row,
-        rows.c.tags,
-        takes.c.number.label("take"),
-        takes.c.cost_center,
-        takes.c.intended_at,
-        takes.c.reserved,
-        takes.c.charged,
-    ).join(takes, takes.c.row_id == rows.c.id)
-    for found in _stream(connection, query, campaign_id, takes.c.number):
-        yield {**_plain(found), "tags": json.loads(found["tags"])}
+    query = _EVENTS.query.where(events.c.campaign_id == campaign_id).order_by(events.c.id)
+    with connection.execution_options(yield_per=STRIDE).execute(query) as found:
+        yield from (asdict(_EVENTS.read(line)) for line in found)
 
 
 def _with_files(query: Select[Any], made: FromClause = takes) -> Select[Any]:
@@ -294,11 +267,8 @@ def _with_files(query: Select[Any], made: FromClause = takes) -> Select[Any]:
 def _stream(
     connection: Connection, query: Select[Any], campaign_id: int, *order: Any
 ) -> Iterator[Line]:
-    wanted = query.where(rows.c.campaign_id == campaign_id)
-    return _mappings(connection, wanted.order_by(rows.c.position, rows.c.id, *order))
-
-
-def _mappings(connection: Connection, query: Select[Any]) -> Iterator[Line]:
+    query = query.where(rows.c.campaign_id == campaign_id)
+    query = query.order_by(rows.c.position, rows.c.id, *order)
     with connection.execution_options(yield_per=STRIDE).execute(query) as found:
         for line in found:
             yield line._asdict()

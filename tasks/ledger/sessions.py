@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, select, update
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.people import (
     RIGHTS,
-    Guest,
+    Link,
     Person,
     person_of,
     person_of_token,
@@ -28,52 +28,17 @@ from callsheet.tasks.runtime.errors import BadInput
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
-    """An address for a guest: no account, one campaign, some rights, for a while."""
-
-    id: int
-    campaign: str
-    name: str
-    rights: frozenset[str]
-    made_by: str
-    made_at: float
-    expires_at: float
-    revoked_at: float | None
-
-    def holds(self, at: float) -> bool:
-        """Whether it opens anything at this moment."""
-        return self.revoked_at is None and at < self.expires_at
-
-    @property
-    def guest(self) -> Person:
-        """Anyone who comes by it."""
-        return Person(
-            id=0,
-            name=f"{self.name} (link {self.id})",
-            role="reviewer" if "decide" in self.rights else "viewer",
-            guest=Guest(link=self.id, campaign=self.campaign, rights=self.rights),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
 class BrowserSession:
-    """A browser that is logged in: as whom, and when it was last noted that it came."""
+    """A browser that is logged in: as whom, when it was last noted that it came, until when."""
 
     person: Person
     seen_at: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entered:
-    """A browser that got in: as whom, and until when."""
-
-    person: Person
     expires_at: float
 
 
 def enter(
     connection: Connection, code: str, *, session: str, at: float, longest: float
-) -> Entered | None:
+) -> BrowserSession | None:
     """Log a browser in by what has the digest `code`: a one-time login, a link, or a token.
 
     None where that opens nothing, or no more. A login is used up by it.
@@ -101,7 +66,7 @@ def enter(
             expires_at=until,
         )
     )
-    return Entered(person=person, expires_at=until)
+    return BrowserSession(person=person, seen_at=at, expires_at=until)
 
 
 def find_session(
@@ -112,17 +77,17 @@ def find_session(
     `locked`: its person or link stays as it is until this transaction ends.
     """
     this = (sessions.c.digest == digest) & (sessions.c.expires_at > at)
-    found = connection.execute(select(sessions).where(this)).mappings().first()
+    found = connection.execute(select(sessions).where(this)).first()
     if found is None:
         return None
-    if found["link_id"] is not None:
-        link = _link(connection, links.c.id == found["link_id"], locked=locked)
-        holds = link is not None and link.holds(at)
-        return (
-            BrowserSession(person=link.guest, seen_at=found["seen_at"]) if link and holds else None
-        )
-    person = person_of(connection, found["person_id"], locked=locked)
-    return BrowserSession(person=person, seen_at=found["seen_at"]) if person else None
+    if found.link_id is not None:
+        link = _link(connection, links.c.id == found.link_id, locked=locked)
+        person = link.guest if link is not None and link.holds(at) else None
+    else:
+        person = person_of(connection, found.person_id, locked=locked)
+    if person is None:
+        return None
+    return BrowserSession(person=person, seen_at=found.seen_at, expires_at=found.expires_at)
 
 
 def person_of_session(
