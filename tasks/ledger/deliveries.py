@@ -32,7 +32,6 @@ from callsheet.tasks.ledger.schema import (
     campaigns,
     deliveries,
     file_copies,
-    reviews,
     rows,
     takes,
 )
@@ -270,10 +269,9 @@ def verdicts_of(connection: Connection, campaign_id: int) -> dict[str, str]:
     Rows without a video are left out.
     """
     query = (
-        select(rows.c.row, reviews.c.verdict, takes.c.flagged)
+        select(rows.c.row, takes.c.review, takes.c.flagged)
         .select_from(rows)
         .join(takes, takes.c.id == VIDEO_TAKE)
-        .outerjoin(reviews, reviews.c.take_id == takes.c.id)
         .where(rows.c.campaign_id == campaign_id)
     )
     return {

@@ -29,11 +29,11 @@ from callsheet.tasks.ledger.nightly_runs import NIGHTS, KeptNight
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.row_selection import asked
 from callsheet.tasks.ledger.schema import (
+    REVIEWED,
     accounts,
     campaigns,
     counters,
     events,
-    reviews,
     rows,
     subscriptions,
     takes,
@@ -305,38 +305,32 @@ class KeepRate:
 
 def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -> list[KeepRate]:
     """Return the videos of a campaign by kind, the most costly first; all in one without `by`."""
-    paid = (
-        select(takes.c.row_id, total(takes.c.charged).label("charged"))
+    # Of every take: a video that was made once more after a rejection has cost its rate.
+    mine = (
+        select(
+            takes.c.row_id,
+            total(takes.c.charged).label("charged"),
+            func.count(case((takes.c.review == "keep", 1))).label("kept"),
+            func.count(case((takes.c.review == "reject", 1))).label("rejected"),
+        )
         .where(takes.c.campaign_id == campaign_id)
         .group_by(takes.c.row_id)
         .subquery()
     )
-    # Of every take: a video that was made once more after a rejection has cost its rate.
-    said = (
-        select(
-            reviews.c.row_id,
-            func.count(case((reviews.c.verdict == "keep", 1))).label("kept"),
-            func.count(case((reviews.c.verdict == "reject", 1))).label("rejected"),
-        )
-        .where(reviews.c.campaign_id == campaign_id)
-        .group_by(reviews.c.row_id)
-        .subquery()
-    )
-    reviewed = exists().where(reviews.c.take_id == VIDEO_TAKE).correlate(rows)
+    reviewed = exists().where(takes.c.id == VIDEO_TAKE, REVIEWED).correlate(rows)
     open_still = case((and_(VIDEO_TAKE.is_not(None), ~reviewed), 1))
     name = func.coalesce(asked(KINDS[by]), "") if by else func.coalesce(None, "")
     query = (
         select(
             name.label("name"),
             func.count(VIDEO_TAKE).label("videos"),
-            func.coalesce(total(said.c.kept), 0).label("kept"),
-            func.coalesce(total(said.c.rejected), 0).label("rejected"),
-            func.coalesce(total(paid.c.charged), 0).label("charged"),
+            func.coalesce(total(mine.c.kept), 0).label("kept"),
+            func.coalesce(total(mine.c.rejected), 0).label("rejected"),
+            func.coalesce(total(mine.c.charged), 0).label("charged"),
             func.count(open_still).label("undecided"),
         )
         .select_from(rows)
-        .outerjoin(said, said.c.row_id == rows.c.id)
-        .outerjoin(paid, paid.c.row_id == rows.c.id)
+        .outerjoin(mine, mine.c.row_id == rows.c.id)
         .where(rows.c.campaign_id == campaign_id)
         .group_by(name)
     )

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
-from sqlalchemy import Connection, exists, func, select
+from sqlalchemy import Connection, func, select
 
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.records import Records
-from callsheet.tasks.ledger.schema import campaigns, reviews, rows, takes
+from callsheet.tasks.ledger.schema import campaigns, rows, takes
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.values.amounts import from_micro
 
@@ -64,7 +64,7 @@ _PRESENT = Records(
     rows,
     joined=rows.outerjoin(takes, takes.c.id == rows.c.take_id),
     take=func.coalesce(takes.c.number, 0),
-    kept=exists().where(reviews.c.take_id == rows.c.take_id, reviews.c.verdict == "keep"),
+    kept=takes.c.review.is_not_distinct_from("keep"),
 )
 
 

@@ -52,7 +52,8 @@ class Records(Generic[R]):
                 if codec := _codec(said, (words or {}).get(name)):
                     self._codecs[name] = codec
         self._names = tuple(columns)
-        self._own = [name for name in columns if name in table.c and name not in others]
+        #: What a field's column is called, where it is one of the table's.
+        self._own = {n: str(one.key) for n, one in columns.items() if table.c.contains_column(one)}
         self.columns: list[ColumnElement[Any]] = list(columns.values())
         self._reads = [(name, codec[0]) for name, codec in self._codecs.items()]
         self._parts: list[tuple[str, Records[Any], int, int]] = []
@@ -91,7 +92,7 @@ class Records(Generic[R]):
         for name, (_, encode) in self._codecs.items():
             if values.get(name) is not None:
                 values[name] = encode(values[name])
-        return values
+        return {self._own.get(name, name): value for name, value in values.items()}
 
 
 #: How a column is read, and how it is written where it is not null.

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Select, and_, select
 
 from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in, copies_of
 from callsheet.tasks.ledger.figures import FIGURES, NAMES, PAGE, pages_of
-from callsheet.tasks.ledger.schema import deliveries, file_copies, reviews, rows, takes
+from callsheet.tasks.ledger.schema import deliveries, file_copies, rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, State, title_of
 from callsheet.tasks.values.amounts import as_number, from_micro
 
@@ -34,7 +34,7 @@ _ROW = (
 )
 _TAKE = ("id", "number", "key", "body", "video_id", "digest", "nth", "quoted", "intended_at",
          "refused_at", "abandoned_at", "deleted_at", "deleted_by")  # fmt: skip
-_SAID = {"review": "verdict", "review_reason": "reason", "review_note": "note", "reviewed_by": "by"}
+_SAID = ("review", "review_reason", "review_note", "reviewed_by")
 
 
 class RowLine(NamedTuple):
@@ -116,8 +116,7 @@ def _query(
             *(figures.c[name] for name in NAMES),
             *(takes.c[name].label(f"take_{name}") for name in _TAKE),
             made.c.number.label("video_take"),
-            made.c.checks,
-            *(reviews.c[name].label(label) for label, name in _SAID.items()),
+            *(made.c[name] for name in (*_SAID, "checks")),
             *(
                 file.c[name].label(f"{kind}_{name}")
                 for kind, file in _FILES.items()
@@ -128,7 +127,6 @@ def _query(
         .join(figures, figures.c.id == rows.c.id)
         .outerjoin(takes, takes.c.id == rows.c.take_id)
         .outerjoin(made, made.c.id == VIDEO_TAKE)
-        .outerjoin(reviews, reviews.c.take_id == made.c.id)
         .where(*wanted)
         # As it stands, SQLite would find some by walking through all in the order of the sheet.
         .order_by(rows.c.position if numbers is None else rows.c.position + 0, rows.c.id)

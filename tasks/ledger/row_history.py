@@ -27,7 +27,7 @@ from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.figures import FIGURES, NAMES
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.row_pages import ShownRow, ShownTake, rows_by_id, shown_takes
-from callsheet.tasks.ledger.schema import deliveries, events, reviews, rows, takes
+from callsheet.tasks.ledger.schema import deliveries, events, rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.values.amounts import from_micro
 from callsheet.tasks.values.briefs import canonical_json
@@ -172,13 +172,7 @@ _FILES: list[Label[Any]] = [
     _VTT.c.uri.label("vtt"),
 ]
 #: What people said of a video, and what was found when it was looked at.
-_SAID: list[Label[Any]] = [
-    reviews.c.verdict.label("review"),
-    reviews.c.reason.label("review_reason"),
-    reviews.c.note.label("review_note"),
-    reviews.c.by.label("reviewed_by"),
-    reviews.c.at.label("reviewed_at"),
-]
+_SAID = ("review", "review_reason", "review_note", "reviewed_by", "reviewed_at")
 _TAKE = [
     takes.c.number.label("take"),
     takes.c.key,
@@ -203,14 +197,12 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             *_TAKE,
             made.c.number.label("video_take"),
             *_FILES,
-            *_SAID,
-            made.c.checks,
+            *(made.c[name] for name in (*_SAID, "checks")),
         )
         .select_from(rows)
         .join(figures, figures.c.id == rows.c.id)
         .outerjoin(takes, takes.c.id == rows.c.take_id)
         .outerjoin(made, made.c.id == VIDEO_TAKE)
-        .outerjoin(reviews, reviews.c.take_id == made.c.id)
     )
     for found in _stream(connection, _with_files(query, made), campaign_id):
         line = _plain(found)
@@ -224,7 +216,7 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
 
 def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
     """Yield every take with its files and the tags of its row; `present`: it is its take now."""
-    moments = [column for column in takes.c if column.name.endswith("_at")]
+    moments = [one for one in takes.c if one.name.endswith("_at") and one.name not in _SAID]
     query = (
         select(
             rows.c.row,
@@ -239,12 +231,10 @@ def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             takes.c.charged,
             *moments,
             *_FILES,
-            *_SAID,
-            takes.c.checks,
+            *(takes.c[name] for name in (*_SAID, "checks")),
         )
         .select_from(rows)
         .join(takes, takes.c.row_id == rows.c.id)
-        .outerjoin(reviews, reviews.c.take_id == takes.c.id)
     )
     for found in _stream(connection, _with_files(query), campaign_id, takes.c.number):
         yield {**_plain(found), "tags": json.loads(found["tags"])}

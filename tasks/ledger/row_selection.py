@@ -31,7 +31,7 @@ from callsheet.tasks.ledger.deliveries import VIDEO_TAKE
 from callsheet.tasks.ledger.dialect import Folded, Member, Within
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
-from callsheet.tasks.ledger.schema import MADE_FIRST, NOT_FIRST, events, reviews, rows, takes
+from callsheet.tasks.ledger.schema import MADE_FIRST, NOT_FIRST, REVIEWED, events, rows, takes
 from callsheet.tasks.ledger.values import (
     NEEDS_PERSON,
     STATES,
@@ -79,18 +79,17 @@ class RowFilter:
 
 #: The video of a row, next to it (`with_video`).
 video = takes.alias("video")
-verdicts = reviews.alias("verdicts")
 
 
 def with_video(query: Select[Any]) -> Select[Any]:
-    """Put the take of each row's video, and what people said of it, next to the row."""
+    """Put the take of each row's video next to the row."""
     # By row and campaign as well: PostgreSQL would else read the takes of all campaigns for a page.
     mine = and_(
         video.c.campaign_id == rows.c.campaign_id,
         video.c.row_id == rows.c.id,
         video.c.id == VIDEO_TAKE,
     )
-    return query.outerjoin(video, mine).outerjoin(verdicts, verdicts.c.take_id == video.c.id)
+    return query.outerjoin(video, mine)
 
 
 def asked(name: str) -> ColumnElement[str]:
@@ -127,9 +126,8 @@ def _few(campaign_id: int, which: RowFilter) -> Iterator[Select[Any]]:
 def _by_index(campaign_id: int, which: RowFilter) -> Iterator[Select[Any]]:
     """Yield the numbers of rows that an index other than those of `rows` finds."""
     if which.review in ("keep", "reject"):
-        yield select(reviews.c.row_id).where(
-            reviews.c.campaign_id == campaign_id, reviews.c.verdict == which.review
-        )
+        mine = (takes.c.campaign_id == campaign_id, takes.c.review == which.review)
+        yield select(takes.c.row_id).where(*mine, REVIEWED)
     if which.flagged:
         yield select(takes.c.row_id).where(takes.c.campaign_id == campaign_id, FLAGGED_TAKE)
     if which.takes is not None and which.takes > 1:
@@ -167,9 +165,9 @@ def _of_video(which: RowFilter) -> ColumnElement[bool]:
     if which.video is not None:
         wanted.append(video.c.id.is_not(None) if which.video else video.c.id.is_(None))
     if which.review == "none":
-        wanted += [video.c.id.is_not(None), verdicts.c.verdict.is_(None)]
+        wanted += [video.c.id.is_not(None), video.c.review.is_(None)]
     elif which.review is not None:
-        wanted.append(verdicts.c.verdict == which.review)
+        wanted.append(video.c.review == which.review)
     if which.flagged is not None:
         count = func.coalesce(video.c.flagged, 0)
         wanted.append(count > 0 if which.flagged else and_(video.c.id.is_not(None), count == 0))

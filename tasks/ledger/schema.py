@@ -25,9 +25,9 @@ from sqlalchemy import (
 
 #: The newest migration: `callsheet ledger upgrade` brings an older ledger to it; a newer one is
 #: refused.
-REVISION = "0025"
+REVISION = "0026"
 #: The oldest that a program can upgrade: of the first release. What came before is refused.
-FIRST = "0025"
+FIRST = "0026"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
@@ -217,6 +217,13 @@ takes = Table(
     # When its video was deleted at the service, and by whom, for people.
     Column("deleted_at", Float),
     Column("deleted_by", String(200)),
+    # What a person says of its video (keep or reject) and why: one verdict, which stands until it
+    # is changed by someone who knew it. What it was before is in the events.
+    Column("review", String(8)),
+    Column("review_reason", String(40)),
+    Column("review_note", Text),
+    Column("reviewed_by", String(200)),
+    Column("reviewed_at", Float),
     UniqueConstraint("row_id", "number"),
     UniqueConstraint("key"),
     Index(None, "video_id"),
@@ -232,12 +239,14 @@ FOUND = takes.c.found_at.is_not(None)
 #: What another ledger was charged for a row, of which no more is known (`told_costs`).
 TOLD = takes.c.nth == literal_column("0")
 FLAGGED = takes.c.flagged > literal_column("0")
+REVIEWED = takes.c.review.is_not(None)
 for name, columns, which in (
     ("ix_takes_cancelled", (takes.c.campaign_id,), CANCELLED),
     ("ix_takes_varied", (takes.c.campaign_id, takes.c.charged, takes.c.quoted), VARIED),
     ("ix_takes_not_first", (takes.c.campaign_id, takes.c.number, takes.c.row_id), NOT_FIRST),
     ("ix_takes_found", (takes.c.campaign_id, takes.c.charged), FOUND),
     ("ix_takes_flagged", (takes.c.campaign_id, takes.c.flagged, takes.c.row_id), FLAGGED),
+    ("ix_takes_reviewed", (takes.c.campaign_id, takes.c.review, takes.c.row_id), REVIEWED),
 ):
     # PostgreSQL's are the same (`migrations`): to name it would load what only it needs.
     Index(name, *columns, sqlite_where=which)
@@ -435,22 +444,4 @@ catalogues = Table(
     # The sha256 (hex) of the body: whether anything is new.
     Column("digest", String(64), nullable=False),
     Column("body", Text, nullable=False),
-)
-
-# What a person says of the video of a take: one verdict a take, which stands until it is changed by
-# someone who knew it. What it was before is in the events.
-reviews = Table(
-    "reviews",
-    metadata,
-    Column("take_id", Id, ForeignKey("takes.id"), primary_key=True),
-    Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
-    Column("row_id", Id, ForeignKey("rows.id"), nullable=False),
-    # keep or reject
-    Column("verdict", String(8), nullable=False),
-    Column("reason", String(40)),
-    Column("note", Text),
-    Column("by", String(200), nullable=False),
-    Column("at", Float, nullable=False),
-    Index(None, "campaign_id", "verdict", "row_id"),
-    Index(None, "row_id"),
 )
