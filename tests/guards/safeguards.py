@@ -305,7 +305,14 @@ MUTATIONS = (
         "tasks/ledger/reviews.py",
         "    _hold(connection, [video])\n",
         "",
-        "tests/unit/campaign/test_approve.py::test_who_keeps_a_video_and_who_has_it_made_again_wait_for_each_other",
+        "tests/unit/ledger/test_reviews.py::test_who_decides_waits_for_another_process_that_is_about_to",
+    ),
+    Mutation(
+        "who decides on many videos has their rows first",
+        "tasks/ledger/reviews.py",
+        "        _hold(connection, videos)\n",
+        "",
+        "tests/unit/ledger/test_reviews.py::test_who_decides_waits_for_another_process_that_is_about_to",
     ),
     Mutation(
         "a retake that is cancelled while it is approved leaves nothing approved",
