@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -12,9 +13,7 @@ from typing import Any, Literal
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    and_,
     bindparam,
-    delete,
     func,
     or_,
     select,
@@ -22,16 +21,15 @@ from sqlalchemy import (
 )
 
 from callsheet.tasks.ledger.database import (
-    insert_missing,
     insert_of_missing,
     insert_unless_there,
 )
 from callsheet.tasks.ledger.moves import move, note, note_campaign
 from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import (
+    COPIED,
     campaigns,
     deliveries,
-    file_copies,
     rows,
     takes,
 )
@@ -340,17 +338,15 @@ def copies_of(
 ) -> Mapping[int, list[FileCopy]]:
     """Return the copies of a campaign's files, also those on hold, by take; with `numbers` those
     of some rows."""
-    query = _COPIES.query.where(file_copies.c.campaign_id == campaign_id)
+    query = select(takes.c.id, takes.c.copied).where(takes.c.campaign_id == campaign_id, COPIED)
     if numbers is not None:
-        mine = select(takes.c.id).where(takes.c.row_id.in_(list(numbers)))
-        query = query.where(file_copies.c.take_id.in_(mine))
-    found: dict[int, list[FileCopy]] = {}
-    for copy in _COPIES.all(connection, query.order_by(file_copies.c.id)):
-        found.setdefault(copy.take_id, []).append(copy)
-    return found
+        query = query.where(takes.c.row_id.in_(list(numbers)))
+    return {take_id: copies_in(text) for take_id, text in connection.execute(query)}
 
 
-_COPIES = Records(FileCopy, file_copies)
+def copies_in(text: str | None) -> list[FileCopy]:
+    """Return the copies of a take as the ledger keeps them."""
+    return [FileCopy(**one) for one in json.loads(text or "[]")]
 
 
 def note_copies(
@@ -360,10 +356,21 @@ def note_copies(
 
     Those on hold that are not among them are not wanted any more.
     """
-    held = and_(file_copies.c.campaign_id == campaign_id, file_copies.c.fault.is_not(None))
-    connection.execute(delete(file_copies).where(held))
-    values = [_COPIES.line(copy, campaign_id=campaign_id, at=at) for copy in copies]
-    insert_missing(connection, file_copies, values)
+    # What is read is written anew: no one else does so until this transaction ends.
+    this = select(campaigns.c.id).where(campaigns.c.id == campaign_id)
+    connection.execute(this.with_for_update(key_share=True)).all()
+    known = copies_of(connection, campaign_id)
+    new: dict[int, list[FileCopy]] = defaultdict(list)
+    for copy in copies:
+        new[copy.take_id].append(copy)
+    for take_id, several in known.items():
+        if take_id in new or any(one.fault for one in several):
+            new[take_id][:0] = [one for one in several if one.fault is None]
+    for take_id, several in new.items():
+        # Of one that was proved before, that stands.
+        lines = {(one.kind, one.uri): asdict(one) for one in reversed(several)}
+        text = json.dumps([*reversed(lines.values())], ensure_ascii=False) if lines else None
+        connection.execute(update(takes).where(takes.c.id == take_id).values(copied=text))
     faults = [copy.fault for copy in copies if copy.fault is not None]
     words = f"{len(copies) - len(faults)} made"
     words += f", {len(faults)} on hold: {faults[0]}" if faults else ""

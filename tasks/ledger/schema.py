@@ -224,6 +224,9 @@ takes = Table(
     Column("review_note", Text),
     Column("reviewed_by", String(200)),
     Column("reviewed_at", Float),
+    # Its files at the other places that they are copied to, as JSON: proved to be the same there,
+    # or why they are not. Changed by whoever has the campaign's lease.
+    Column("copied", Text),
     UniqueConstraint("row_id", "number"),
     UniqueConstraint("key"),
     Index(None, "video_id"),
@@ -240,12 +243,14 @@ FOUND = takes.c.found_at.is_not(None)
 TOLD = takes.c.nth == literal_column("0")
 FLAGGED = takes.c.flagged > literal_column("0")
 REVIEWED = takes.c.review.is_not(None)
+COPIED = takes.c.copied.is_not(None)
 for name, columns, which in (
     ("ix_takes_cancelled", (takes.c.campaign_id,), CANCELLED),
     ("ix_takes_varied", (takes.c.campaign_id, takes.c.charged, takes.c.quoted), VARIED),
     ("ix_takes_not_first", (takes.c.campaign_id, takes.c.number, takes.c.row_id), NOT_FIRST),
     ("ix_takes_found", (takes.c.campaign_id, takes.c.charged), FOUND),
     ("ix_takes_flagged", (takes.c.campaign_id, takes.c.flagged, takes.c.row_id), FLAGGED),
+    ("ix_takes_copied", (takes.c.campaign_id, takes.c.row_id), COPIED),
     ("ix_takes_reviewed", (takes.c.campaign_id, takes.c.review, takes.c.row_id), REVIEWED),
 ):
     # PostgreSQL's are the same (`migrations`): to name it would load what only it needs.
@@ -286,25 +291,6 @@ deliveries = Table(
     Column("seconds", Float),
     Column("verified_at", Float, nullable=False),
     UniqueConstraint("take_id", "kind"),
-)
-
-# Files of deliveries at the other places that they are copied to: proved to be the same there, or
-# why they are not.
-file_copies = Table(
-    "file_copies",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
-    Column("take_id", Id, ForeignKey("takes.id"), nullable=False),
-    Column("kind", String(8), nullable=False),
-    Column("uri", Text, nullable=False),
-    Column("sha256", String(64), nullable=False),
-    Column("bytes", BigInteger, nullable=False),
-    Column("at", Float, nullable=False),
-    # Null once it is there.
-    Column("fault", Text),
-    UniqueConstraint("take_id", "kind", "uri"),
-    Index(None, "campaign_id"),
 )
 
 events = Table(
