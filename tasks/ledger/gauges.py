@@ -40,7 +40,7 @@ from callsheet.tasks.ledger.schema import (
 )
 from callsheet.tasks.ledger.schema_runs import acts, nights
 from callsheet.tasks.ledger.values import STATES, UNDER_WAY, State
-from callsheet.tasks.ledger.webhook_events import latest_heard
+from callsheet.tasks.ledger.webhook_events import last_heard
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.telemetry import Counts
 from callsheet.tasks.values.amounts import from_micro
@@ -115,7 +115,7 @@ class Gauging:
             accounts=_accounts(connection, now),
             nights=_nights(connection, now),
             counts=counts_kept(connection),
-            heard_at=latest_heard(connection),
+            heard_at=last_heard(connection),
             subscriptions=_subscriptions(connection),
             backup_at=_backup_at(connection),
             size=size_of(_engine(connection)),

@@ -174,14 +174,6 @@ def rows_in_need(connection: Connection, campaign_id: int) -> list[tuple[str, St
     return [(row, state, reason) for row, state, reason in found]
 
 
-def states_of(connection: Connection, campaign_id: int) -> dict[str, int]:
-    """Return how many rows of a campaign that are switched on there are in each state."""
-    query = select(rows.c.state, func.count()).where(
-        rows.c.campaign_id == campaign_id, rows.c.enabled
-    )
-    return dict(connection.execute(query.group_by(rows.c.state)).tuples().all())
-
-
 _BEFORE = (inbox_campaigns.c.charged_before, inbox_campaigns.c.event_before)
 _SHEETS = Records(
     SweptSheet,

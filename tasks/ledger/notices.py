@@ -16,8 +16,8 @@ from sqlalchemy import Connection, func, or_, select, update
 from callsheet.tasks.ledger.database import insert_unless_there
 from callsheet.tasks.ledger.figures import total
 from callsheet.tasks.ledger.records import Records
-from callsheet.tasks.ledger.schema import campaigns, rows, takes
-from callsheet.tasks.ledger.schema_runs import links, nights, notices, plans
+from callsheet.tasks.ledger.schema import rows, takes
+from callsheet.tasks.ledger.schema_runs import nights, notices, plans
 from callsheet.tasks.ledger.values import NOT_BEGUN
 from callsheet.tasks.values.amounts import from_micro
 
@@ -165,20 +165,3 @@ def plans_expiring(
         plans.c.expires_at <= until,
     )
     return [(one.campaign, one.id, one.expires_at) for one in connection.execute(query)]
-
-
-def links_expiring(
-    connection: Connection, names: Collection[str], *, after: float, until: float
-) -> list[tuple[str, str, float]]:
-    """Return links for outsiders that end between two moments: campaign, for whom, when."""
-    query = (
-        select(campaigns.c.name.label("campaign"), links.c.name, links.c.expires_at)
-        .join(campaigns, campaigns.c.id == links.c.campaign_id)
-        .where(
-            campaigns.c.name.in_(sorted(names)),
-            links.c.revoked_at.is_(None),
-            links.c.expires_at > after,
-            links.c.expires_at <= until,
-        )
-    )
-    return [(one.campaign, one.name, one.expires_at) for one in connection.execute(query)]

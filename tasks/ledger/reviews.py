@@ -8,11 +8,11 @@ verdict stands: of two people who decide at once the second is told who was firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from sqlalchemy import Connection, bindparam, exists, insert, select, update
+from sqlalchemy import Connection, exists, insert, select, update
 
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, storable
@@ -146,7 +146,7 @@ def review_all(
     said = _said(verdict, reason, note, by=by, at=at)
     made = same = stood = 0
     for page in pages_of(take_ids):
-        videos = list(_videos(connection, page))
+        videos = _videos(connection, page)
         _hold(connection, videos)
         before = _verdicts(connection, page)
         new = [video for video in videos if video.id not in before]
@@ -214,30 +214,30 @@ class _VideoFile:
         return {"take_id": self.id, "campaign_id": self.campaign_id, "row_id": self.row_id}
 
 
-_VIDEOS = (
-    select(takes.c.id, rows.c.campaign_id, rows.c.id.label("row_id"), rows.c.row, takes.c.number)
-    .join(rows, rows.c.id == takes.c.row_id)
-    .where(takes.c.id.in_(bindparam("these", expanding=True)))
+_VIDEOS = Records(
+    _VideoFile,
+    takes,
+    joined=takes.join(rows, rows.c.id == takes.c.row_id),
+    row=rows.c.row,
+    take=takes.c.number,
 )
 _HAS_VIDEO = exists().where(deliveries.c.take_id == takes.c.id, deliveries.c.kind == "mp4")
 
 
 def _video(connection: Connection, take_id: int) -> _VideoFile:
-    found = next(_videos(connection, [take_id]), None)
-    if found is not None:
-        return found
-    known = connection.execute(_VIDEOS, {"these": [take_id]}).first()
+    if videos := _videos(connection, [take_id]):
+        return videos[0]
+    known = _VIDEOS.first(connection, _VIDEOS.query.where(takes.c.id == take_id))
     if known is None:
         raise BadInput("there is no such take")
     raise BadInput(
-        f"take {known.number} of {known.row} has no video yet",
+        f"take {known.take} of {known.row} has no video yet",
         remedy="a video is decided on once it is delivered",
     )
 
 
-def _videos(connection: Connection, take_ids: Sequence[int]) -> Iterator[_VideoFile]:
-    for line in connection.execute(_VIDEOS.where(_HAS_VIDEO), {"these": list(take_ids)}):
-        yield _VideoFile(*line)
+def _videos(connection: Connection, take_ids: Sequence[int]) -> list[_VideoFile]:
+    return _VIDEOS.all(connection, _VIDEOS.query.where(takes.c.id.in_(take_ids), _HAS_VIDEO))
 
 
 def _hold(connection: Connection, videos: Sequence[_VideoFile]) -> None:

@@ -176,7 +176,7 @@ def title_of(request: str, row: str) -> str:
 
 
 TAKES = Records(Take, takes)
-_ROWS = Records(
+ROWS = Records(
     CampaignRow,
     rows,
     joined=rows.join(campaigns, campaigns.c.id == rows.c.campaign_id).outerjoin(
@@ -199,7 +199,7 @@ def rows_of(
 ) -> list[CampaignRow]:
     """Return a campaign's rows in sheet order, optionally those in `states`, of one id, of some,
     or of some numbers in the ledger."""
-    query = _ROWS.query.where(rows.c.campaign_id == campaign_id)
+    query = ROWS.query.where(rows.c.campaign_id == campaign_id)
     every = states is None and row is None and named is None and numbers is None
     # As it stands, SQLite would find some by walking through all in the order of the sheet.
     query = query.order_by(rows.c.position if every else rows.c.position + 0, rows.c.id)
@@ -211,15 +211,15 @@ def rows_of(
         query = query.where(rows.c.row.in_(list(named)))
     if numbers is not None:
         query = query.where(rows.c.id.in_(list(numbers)))
-    return _ROWS.all(connection, query)
+    return ROWS.all(connection, query)
 
 
 def rows_by_number(connection: Connection, numbers: Sequence[int]) -> list[CampaignRow]:
     """Return the rows of these numbers (`CampaignRow.id`), in the order of the numbers."""
     found: dict[int, CampaignRow] = {}
     for start in range(0, len(numbers), AT_ONCE):
-        query = _ROWS.query.where(rows.c.id.in_(numbers[start : start + AT_ONCE]))
-        found |= {row.id: row for row in _ROWS.all(connection, query)}
+        query = ROWS.query.where(rows.c.id.in_(numbers[start : start + AT_ONCE]))
+        found |= {row.id: row for row in ROWS.all(connection, query)}
     return [found[number] for number in numbers]
 
 

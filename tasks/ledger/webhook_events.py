@@ -136,12 +136,6 @@ def latest_hint(connection: Connection) -> int:
     return connection.execute(select(func.max(hints.c.id))).scalar() or 0
 
 
-def latest_heard(connection: Connection) -> float | None:
-    """Return when anything was received last, of any webhook."""
-    found: float | None = connection.scalar(select(func.max(hints.c.heard_at)))
-    return found
-
-
 def hinted_at(connection: Connection, videos: Collection[str]) -> dict[str, float]:
     """Return when each of `videos` was named first, in Unix seconds, as far as it was."""
     found: dict[str, float] = {}
@@ -156,10 +150,13 @@ def hinted_at(connection: Connection, videos: Collection[str]) -> dict[str, floa
     return found
 
 
-def last_heard(connection: Connection, nonce: str) -> float | None:
-    """Return when a delivery that this subscription signed was last received, in Unix seconds."""
-    query = select(func.max(hints.c.heard_at)).where(hints.c.nonce == nonce)
-    return connection.execute(query).scalar()
+def last_heard(connection: Connection, nonce: str | None = None) -> float | None:
+    """Return when a delivery that a subscription signed, or any did, was last received."""
+    query = select(func.max(hints.c.heard_at))
+    found: float | None = connection.scalar(
+        query if nonce is None else query.where(hints.c.nonce == nonce)
+    )
+    return found
 
 
 def count_hints(connection: Connection, nonce: str, *, since: float) -> int:
