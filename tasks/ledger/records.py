@@ -54,6 +54,7 @@ class Records(Generic[R]):
         self._names = tuple(columns)
         #: What a field's column is called, where it is one of the table's.
         self._own = {n: str(one.key) for n, one in columns.items() if table.c.contains_column(one)}
+        self._is_renamed = any(name != column for name, column in self._own.items())
         self.columns: list[ColumnElement[Any]] = list(columns.values())
         self._reads = [(name, codec[0]) for name, codec in self._codecs.items()]
         self._parts: list[tuple[str, Records[Any], int, int]] = []
@@ -92,7 +93,9 @@ class Records(Generic[R]):
         for name, (_, encode) in self._codecs.items():
             if values.get(name) is not None:
                 values[name] = encode(values[name])
-        return {self._own.get(name, name): value for name, value in values.items()}
+        if self._is_renamed:
+            return {self._own.get(name, name): value for name, value in values.items()}
+        return values
 
 
 #: How a column is read, and how it is written where it is not null.
