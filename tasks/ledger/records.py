@@ -8,7 +8,7 @@ mapping or a tuple as JSON, anything else as it is. Knows no table.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, select
@@ -38,25 +38,20 @@ class Records(Generic[R]):
         **others: ColumnElement[Any] | Records[Any],
     ) -> None:
         self._kind = kind
-        columns: dict[str, ColumnElement[Any]] = {}
-        parts: dict[str, Records[Any]] = {}
-        self._codecs: dict[str, _Codec] = {}
-        for name, hint in kind.__annotations__.items():
-            found = others.get(name, table.c.get(name))
-            if isinstance(found, Records):
-                parts[name] = found
-            elif found is not None:
-                columns[name] = found
-                # A NamedTuple has wrapped its hints.
-                said = str(getattr(hint, "__forward_arg__", hint))
-                if codec := _codec(said, (words or {}).get(name)):
-                    self._codecs[name] = codec
+        found = {name: others.get(name, table.c.get(name)) for name in kind.__annotations__}
+        parts = {name: one for name, one in found.items() if isinstance(one, Records)}
+        columns: dict[str, ColumnElement[Any]] = {
+            name: one
+            for name, one in found.items()
+            if one is not None and not isinstance(one, Records)
+        }
         self._names = tuple(columns)
+        self._codecs = _codecs(kind, columns, words or {})
+        self._reads = [(name, codec[0]) for name, codec in self._codecs.items()]
         #: What a field's column is called, where it is one of the table's.
         self._own = {n: str(one.key) for n, one in columns.items() if table.c.contains_column(one)}
         self._is_renamed = any(name != column for name, column in self._own.items())
         self.columns: list[ColumnElement[Any]] = list(columns.values())
-        self._reads = [(name, codec[0]) for name, codec in self._codecs.items()]
         self._parts: list[tuple[str, Records[Any], int, int]] = []
         for name, part in parts.items():
             begin = len(self.columns)
@@ -100,6 +95,18 @@ class Records(Generic[R]):
 
 #: How a column is read, and how it is written where it is not null.
 _Codec = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+
+def _codecs(
+    kind: Callable[..., Any], names: Iterable[str], words: Mapping[str, str]
+) -> dict[str, _Codec]:
+    """Return how those fields are read and written that are not as their columns have them."""
+    # A NamedTuple has wrapped its hints.
+    hints = {
+        name: getattr(one, "__forward_arg__", one) for name, one in kind.__annotations__.items()
+    }
+    found = {name: _codec(str(hints[name]), words.get(name)) for name in names}
+    return {name: codec for name, codec in found.items() if codec is not None}
 
 
 def _codec(said: str, separator: str | None) -> _Codec | None:
