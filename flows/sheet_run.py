@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from callsheet.flows.executor import Steps, run_sheet
 from callsheet.flows.perform import perform
@@ -24,7 +24,8 @@ from callsheet.tasks.campaign.run import Run, Watch
 from callsheet.tasks.campaign.values import Plan, PlanLine, RunOutcome
 from callsheet.tasks.campaign.waits import waiting_lines
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
-from callsheet.tasks.ledger.inbox_sheets import SweptSheet, states_of
+from callsheet.tasks.ledger.figures import endings_of
+from callsheet.tasks.ledger.inbox_sheets import SweptSheet
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.nightly_runs import KeptNight
 from callsheet.tasks.ledger.values import State
@@ -108,10 +109,7 @@ class SheetRun:
         found = await self.find()
         if found is None:
             return 0
-        states: frozenset[Any] = frozenset(
-            await self._at.ledger.read(states_of, campaign_id=found.id)
-        )
-        return exit_status(states)
+        return exit_status(await self._at.ledger.read(endings_of, campaign_id=found.id))
 
     async def _run(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
         """Run the sheet as it was read."""

@@ -14,7 +14,7 @@ from typing import Literal
 from callsheet.deployments.board.board import Beside, Board
 from callsheet.deployments.board.services.rows import see_left
 from callsheet.deployments.campaign_status import resume_command, say_left
-from callsheet.tasks.ledger.webhook_events import latest_heard
+from callsheet.tasks.ledger.webhook_events import last_heard
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.values.amounts import count
@@ -124,7 +124,7 @@ class Health:
     async def _webhooks(self) -> HealthPart:
         if not self._board.settings.webhook_url:
             return HealthPart(name="webhooks", state="off", words="not used: rows are polled")
-        heard = await self._board.read(latest_heard)
+        heard = await self._board.read(last_heard)
         if heard is None:
             return HealthPart(name="webhooks", state="unknown", words="no webhook yet")
         ago = max(0, self._board.clock() - heard)

@@ -15,7 +15,8 @@ from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, state_text
 from callsheet.tasks.aftercare.explain import Explanation, explain, explanation_document
 from callsheet.tasks.engine.policy.decision import Rules
-from callsheet.tasks.ledger.row_history import ShownEvent, ShownTake
+from callsheet.tasks.ledger.row_history import ShownEvent
+from callsheet.tasks.ledger.row_pages import ShownTake
 from callsheet.tasks.ledger.service_state import PaidCall
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.runtime.redact import redacted

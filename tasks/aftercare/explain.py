@@ -26,7 +26,8 @@ from callsheet.tasks.values.edits import edit_of, made_by
 
 if TYPE_CHECKING:
     # Who needs a command to type does not pay for reading pages of rows.
-    from callsheet.tasks.ledger.row_history import ShownEvent, ShownTake, WholeRow
+    from callsheet.tasks.ledger.row_history import ShownEvent, WholeRow
+    from callsheet.tasks.ledger.row_pages import ShownTake
 
 
 @dataclass(frozen=True, kw_only=True)

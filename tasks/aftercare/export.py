@@ -25,7 +25,6 @@ from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.row_history import (
     event_lines,
     row_lines,
-    spent_lines,
     take_lines,
 )
 from callsheet.tasks.runtime.errors import BadInput
@@ -131,7 +130,7 @@ _LINES: dict[What, Callable[[Connection, int], Lines]] = {
     "rows": row_lines,
     "takes": take_lines,
     "events": event_lines,
-    "chargeback": lambda connection, campaign: chargeback(spent_lines(connection, campaign)),
+    "chargeback": lambda connection, campaign: chargeback(take_lines(connection, campaign)),
 }
 _MOMENTS = ("at", "since")
 #: Free text of people and services.

@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, String, bindparam, literal, select, update
 from sqlalchemy import Row as Record
 
 from callsheet.tasks.ledger.account_updates import (
@@ -27,6 +27,7 @@ from callsheet.tasks.ledger.account_updates import (
 from callsheet.tasks.ledger.database import insert_unless_there
 from callsheet.tasks.ledger.leases import owner_in_sql
 from callsheet.tasks.ledger.ledger import on_rollback
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import accounts, campaigns, takes
 from callsheet.tasks.ledger.values import CampaignRow
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
@@ -203,24 +204,23 @@ def count_past(
 
 def all_accounts(connection: Connection) -> list[Account]:
     """Return the accounts of days (the newest first), cost centres and runs."""
-    query = select(accounts).order_by(accounts.c.kind, accounts.c.id.desc())
-    return [_account(found, found.kind, found.name) for found in connection.execute(query)]
+    query = ACCOUNTS.query.order_by(accounts.c.kind, accounts.c.id.desc())
+    return ACCOUNTS.all(connection, query)
 
 
 def find_account(connection: Connection, account: Account) -> Account:
     """Return an account with what it has set aside and paid, under the limit that is given."""
-    found = connection.execute(_READ, {"the_kind": account.kind, "the_name": account.name}).first()
-    if found is None:
-        return account
-    return replace(account, reserved=from_micro(found.reserved), charged=from_micro(found.charged))
+    this = (accounts.c.kind == account.kind, accounts.c.name == account.name)
+    found = ACCOUNTS.first(connection, ACCOUNTS.query.where(*this))
+    return account if found is None else replace(found, budget=account.budget)
 
 
-_THIS = (accounts.c.kind == bindparam("the_kind"), accounts.c.name == bindparam("the_name"))
 _WHERE = select(*MARKS).where(takes.c.id == bindparam("the_take"))
-_READ = select(accounts.c.reserved, accounts.c.charged).where(*_THIS)
-_READ_CAMPAIGN = select(
-    owner_in_sql(), campaigns.c.budget, campaigns.c.reserved, campaigns.c.charged
-).where(campaigns.c.id == bindparam("the_campaign"))
+ACCOUNTS = Records(Account, accounts)
+_OF_CAMPAIGNS = Records(Account, campaigns, kind=literal("campaign", String))
+_READ_CAMPAIGN = _OF_CAMPAIGNS.query.add_columns(owner_in_sql()).where(
+    campaigns.c.id == bindparam("the_campaign")
+)
 
 
 def _pass(
@@ -266,14 +266,4 @@ def _campaign_account(connection: Connection, row: CampaignRow) -> tuple[str | N
     found = connection.execute(
         _READ_CAMPAIGN, AccountKey("campaign", row.campaign_id).parameters()
     ).one()
-    return found.owner, _account(found, "campaign", row.campaign)
-
-
-def _account(found: Record[Any], kind: AccountKind, name: str) -> Account:
-    return Account(
-        kind=kind,
-        name=name,
-        budget=from_micro(found.budget),
-        reserved=from_micro(found.reserved),
-        charged=from_micro(found.charged),
-    )
+    return found.owner, _OF_CAMPAIGNS.read(found)

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, select
 
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema_runs import acts
 from callsheet.tasks.runtime.redact import redact
 
@@ -59,9 +60,12 @@ def acts_of(
     connection: Connection, *, campaign: str | None = None, before: int | None = None, limit: int
 ) -> list[Act]:
     """Return what was done, newest first: of all or of a campaign, and before a number."""
-    query = select(acts).order_by(acts.c.id.desc()).limit(limit)
+    query = _ACTS.query.order_by(acts.c.id.desc()).limit(limit)
     if campaign is not None:
         query = query.where(acts.c.campaign == campaign)
     if before is not None:
         query = query.where(acts.c.id < before)
-    return [Act(**found) for found in connection.execute(query).mappings()]
+    return _ACTS.all(connection, query)
+
+
+_ACTS = Records(Act, acts)

@@ -14,13 +14,31 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
 from callsheet.tasks.ledger.figures import NAMES, sums_of, total
-from callsheet.tasks.ledger.leases import CAMPAIGN, Lease, from_columns, live, name_in_sql, owns
-from callsheet.tasks.ledger.leases import columns as lease_columns
+from callsheet.tasks.ledger.leases import (
+    CAMPAIGN,
+    LEASES,
+    Lease,
+    is_held,
+    live,
+    name_in_sql,
+    owns,
+)
 from callsheet.tasks.ledger.moves import note_campaign
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import (
     FOUND,
     campaigns,
@@ -111,12 +129,12 @@ _LEASE = name_in_sql(CAMPAIGN, campaigns.c.id)
 
 def find_campaign(connection: Connection, name: str) -> Campaign | None:
     """Return the campaign of this name, if the ledger knows it."""
-    return next(iter(_campaigns(connection, name)), None)
+    return _CAMPAIGNS.first(connection, _CAMPAIGNS.query.where(campaigns.c.name == name))
 
 
 def all_campaigns(connection: Connection) -> list[Campaign]:
     """Return every campaign, the newest first."""
-    return _campaigns(connection, None)
+    return _CAMPAIGNS.all(connection, _CAMPAIGNS.query.order_by(campaigns.c.id.desc()))
 
 
 def ensure_campaign(
@@ -247,21 +265,12 @@ def campaign_at_work(connection: Connection) -> str | None:
     return connection.execute(at_work.limit(1)).scalar()
 
 
-def _campaigns(connection: Connection, name: str | None) -> list[Campaign]:
-    query = select(campaigns, *lease_columns()).order_by(campaigns.c.id.desc())
-    query = query.outerjoin(leases, leases.c.name == _LEASE)
-    if name is not None:
-        query = query.where(campaigns.c.name == name)
-    return [_campaign(found) for found in connection.execute(query)]
-
-
-def _campaign(found: Row[Any]) -> Campaign:
-    values = found._asdict()
-    lease = from_columns(values)
-    for name in ("budget", "reserved", "charged"):
-        values[name] = from_micro(values[name])
-    del values["claims"]
-    return Campaign(**values, lease=lease if lease is not None and lease.is_live else None)
+_CAMPAIGNS = Records(
+    Campaign,
+    campaigns,
+    joined=campaigns.outerjoin(leases, and_(leases.c.name == _LEASE, is_held())),
+    lease=LEASES,
+)
 
 
 # Where campaigns come from, which rows another campaign has paid for, and which stand apart.

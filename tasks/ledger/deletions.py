@@ -17,7 +17,7 @@ from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import note
 from callsheet.tasks.ledger.schema import campaigns, deliveries, rows, takes
 from callsheet.tasks.ledger.service_state import calls_about
-from callsheet.tasks.ledger.values import CampaignRow, Take, rows_by_number, take_of
+from callsheet.tasks.ledger.values import TAKES, CampaignRow, Take, rows_by_number
 from callsheet.tasks.runtime.suggest import suggest
 
 #: What the events of it are called.
@@ -68,7 +68,7 @@ def old_videos(
     if before is not None:
         wanted = or_(wanted, and_(there, takes.c.delivered_at <= before))
     query = (
-        select(*takes.c)
+        TAKES.query.add_columns(takes.c.row_id)
         .join(rows, rows.c.id == takes.c.row_id)
         .where(takes.c.campaign_id == campaign_id, takes.c.video_id.is_not(None), wanted)
         .where(~_edited_since().exists())
@@ -88,7 +88,8 @@ def _old_video(
     row: CampaignRow,
     files: Mapping[int, Sequence[Delivered]],
 ) -> OldVideo:
-    mine, take = list(connection.scalars(_of_video(row.id, found.video_id))), take_of(found)
+    take = TAKES.read(found)
+    mine = list(connection.scalars(_of_video(row.id, str(take.video_id))))
     return OldVideo(
         row=row,
         take=take,
@@ -196,9 +197,9 @@ def record_deleted_files(
 
 def deletion_of(connection: Connection, video_id: str) -> str | None:
     """Return when a video was deleted at the service, and by whom, in words."""
-    query = select(*takes.c).where(takes.c.video_id == video_id, takes.c.deleted_at.is_not(None))
-    found = connection.execute(query.limit(1)).first()
-    return None if found is None else take_of(found).deletion
+    these = (takes.c.video_id == video_id, takes.c.deleted_at.is_not(None))
+    found = TAKES.first(connection, TAKES.query.where(*these).limit(1))
+    return found.deletion if found else None
 
 
 def rows_deleted_since(connection: Connection, campaign_id: int, since: float) -> list[str]:

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, update
-from sqlalchemy import Row as Record
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    bindparam,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from callsheet.tasks.ledger.database import (
-    insert_missing,
     insert_of_missing,
     insert_unless_there,
 )
 from callsheet.tasks.ledger.moves import move, note, note_campaign
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import (
+    COPIED,
     campaigns,
     deliveries,
-    file_copies,
-    reviews,
     rows,
     takes,
 )
@@ -110,7 +117,6 @@ _KEEP = Prepared(
     columns=("take_id", "kind", "uri", "sha256", "bytes", "seconds", "verified_at"),
 )
 
-_FILE = ("kind", "uri", "sha256", "bytes", "seconds")
 _VIDEO = deliveries.c.kind == "mp4"
 #: Which take of a row its video is of: the present one, else the newest that has one.
 VIDEO_TAKE = func.coalesce(
@@ -169,7 +175,7 @@ def add_delivery(
     connection: Connection, row: CampaignRow, take: Take, *, file: Delivered, at: float
 ) -> bool:
     """Record a verified file that a delivered take did not have; return False if it has it."""
-    if not insert_unless_there(connection, deliveries, _values(take.id, file, at)):
+    if not insert_unless_there(connection, deliveries, _line(take.id, file, at)):
         return False
     note(connection, row, "repair", f"{file.kind} delivered afterwards", at=at, take=take)
     return True
@@ -179,21 +185,31 @@ def keep_files(
     connection: Connection, take_id: int, files: Sequence[Delivered], *, at: float
 ) -> None:
     """Record those files of a take that are of a kind it does not have yet."""
-    later(connection, _KEEP, [_values(take_id, file, at) for file in files])
+    later(connection, _KEEP, [_line(take_id, file, at) for file in files])
 
 
 def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list[Delivered]]:
     """Return the verified files of a campaign, by take."""
-    query = (
-        select(deliveries)
-        .join(takes, takes.c.id == deliveries.c.take_id)
-        .where(takes.c.campaign_id == campaign_id)
-        .order_by(deliveries.c.id)
-    )
+    mine = (takes.c.id == deliveries.c.take_id, takes.c.campaign_id == campaign_id)
+    return files_by_take(connection, *mine)
+
+
+def files_by_take(
+    connection: Connection, *which: ColumnElement[bool]
+) -> Mapping[int, list[Delivered]]:
+    """Return verified files, by take, each take's in the order in which they were delivered."""
+    query = _FILES.query.add_columns(deliveries.c.take_id).where(*which)
     found: dict[int, list[Delivered]] = {}
-    for file in connection.execute(query):
-        found.setdefault(file.take_id, []).append(_delivered(file))
+    for line in connection.execute(query.order_by(deliveries.c.id)):
+        found.setdefault(line.take_id, []).append(_FILES.read(line))
     return found
+
+
+_FILES = Records(Delivered, deliveries)
+
+
+def _line(take_id: int, file: Delivered, at: float) -> dict[str, object]:
+    return _FILES.line(file, take_id=take_id, verified_at=at)
 
 
 def is_of_another(connection: Connection, *, take: Take, row_id: int, sha256: str) -> bool:
@@ -213,22 +229,6 @@ def checks_in(text: str | None) -> Mapping[str, str]:
     return MappingProxyType(found)
 
 
-def _delivered(file: Record[Any]) -> Delivered:
-    return Delivered(**{name: getattr(file, name) for name in _FILE})
-
-
-def _values(take_id: int, file: Delivered, at: float) -> dict[str, object]:
-    return {
-        "take_id": take_id,
-        "kind": file.kind,
-        "uri": file.uri,
-        "sha256": file.sha256,
-        "bytes": file.bytes,
-        "seconds": file.seconds,
-        "verified_at": at,
-    }
-
-
 # The video of one take with its captions, its pictures, and what checks found wrong.
 
 
@@ -236,10 +236,6 @@ def _values(take_id: int, file: Delivered, at: float) -> dict[str, object]:
 class TakeVideo:
     """The video of one take: its files by kind, and its findings."""
 
-    campaign: str
-    row: str
-    take: int
-    take_id: int
     files: Mapping[str, Delivered]
     findings: VideoFindings = field(default_factory=VideoFindings)
 
@@ -249,21 +245,18 @@ def find_take_video(
 ) -> TakeVideo | None:
     """Return what is in the store of a take, by its number in its row; None where nothing is."""
     query = (
-        select(takes.c.checks, takes.c.pictures, deliveries)
+        select(takes.c.id, takes.c.checks, takes.c.pictures)
         .join(rows, rows.c.id == takes.c.row_id)
         .join(campaigns, campaigns.c.id == rows.c.campaign_id)
-        .join(deliveries, deliveries.c.take_id == takes.c.id)
         .where(campaigns.c.name == campaign, rows.c.row == row, takes.c.number == take)
     )
-    found = connection.execute(query).all()
-    if not found:
+    found = connection.execute(query).first()
+    files = files_by_take(connection, deliveries.c.take_id == found.id) if found else {}
+    if found is None or not files:
         return None
-    names = ("kind", "uri", "sha256", "bytes", "seconds")
-    files = {one.kind: Delivered(**{name: getattr(one, name) for name in names}) for one in found}
-    findings = findings_in(found[0].checks, found[0].pictures)
-    take_id = int(found[0].take_id)
     return TakeVideo(
-        campaign=campaign, row=row, take=take, take_id=take_id, files=files, findings=findings
+        files={file.kind: file for file in files[found.id]},
+        findings=findings_in(found.checks, found.pictures),
     )
 
 
@@ -274,10 +267,9 @@ def verdicts_of(connection: Connection, campaign_id: int) -> dict[str, str]:
     Rows without a video are left out.
     """
     query = (
-        select(rows.c.row, reviews.c.verdict, takes.c.flagged)
+        select(rows.c.row, takes.c.review, takes.c.flagged)
         .select_from(rows)
         .join(takes, takes.c.id == VIDEO_TAKE)
-        .outerjoin(reviews, reviews.c.take_id == takes.c.id)
         .where(rows.c.campaign_id == campaign_id)
     )
     return {
@@ -320,7 +312,7 @@ class FileCopy:
 def wanted_copies(connection: Connection, campaign_id: int) -> list[WantedCopy]:
     """Return the copies that the rows of a campaign want of their videos and captions."""
     query = (
-        select(rows.c.row, rows.c.copies, takes.c.number, deliveries)
+        _FILES.query.add_columns(rows.c.row, takes.c.number, takes.c.id, rows.c.copies)
         .select_from(rows)
         .join(takes, takes.c.id == VIDEO_TAKE)
         .join(deliveries, deliveries.c.take_id == takes.c.id)
@@ -331,8 +323,8 @@ def wanted_copies(connection: Connection, campaign_id: int) -> list[WantedCopy]:
         WantedCopy(
             row=one.row,
             take=one.number,
-            take_id=one.take_id,
-            file=_delivered(one),
+            take_id=one.id,
+            file=_FILES.read(one),
             place=place,
             name=name,
         )
@@ -346,18 +338,15 @@ def copies_of(
 ) -> Mapping[int, list[FileCopy]]:
     """Return the copies of a campaign's files, also those on hold, by take; with `numbers` those
     of some rows."""
-    query = select(file_copies).where(file_copies.c.campaign_id == campaign_id)
+    query = select(takes.c.id, takes.c.copied).where(takes.c.campaign_id == campaign_id, COPIED)
     if numbers is not None:
-        mine = select(takes.c.id).where(takes.c.row_id.in_(list(numbers)))
-        query = query.where(file_copies.c.take_id.in_(mine))
-    found: dict[int, list[FileCopy]] = {}
-    for one in connection.execute(query.order_by(file_copies.c.id)):
-        copy = FileCopy(**{name: getattr(one, name) for name in _COPY})
-        found.setdefault(copy.take_id, []).append(copy)
-    return found
+        query = query.where(takes.c.row_id.in_(list(numbers)))
+    return {take_id: copies_in(text) for take_id, text in connection.execute(query)}
 
 
-_COPY = tuple(field.name for field in fields(FileCopy))
+def copies_in(text: str | None) -> list[FileCopy]:
+    """Return the copies of a take as the ledger keeps them."""
+    return [FileCopy(**one) for one in json.loads(text or "[]")]
 
 
 def note_copies(
@@ -367,10 +356,21 @@ def note_copies(
 
     Those on hold that are not among them are not wanted any more.
     """
-    held = and_(file_copies.c.campaign_id == campaign_id, file_copies.c.fault.is_not(None))
-    connection.execute(delete(file_copies).where(held))
-    values = [{**asdict(copy), "campaign_id": campaign_id, "at": at} for copy in copies]
-    insert_missing(connection, file_copies, values)
+    # What is read is written anew: no one else does so until this transaction ends.
+    this = select(campaigns.c.id).where(campaigns.c.id == campaign_id)
+    connection.execute(this.with_for_update(key_share=True)).all()
+    known = copies_of(connection, campaign_id)
+    new: dict[int, list[FileCopy]] = defaultdict(list)
+    for copy in copies:
+        new[copy.take_id].append(copy)
+    for take_id, several in known.items():
+        if take_id in new or any(one.fault for one in several):
+            new[take_id][:0] = [one for one in several if one.fault is None]
+    for take_id, several in new.items():
+        # Of one that was proved before, that stands.
+        lines = {(one.kind, one.uri): asdict(one) for one in reversed(several)}
+        text = json.dumps([*reversed(lines.values())], ensure_ascii=False) if lines else None
+        connection.execute(update(takes).where(takes.c.id == take_id).values(copied=text))
     faults = [copy.fault for copy in copies if copy.fault is not None]
     words = f"{len(copies) - len(faults)} made"
     words += f", {len(faults)} on hold: {faults[0]}" if faults else ""

@@ -9,7 +9,6 @@ worker that was silent for too long pays for nothing, whatever it believes.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +29,7 @@ from callsheet.tasks.ledger.leases import (
     release,
     renew,
 )
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import MADE_FIRST, campaigns, leases, rows
 from callsheet.tasks.ledger.schema_runs import productions
 from callsheet.tasks.ledger.values import UNDER_WAY, State
@@ -96,9 +96,8 @@ def begin_production(
             remedy="run again when that run has ended: `callsheet status` shows it",
         )
     production = replace(production, free=_next_number(connection, production.campaign_id))
-    values = {name: getattr(production, name) for name in _KEPT}
-    values |= {"terms": json.dumps(production.terms), "begun_at": database_now(connection)}
-    connection.execute(insert(productions).values(**values))
+    values = _PRODUCTIONS.line(production, begun_at=database_now(connection))
+    connection.execute(insert(productions).values(values))
     mine = (rows.c.campaign_id == production.campaign_id, rows.c.state.in_(OPEN))
     chosen = [mine] if numbers is None else [(*mine, rows.c.id.in_(p)) for p in pages_of(numbers)]
     for those in chosen:
@@ -108,17 +107,8 @@ def begin_production(
 
 def find_production(connection: Connection, production_id: str) -> Production | None:
     """Return a production, if the ledger knows it."""
-    found = connection.execute(
-        select(productions, campaigns.c.name.label("campaign"))
-        .join(campaigns, campaigns.c.id == productions.c.campaign_id)
-        .where(productions.c.id == production_id)
-    ).one_or_none()
-    if found is None:
-        return None
-    values = found._asdict()
-    # A result has the names of SQL.
-    del values["begun_at"]
-    return Production(**{**values, "terms": json.loads(values["terms"])})
+    this = _PRODUCTIONS.query.where(productions.c.id == production_id)
+    return _PRODUCTIONS.first(connection, this)
 
 
 def begin_worker(connection: Connection, production: Production, *, seconds: float) -> int:
@@ -323,7 +313,9 @@ def _number(lease: str) -> int:
     return int(lease.rpartition(":")[2])
 
 
-_KEPT = (
-    *("id", "campaign_id", "run_id", "owner", "workers", "batch_size"),
-    *("organisation", "store", "free", "hinted"),
+_PRODUCTIONS = Records(
+    Production,
+    productions,
+    joined=productions.join(campaigns, campaigns.c.id == productions.c.campaign_id),
+    campaign=campaigns.c.name,
 )

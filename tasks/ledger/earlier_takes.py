@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from callsheet.tasks.ledger.accounts import count_past
 from callsheet.tasks.ledger.deliveries import Delivered, VideoFindings, keep_files, keep_findings
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, note
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.renames import UNMADE, first_ids, set_first_ids
 from callsheet.tasks.ledger.reviews import Review, restore_review
 from callsheet.tasks.ledger.schema import earlier_takes, rows, takes
@@ -90,6 +91,9 @@ class UnpaidRow(NamedTuple):
     first_id: str | None = None
 
 
+_UNPAID = Records(UnpaidRow, rows)
+
+
 def unpaid_rows(connection: Connection, campaign_id: int) -> list[UnpaidRow]:
     """Return the rows of a campaign that a run could pay for, in sheet order."""
     # A take that the service refused has made nothing: its key goes out again.
@@ -97,8 +101,7 @@ def unpaid_rows(connection: Connection, campaign_id: int) -> list[UnpaidRow]:
         takes.c.digest == rows.c.digest, takes.c.nth == rows.c.nth, takes.c.refused_at.is_(None)
     )
     query = (
-        select(rows.c.id, rows.c.row, rows.c.operation, rows.c.digest, rows.c.nth, rows.c.first_id)
-        .outerjoin(takes, and_(takes.c.id == rows.c.take_id, paid))
+        _UNPAID.query.outerjoin(takes, and_(takes.c.id == rows.c.take_id, paid))
         .where(
             rows.c.campaign_id == campaign_id,
             rows.c.state.in_(UNPAID),
@@ -107,7 +110,7 @@ def unpaid_rows(connection: Connection, campaign_id: int) -> list[UnpaidRow]:
         )
         .order_by(rows.c.position + 0, rows.c.id)
     )
-    return [UnpaidRow._make(found) for found in connection.execute(query)]
+    return _UNPAID.all(connection, query)
 
 
 def taken_keys(connection: Connection, keys: Collection[str]) -> set[str]:
@@ -150,10 +153,10 @@ def earlier_of(
     connection: Connection, campaign_id: int, *, named: Sequence[str] | None = None
 ) -> list[EarlierTake]:
     """Return the earlier takes that are known of a campaign, or of some of its rows."""
-    query = select(*_COLUMNS).where(earlier_takes.c.campaign_id == campaign_id)
+    query = _EARLIER.query.where(earlier_takes.c.campaign_id == campaign_id)
     if named is not None:
         query = query.where(earlier_takes.c.row.in_(named))
-    return [EarlierTake(**found._mapping) for found in connection.execute(query)]
+    return _EARLIER.all(connection, query)
 
 
 def refuse_to_pay(
@@ -190,12 +193,9 @@ def say_held(one: EarlierTake) -> str:
 
 def refused_rows(connection: Connection, campaign_id: int) -> dict[str, EarlierTake]:
     """Return the rows of a campaign that no run pays for until a person decides, by row id."""
-    query = (
-        select(*_COLUMNS)
-        .join(rows, _SAME_ATTEMPT)
-        .where(earlier_takes.c.campaign_id == campaign_id, _REFUSED)
-    )
-    return {found.row: EarlierTake(**found._mapping) for found in connection.execute(query)}
+    query = _EARLIER.query.join(rows, _SAME_ATTEMPT)
+    query = query.where(earlier_takes.c.campaign_id == campaign_id, _REFUSED)
+    return {found.row: found for found in _EARLIER.all(connection, query)}
 
 
 def is_refused() -> ColumnElement[bool]:
@@ -223,7 +223,7 @@ def forget_earlier(connection: Connection, row: CampaignRow, *, digest: str, nth
         connection.execute(earlier_takes.delete().where(*_this(row.campaign_id, one)))
 
 
-_COLUMNS = tuple(earlier_takes.c[field.name] for field in fields(EarlierTake))
+_EARLIER = Records(EarlierTake, earlier_takes)
 _REFUSED = and_(earlier_takes.c.refused_at.is_not(None), earlier_takes.c.allowed_at.is_(None))
 _SAME_ATTEMPT = and_(
     earlier_takes.c.campaign_id == rows.c.campaign_id,
@@ -240,9 +240,9 @@ def _this(campaign_id: int, one: EarlierTake) -> tuple[ColumnElement[bool], ...]
 
 def _put(connection: Connection, campaign_id: int, one: EarlierTake) -> None:
     """Write an earlier take in the place of what was known of the same attempt."""
-    values: dict[str, Any] = {field.name: getattr(one, field.name) for field in fields(one)}
     connection.execute(earlier_takes.delete().where(*_this(campaign_id, one)))
-    connection.execute(insert(earlier_takes).values(campaign_id=campaign_id, **values))
+    values = _EARLIER.line(one, campaign_id=campaign_id)
+    connection.execute(insert(earlier_takes).values(values))
 
 
 def _paid(

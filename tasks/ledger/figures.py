@@ -223,7 +223,7 @@ def numbers_of(connection: Connection, campaign_id: int) -> list[int]:
 
 
 def endings_of(
-    connection: Connection, campaign_id: int, wanted: Callable[[str], bool] | None
+    connection: Connection, campaign_id: int, wanted: Callable[[str], bool] | None = None
 ) -> set[State]:
     """Return the states in which rows are that are switched on: all of them, or those `wanted`."""
     mine = (rows.c.campaign_id == campaign_id, rows.c.enabled)

@@ -14,32 +14,33 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import Connection, Engine, and_, case, exists, func, select, text
-from sqlalchemy import Row as Record
 
-from callsheet.tasks.ledger.accounts import day_of
+from callsheet.tasks.ledger.accounts import ACCOUNTS, Account, day_of
 from callsheet.tasks.ledger.deliveries import VIDEO_TAKE
 from callsheet.tasks.ledger.figures import total
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.maintenance import size_of
+from callsheet.tasks.ledger.nightly_runs import NIGHTS, KeptNight
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.row_selection import asked
 from callsheet.tasks.ledger.schema import (
+    REVIEWED,
     accounts,
     campaigns,
     counters,
     events,
-    reviews,
     rows,
     subscriptions,
     takes,
 )
 from callsheet.tasks.ledger.schema_runs import acts, nights
 from callsheet.tasks.ledger.values import STATES, UNDER_WAY, State
-from callsheet.tasks.ledger.webhook_events import latest_heard
+from callsheet.tasks.ledger.webhook_events import last_heard
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.telemetry import Counts
 from callsheet.tasks.values.amounts import from_micro
@@ -59,43 +60,38 @@ _OPEN = tuple(state for state in STATES if state not in CLOSED)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CampaignGauges:
-    """One campaign, in credits; `under_way_since` is the moment of its oldest row under way."""
+    """One campaign, in credits, and the last of its events.
 
+    What was counted of it follows, as it was at `counted_at`; `under_way_since` is the moment of
+    its oldest row under way.
+    """
+
+    id: int
     name: str
-    rows: Mapping[State, int]
-    quoted: Decimal
+    budget: Decimal | None
     reserved: Decimal
     charged: Decimal
-    budget: Decimal | None
-    under_way_since: float | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AccountGauges:
-    """A day or a cost center with a budget, in credits."""
-
-    kind: str
-    name: str
-    budget: Decimal
-    left: Decimal
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NightGauges:
-    """The latest night of an inbox that was swept."""
-
-    inbox: str
-    ended_at: float
-    exit: int
+    created_at: float
+    last_event: int | None
+    last_at: float | None
+    is_open: bool
+    rows: Mapping[State, int] = field(default_factory=dict)
+    quoted: Decimal = Decimal(0)
+    under_way_since: float | None = None
+    counted_at: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LedgerGauges:
-    """What the ledger says at one moment; moments in Unix seconds."""
+    """What the ledger says at one moment; moments in Unix seconds.
+
+    Accounts are those of today and of cost centers that have a budget, nights the latest of each
+    inbox that was swept to its end.
+    """
 
     campaigns: Sequence[CampaignGauges]
-    accounts: Sequence[AccountGauges]
-    nights: Sequence[NightGauges]
+    accounts: Sequence[Account]
+    nights: Sequence[KeptNight]
     counts: Counts
     heard_at: float | None
     subscriptions: int
@@ -103,23 +99,12 @@ class LedgerGauges:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """What was counted of a campaign, when, up to which of its events."""
-
-    event: int | None
-    at: float
-    rows: Mapping[State, int]
-    quoted: Decimal
-    under_way_since: float | None
-
-
 class Gauging:
     """Asks one ledger again and again; `clock` gives Unix seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._counted: dict[int, _Counted] = {}
+        self._counted: dict[int, CampaignGauges] = {}
         self._rests_until = 0.0
 
     def ask(self, connection: Connection) -> LedgerGauges:
@@ -130,7 +115,7 @@ class Gauging:
             accounts=_accounts(connection, now),
             nights=_nights(connection, now),
             counts=counts_kept(connection),
-            heard_at=latest_heard(connection),
+            heard_at=last_heard(connection),
             subscriptions=_subscriptions(connection),
             backup_at=_backup_at(connection),
             size=size_of(_engine(connection)),
@@ -139,89 +124,65 @@ class Gauging:
     def _campaigns(self, connection: Connection, now: float) -> list[CampaignGauges]:
         found = [
             line
-            for line in connection.execute(_CAMPAIGNS)
-            if line.open or (line.last_at or line.created_at) >= now - RECENT
+            for line in _CAMPAIGNS.all(connection, _CAMPAIGNS.query)
+            if line.is_open or (line.last_at or line.created_at) >= now - RECENT
         ]
-        found.sort(key=lambda line: (line.open, line.last_event or 0, line.id), reverse=True)
+        found.sort(key=lambda line: (line.is_open, line.last_event or 0, line.id), reverse=True)
         self._counted = {
             line.id: self._counted[line.id] for line in found if line.id in self._counted
         }
         return [self._gauges(connection, line, now) for line in found[:MOST]]
 
-    def _gauges(self, connection: Connection, line: Record[Any], now: float) -> CampaignGauges:
+    def _gauges(self, connection: Connection, line: CampaignGauges, now: float) -> CampaignGauges:
         counted = self._counted.get(line.id)
         if counted is None or self._is_old(counted, line, now):
             begun = time.perf_counter()
             counted = self._counted[line.id] = _count(connection, line, now)
             taken = time.perf_counter() - begun
             self._rests_until = max(self._rests_until, now) + taken / SHARE
-        return CampaignGauges(
-            name=line.name,
-            rows=counted.rows,
-            quoted=counted.quoted,
-            reserved=from_micro(line.reserved),
-            charged=from_micro(line.charged),
-            budget=from_micro(line.budget),
-            under_way_since=counted.under_way_since,
-        )
+        return replace(counted, budget=line.budget, reserved=line.reserved, charged=line.charged)
 
-    def _is_old(self, counted: _Counted, line: Record[Any], now: float) -> bool:
-        has_moved = counted.event != line.last_event or (line.open and now - counted.at >= OFTEN)
-        return has_moved and now >= self._rests_until
+    def _is_old(self, counted: CampaignGauges, line: CampaignGauges, now: float) -> bool:
+        is_due = line.is_open and now - counted.counted_at >= OFTEN
+        return (counted.last_event != line.last_event or is_due) and now >= self._rests_until
 
 
 _EVENTS_OF = events.c.campaign_id == campaigns.c.id
 _LAST = select(events.c.at).where(_EVENTS_OF).order_by(events.c.id.desc()).limit(1)
-_CAMPAIGNS = select(
-    campaigns.c.id,
-    campaigns.c.name,
-    campaigns.c.budget,
-    campaigns.c.reserved,
-    campaigns.c.charged,
-    campaigns.c.created_at,
-    select(func.max(events.c.id)).where(_EVENTS_OF).scalar_subquery().label("last_event"),
-    _LAST.scalar_subquery().label("last_at"),
-    exists().where(rows.c.campaign_id == campaigns.c.id, rows.c.state.in_(_OPEN)).label("open"),
+_CAMPAIGNS = Records(
+    CampaignGauges,
+    campaigns,
+    last_event=select(func.max(events.c.id)).where(_EVENTS_OF).scalar_subquery(),
+    last_at=_LAST.scalar_subquery(),
+    is_open=exists().where(rows.c.campaign_id == campaigns.c.id, rows.c.state.in_(_OPEN)),
 )
 
 
-def _count(connection: Connection, line: Record[Any], now: float) -> _Counted:
+def _count(connection: Connection, line: CampaignGauges, now: float) -> CampaignGauges:
     mine = rows.c.campaign_id == line.id
     states = select(rows.c.state, func.count().label("rows"), func.sum(rows.c.quoted).label("sum"))
     found = connection.execute(states.where(mine).group_by(rows.c.state)).all()
     oldest = select(func.min(rows.c.since)).where(mine, rows.c.state.in_(UNDER_WAY))
-    return _Counted(
-        event=line.last_event,
-        at=now,
+    return replace(
+        line,
+        counted_at=now,
         rows={one.state: one.rows for one in found},
         quoted=from_micro(sum(int(one.sum or 0) for one in found if one.state != "retired")),
         under_way_since=connection.scalar(oldest),
     )
 
 
-def _accounts(connection: Connection, now: float) -> list[AccountGauges]:
-    """Return today and the cost centers, where they have a budget."""
-    limited = select(accounts).where(accounts.c.kind != "run", accounts.c.budget.is_not(None))
-    return [
-        AccountGauges(
-            kind=one.kind,
-            name=one.name,
-            budget=from_micro(one.budget),
-            left=from_micro(one.budget - one.reserved - one.charged),
-        )
-        for one in connection.execute(limited)
-        if one.kind != "day" or one.name == day_of(now)
-    ]
+def _accounts(connection: Connection, now: float) -> list[Account]:
+    limited = ACCOUNTS.query.where(accounts.c.kind != "run", accounts.c.budget.is_not(None))
+    found = ACCOUNTS.all(connection, limited)
+    return [one for one in found if one.kind != "day" or one.name == day_of(now)]
 
 
-def _nights(connection: Connection, now: float) -> list[NightGauges]:
-    """Return the latest night of each inbox that was swept to its end."""
+def _nights(connection: Connection, now: float) -> list[KeptNight]:
     swept = (nights.c.exit.is_not(None), nights.c.ended_at >= now - SWEPT)
-    query = select(nights.c.inbox, nights.c.ended_at, nights.c.exit).where(*swept)
-    latest: dict[str, NightGauges] = {}
-    for one in connection.execute(query.order_by(nights.c.ended_at)):
-        latest[one.inbox] = NightGauges(inbox=one.inbox, ended_at=one.ended_at, exit=one.exit)
-    return sorted(latest.values(), key=lambda one: one.ended_at, reverse=True)[:MOST_INBOXES]
+    query = NIGHTS.query.where(*swept).order_by(nights.c.ended_at)
+    latest = {one.inbox: one for one in NIGHTS.all(connection, query)}
+    return sorted(latest.values(), key=lambda one: one.ended_at or 0, reverse=True)[:MOST_INBOXES]
 
 
 def _subscriptions(connection: Connection) -> int:
@@ -344,50 +305,37 @@ class KeepRate:
 
 def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -> list[KeepRate]:
     """Return the videos of a campaign by kind, the most costly first; all in one without `by`."""
-    paid = (
-        select(takes.c.row_id, total(takes.c.charged).label("charged"))
+    # Of every take: a video that was made once more after a rejection has cost its rate.
+    mine = (
+        select(
+            takes.c.row_id,
+            total(takes.c.charged).label("charged"),
+            func.count(case((takes.c.review == "keep", 1))).label("kept"),
+            func.count(case((takes.c.review == "reject", 1))).label("rejected"),
+        )
         .where(takes.c.campaign_id == campaign_id)
         .group_by(takes.c.row_id)
         .subquery()
     )
-    # Of every take: a video that was made once more after a rejection has cost its rate.
-    said = (
-        select(
-            reviews.c.row_id,
-            func.count(case((reviews.c.verdict == "keep", 1))).label("kept"),
-            func.count(case((reviews.c.verdict == "reject", 1))).label("rejected"),
-        )
-        .where(reviews.c.campaign_id == campaign_id)
-        .group_by(reviews.c.row_id)
-        .subquery()
-    )
-    reviewed = exists().where(reviews.c.take_id == VIDEO_TAKE).correlate(rows)
+    reviewed = exists().where(takes.c.id == VIDEO_TAKE, REVIEWED).correlate(rows)
     open_still = case((and_(VIDEO_TAKE.is_not(None), ~reviewed), 1))
     name = func.coalesce(asked(KINDS[by]), "") if by else func.coalesce(None, "")
     query = (
         select(
             name.label("name"),
             func.count(VIDEO_TAKE).label("videos"),
-            func.coalesce(total(said.c.kept), 0).label("kept"),
-            func.coalesce(total(said.c.rejected), 0).label("rejected"),
-            func.coalesce(total(paid.c.charged), 0).label("charged"),
+            func.coalesce(total(mine.c.kept), 0).label("kept"),
+            func.coalesce(total(mine.c.rejected), 0).label("rejected"),
+            func.coalesce(total(mine.c.charged), 0).label("charged"),
             func.count(open_still).label("undecided"),
         )
         .select_from(rows)
-        .outerjoin(said, said.c.row_id == rows.c.id)
-        .outerjoin(paid, paid.c.row_id == rows.c.id)
+        .outerjoin(mine, mine.c.row_id == rows.c.id)
         .where(rows.c.campaign_id == campaign_id)
         .group_by(name)
     )
     found = [
-        KeepRate(
-            name=line.name,
-            videos=line.videos,
-            kept=line.kept,
-            rejected=line.rejected,
-            charged=from_micro(line.charged),
-            undecided=line.undecided,
-        )
+        KeepRate(**{**line._asdict(), "charged": from_micro(line.charged)})
         for line in connection.execute(query)
     ]
     return sorted(found, key=lambda one: (-one.charged, one.name))

@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import campaigns, events, rows
 from callsheet.tasks.ledger.schema_runs import inbox_campaigns, inbox_sheets
 from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY, State
@@ -59,14 +60,8 @@ class SweptSheet:
 
 def sheets_in(connection: Connection, inbox: str) -> dict[str, SweptSheet]:
     """Return what is known of an inbox's sheets, by name."""
-    this = (
-        inbox_campaigns.c.inbox == inbox_sheets.c.inbox,
-        inbox_campaigns.c.sheet == inbox_sheets.c.name,
-        inbox_campaigns.c.campaign == inbox_sheets.c.campaign,
-    )
-    query = select(*_SHEET, *_BEFORE).outerjoin(inbox_campaigns, and_(*this))
-    found = connection.execute(query.where(inbox_sheets.c.inbox == inbox))
-    return {one.name: _sheet(one._asdict()) for one in found}
+    found = _SHEETS.all(connection, _SHEETS.query.where(inbox_sheets.c.inbox == inbox))
+    return {one.name: one for one in found}
 
 
 def sheets_under_way(connection: Connection, inbox: str, *, sandbox: bool) -> list[SweptSheet]:
@@ -78,22 +73,13 @@ def sheets_under_way(connection: Connection, inbox: str, *, sandbox: bool) -> li
     known = sheets_in(connection, inbox)
     same = or_(campaigns.c.sandbox.is_(None), campaigns.c.sandbox == sandbox)
     found = []
-    for one in connection.execute(_unfinished(inbox).where(same)).mappings():
-        sheet, former = known[one["sheet"]], known[one["sheet"]].campaign != one["campaign"]
-        if former:
+    for name, campaign, charged, event in connection.execute(_unfinished(inbox).where(same)):
+        sheet = known[name]
+        if sheet.campaign != campaign:
             # What is known of the file is of its present campaign.
-            sheet = SweptSheet(
-                name=sheet.name, version=sheet.version, seen_at=sheet.seen_at, former=True
-            )
-        before = from_micro(one["charged_before"])
-        found.append(
-            replace(
-                sheet,
-                campaign=one["campaign"],
-                charged_before=before,
-                event_before=one["event_before"],
-            )
-        )
+            sheet = SweptSheet(name=name, version=sheet.version, seen_at=sheet.seen_at, former=True)
+        before = {"charged_before": from_micro(charged), "event_before": event}
+        found.append(replace(sheet, campaign=campaign, **before))
     return found
 
 
@@ -188,18 +174,21 @@ def rows_in_need(connection: Connection, campaign_id: int) -> list[tuple[str, St
     return [(row, state, reason) for row, state, reason in found]
 
 
-def states_of(connection: Connection, campaign_id: int) -> dict[str, int]:
-    """Return how many rows of a campaign that are switched on there are in each state."""
-    query = select(rows.c.state, func.count()).where(
-        rows.c.campaign_id == campaign_id, rows.c.enabled
-    )
-    return dict(connection.execute(query.group_by(rows.c.state)).tuples().all())
-
-
 _BEFORE = (inbox_campaigns.c.charged_before, inbox_campaigns.c.event_before)
-_SHEET = [
-    inbox_sheets.c[name] for name in SweptSheet.__dataclass_fields__ if name in inbox_sheets.c
-]
+_SHEETS = Records(
+    SweptSheet,
+    inbox_sheets,
+    joined=inbox_sheets.outerjoin(
+        inbox_campaigns,
+        and_(
+            inbox_campaigns.c.inbox == inbox_sheets.c.inbox,
+            inbox_campaigns.c.sheet == inbox_sheets.c.name,
+            inbox_campaigns.c.campaign == inbox_sheets.c.campaign,
+        ),
+    ),
+    charged_before=_BEFORE[0],
+    event_before=_BEFORE[1],
+)
 _UNDER_WAY = (
     select(rows.c.id)
     .where(rows.c.campaign_id == campaigns.c.id, rows.c.state.in_(sorted(UNDER_WAY)))
@@ -223,8 +212,3 @@ def _of_campaign(inbox: str, campaign: str) -> tuple[ColumnElement[bool], ...]:
 
 def _this(inbox: str, name: str) -> Update:
     return update(inbox_sheets).where(inbox_sheets.c.inbox == inbox, inbox_sheets.c.name == name)
-
-
-def _sheet(values: dict[str, object]) -> SweptSheet:
-    charged = from_micro(values["charged_before"])  # type: ignore[call-overload]
-    return SweptSheet(**{**values, "charged_before": charged})

@@ -16,8 +16,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Exists,
-    Row,
-    Select,
     String,
     and_,
     bindparam,
@@ -31,6 +29,7 @@ from sqlalchemy import (
 
 from callsheet.tasks.ledger.database import check_not_upgraded, insert_unless_there
 from callsheet.tasks.ledger.dialect import DatabaseMoment
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import leases
 
 CAMPAIGN, NIGHT, RUN, WORKER = "campaign:", "night:", "run:", "worker:"
@@ -139,8 +138,7 @@ def owns(connection: Connection, campaign_id: int, owner: str) -> bool:
 
 def find(connection: Connection, name: str) -> Lease | None:
     """Return a lease as it is, lapsed or not; None where no one ever had it."""
-    found = connection.execute(_FIND.where(leases.c.name == name)).first()
-    return None if found is None else _lease(found)
+    return LEASES.first(connection, LEASES.query.where(leases.c.name == name))
 
 
 def is_held() -> ColumnElement[bool]:
@@ -172,21 +170,7 @@ def owner_in_sql() -> ColumnElement[Any]:
     return select(leases.c.owner).where(this).scalar_subquery().label("owner")
 
 
-def columns() -> tuple[ColumnElement[Any], ...]:
-    """Return the columns of a lease, for statements that join `leases`; see `from_columns`."""
-    named = ("name", "owner", "since", "until", "token")
-    return (*(leases.c[one].label(f"lease_{one}") for one in named), is_held().label("lease_live"))
-
-
-def from_columns(values: dict[str, Any]) -> Lease | None:
-    """Take the columns of a lease out of a line; None where the line has no lease."""
-    named = ("name", "owner", "since", "until", "token")
-    found = {one: values.pop(f"lease_{one}") for one in named}
-    is_live = bool(values.pop("lease_live"))
-    return None if found["name"] is None else Lease(**found, is_live=is_live)
-
-
-_FIND: Select[Any] = select(leases, is_held().label("is_live"))
+LEASES = Records(Lease, leases, is_live=is_held())
 
 
 def _take(connection: Connection, name: str, owner: str, seconds: float) -> Lease | None:
@@ -202,15 +186,11 @@ def _take(connection: Connection, name: str, owner: str, seconds: float) -> Leas
             until=now + seconds,
             token=leases.c.token + case((mine, 0), else_=1),
         )
-        .returning(*leases.c)
+        .returning(*LEASES.columns)
     ).first()
-    return None if changed is None else Lease(**changed._asdict(), is_live=True)
+    return None if changed is None else LEASES.read(changed)
 
 
 def _owned(name: Name, owner: str, token: int | None) -> tuple[ColumnElement[bool], ...]:
     this = (leases.c.name == name, leases.c.owner == owner)
     return this if token is None else (*this, leases.c.token == token)
-
-
-def _lease(found: Row[Any]) -> Lease:
-    return Lease(**{**found._asdict(), "is_live": bool(found.is_live)})

@@ -73,7 +73,9 @@ def move(
         changed = _MOVE_OF_TAKE.execute(connection, {**values, "the_take": take.id})
     if changed.rowcount != 1:
         return False
-    _tell(connection, row, new, words or reason, take=take, at=at)
+    states = {"old": row.state, "new": new}
+    said = words or reason
+    _append(connection, row.campaign_id, "state", said, row=row, take=take, at=at, **states)
     return True
 
 
@@ -127,7 +129,8 @@ def begin(connection: Connection, row: CampaignRow, take: Take, *, at: float) ->
         raise UnknownMove(f"a row cannot move from {row.state} to submitting")
     moved = {"the_row": row.id, "old": row.state, "new": "submitting", "the_moment": at}
     _BEGIN.execute(connection, {**moved, "the_reason": None, "take": take.id})
-    _tell(connection, row, "submitting", None, take=take, at=at)
+    states = {"old": row.state, "new": "submitting"}
+    _append(connection, row.campaign_id, "state", None, row=row, take=take, at=at, **states)
 
 
 @gathers
@@ -167,19 +170,6 @@ def note_campaign(
 ) -> None:
     """Append an event that is about a campaign as a whole."""
     _append(connection, campaign_id, kind, words, at=at)
-
-
-def _tell(
-    connection: Connection,
-    row: CampaignRow,
-    new: State,
-    words: str | None,
-    *,
-    take: Take | None,
-    at: float,
-) -> None:
-    states = {"old": row.state, "new": new}
-    _append(connection, row.campaign_id, "state", words, row=row, take=take, at=at, **states)
 
 
 def _append(

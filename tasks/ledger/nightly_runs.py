@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Update, case, func, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Update, case, func, or_, select, true, update
 
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.database import insert_unless_there
@@ -28,6 +27,7 @@ from callsheet.tasks.ledger.leases import (
     release,
     renew,
 )
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import FOUND, campaigns, takes
 from callsheet.tasks.ledger.schema_runs import acts, inbox_campaigns, inbox_sheets, nights, pauses
 from callsheet.tasks.runtime.errors import SpendRefused
@@ -133,16 +133,15 @@ def skip_night(
 
 def find_night(connection: Connection, inbox: str, date: str) -> KeptNight | None:
     """Return the night of a date."""
-    query = select(nights).where(nights.c.inbox == inbox, nights.c.date == date)
-    found = connection.execute(query).first()
-    return None if found is None else _night(found)
+    these = (nights.c.inbox == inbox, nights.c.date == date)
+    return NIGHTS.first(connection, NIGHTS.query.where(*these))
 
 
 def nights_of(connection: Connection, inbox: str | None, *, limit: int) -> list[KeptNight]:
     """Return the latest nights, of an inbox or of all, the latest first."""
-    query = select(nights) if inbox is None else select(nights).where(nights.c.inbox == inbox)
+    query = NIGHTS.query if inbox is None else NIGHTS.query.where(nights.c.inbox == inbox)
     query = query.order_by(nights.c.date.desc(), nights.c.id.desc()).limit(limit)
-    return [_night(found) for found in connection.execute(query)]
+    return NIGHTS.all(connection, query)
 
 
 def approve_in_night(
@@ -193,7 +192,7 @@ def approve_in_night(
 def pause(connection: Connection, found: Sequence[Pause]) -> None:
     """Pause inboxes, each until its moment, and note who did; an earlier pause of one ends."""
     for one in found:
-        values = {name: getattr(one, name) for name in Pause.__dataclass_fields__}
+        values = _PAUSES.line(one)
         if not insert_unless_there(connection, pauses, values):
             this = update(pauses).where(pauses.c.inbox == one.inbox)
             connection.execute(this.values(**values))
@@ -219,8 +218,8 @@ def whose(inbox: str) -> str:
 
 def pauses_at(connection: Connection, at: float) -> list[Pause]:
     """Return the pauses that are in force at a moment."""
-    query = select(pauses).where(or_(pauses.c.until.is_(None), pauses.c.until > at))
-    return [Pause(**found._asdict()) for found in connection.execute(query)]
+    query = _PAUSES.query.where(or_(pauses.c.until.is_(None), pauses.c.until > at))
+    return _PAUSES.all(connection, query)
 
 
 def pause_of(connection: Connection, inbox: str, *, at: float) -> Pause | None:
@@ -275,7 +274,8 @@ def _refusal(
     per_night: Decimal,
     elsewhere: Decimal,
 ) -> SpendRefused:
-    night = _night(connection.execute(select(nights).where(nights.c.id == night_id)).one())
+    night = NIGHTS.first(connection, NIGHTS.query.where(nights.c.id == night_id))
+    assert night is not None, "nothing removes a night"
     if night.ended_at is not None:
         return SpendRefused("this night has ended by now; nothing was spent")
     left = max(per_night - night.approved - elsewhere, Decimal(0))
@@ -285,6 +285,5 @@ def _refusal(
     )
 
 
-def _night(found: Row[Any]) -> KeptNight:
-    values = found._asdict()
-    return KeptNight(**{**values, "approved": from_micro(values["approved"])})
+NIGHTS = Records(KeptNight, nights)
+_PAUSES = Records(Pause, pauses)

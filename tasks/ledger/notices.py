@@ -15,8 +15,9 @@ from sqlalchemy import Connection, func, or_, select, update
 
 from callsheet.tasks.ledger.database import insert_unless_there
 from callsheet.tasks.ledger.figures import total
-from callsheet.tasks.ledger.schema import campaigns, rows, takes
-from callsheet.tasks.ledger.schema_runs import links, nights, notices, plans
+from callsheet.tasks.ledger.records import Records
+from callsheet.tasks.ledger.schema import rows, takes
+from callsheet.tasks.ledger.schema_runs import nights, notices, plans
 from callsheet.tasks.ledger.values import NOT_BEGUN
 from callsheet.tasks.values.amounts import from_micro
 
@@ -49,22 +50,18 @@ def keep_notices(connection: Connection, several: Iterable[Notice]) -> None:
     Those of one digest go together: once one of them is there, the digest counts as told.
     """
     for notice in several:
-        insert_unless_there(connection, notices, vars(notice))
+        insert_unless_there(connection, notices, _NOTICES.line(notice))
 
 
 def waiting_notices(connection: Connection, inbox: str, *, since: float) -> list[Notice]:
     """Return what was written down since a moment and is still to be sent, the first one first."""
-    query = (
-        select(*_COLUMNS)
-        .where(
-            notices.c.inbox == inbox,
-            notices.c.made_at >= since,
-            notices.c.sent_at.is_(None),
-            notices.c.letter.is_not(None),
-        )
-        .order_by(notices.c.id)
+    query = _NOTICES.query.where(
+        notices.c.inbox == inbox,
+        notices.c.made_at >= since,
+        notices.c.sent_at.is_(None),
+        notices.c.letter.is_not(None),
     )
-    return [Notice(**found._mapping) for found in connection.execute(query)]
+    return _NOTICES.all(connection, query.order_by(notices.c.id))
 
 
 def take_notice(connection: Connection, key: str, *, at: float) -> bool:
@@ -111,17 +108,11 @@ def drop_old_letters(connection: Connection, *, before: float) -> None:
 
 def last_notice(connection: Connection, inbox: str, kind: str) -> Notice | None:
     """Return the newest notice of a kind, sent or not."""
-    query = (
-        select(*_COLUMNS)
-        .where(notices.c.inbox == inbox, notices.c.kind == kind)
-        .order_by(notices.c.id.desc())
-        .limit(1)
-    )
-    found = connection.execute(query).first()
-    return None if found is None else Notice(**found._mapping)
+    query = _NOTICES.query.where(notices.c.inbox == inbox, notices.c.kind == kind)
+    return _NOTICES.first(connection, query.order_by(notices.c.id.desc()).limit(1))
 
 
-_COLUMNS = [notices.c[name] for name in Notice.__dataclass_fields__]
+_NOTICES = Records(Notice, notices)
 
 
 def reports_of(connection: Connection, inbox: str, *, until: str | None = None) -> list[str]:
@@ -174,20 +165,3 @@ def plans_expiring(
         plans.c.expires_at <= until,
     )
     return [(one.campaign, one.id, one.expires_at) for one in connection.execute(query)]
-
-
-def links_expiring(
-    connection: Connection, names: Collection[str], *, after: float, until: float
-) -> list[tuple[str, str, float]]:
-    """Return links for outsiders that end between two moments: campaign, for whom, when."""
-    query = (
-        select(campaigns.c.name.label("campaign"), links.c.name, links.c.expires_at)
-        .join(campaigns, campaigns.c.id == links.c.campaign_id)
-        .where(
-            campaigns.c.name.in_(sorted(names)),
-            links.c.revoked_at.is_(None),
-            links.c.expires_at > after,
-            links.c.expires_at <= until,
-        )
-    )
-    return [(one.campaign, one.name, one.expires_at) for one in connection.execute(query)]

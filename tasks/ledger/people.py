@@ -7,20 +7,21 @@ Knows no token: what is asked for and kept is its sha256 in hex. Moments are Uni
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial, wraps
 from typing import Any, Literal, TypeVar, get_args
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, case, delete, func, select, update
 
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema_runs import logins, people, sessions
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.suggest import suggest
-from callsheet.tasks.values.amounts import from_micro, in_credits, to_micro
+from callsheet.tasks.values.amounts import in_credits, to_micro
 
 Role = Literal["viewer", "reviewer", "agent", "approver", "admin"]
 #: Each may do what those before it may; an agent is a program that approves within an allowance.
@@ -35,26 +36,45 @@ RIGHTS: tuple[Right, ...] = get_args(Right)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guest:
-    """What a link opens: videos of one campaign, and what may be done with them."""
+class Link:
+    """An address for a guest: no account, one campaign, some rights, for a while."""
 
-    link: int
+    id: int
     campaign: str
+    name: str
     rights: frozenset[str]
+    made_by: str
+    made_at: float
+    expires_at: float
+    revoked_at: float | None
+
+    def holds(self, at: float) -> bool:
+        """Whether it opens anything at this moment."""
+        return self.revoked_at is None and at < self.expires_at
+
+    @property
+    def guest(self) -> Person:
+        """Anyone who comes by it."""
+        return Person(
+            id=0,
+            name=f"{self.name} (link {self.id})",
+            role="reviewer" if "decide" in self.rights else "viewer",
+            guest=self,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
     """Someone who uses the board; `allowance` in credits a day, None for no limit.
 
-    Anyone who came by a link has a `guest` and the id 0.
+    Anyone who came by a link has that as `guest`, and the id 0.
     """
 
     id: int
     name: str
     role: Role
     allowance: Decimal | None = None
-    guest: Guest | None = None
+    guest: Link | None = None
 
     def may(self, role: Role) -> bool:
         """Whether the person may do what someone of this role may."""
@@ -64,20 +84,6 @@ class Person:
     def may_download(self) -> bool:
         """Whether videos may be taken home."""
         return self.guest is None or "download" in self.guest.rights
-
-    @classmethod
-    def from_record(cls, found: Mapping[Any, Any]) -> Person:
-        """Return the person of a line of `people`."""
-        role, allowance = found["role"], found["allowance"]
-        if role == "agent":
-            # No limit is for people alone.
-            allowance = allowance or 0
-        return cls(
-            id=found["id"],
-            name=found["name"],
-            role=role,
-            allowance=None if allowance is None else from_micro(allowance),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +118,7 @@ def invite_person(
     values = {
         "role": role,
         "token": token,
-        "allowance": None if allowance is None else to_micro(allowance),
+        "allowance": to_micro(allowance),
         "invited_by": by,
         "invited_at": at,
         "revoked_at": None,
@@ -193,23 +199,9 @@ def person_of_token(connection: Connection, digest: str, *, locked: bool = False
 
 def all_people(connection: Connection) -> list[Invited]:
     """Return everybody who was ever invited, by name; those who were revoked last."""
-    seen = func.max(sessions.c.seen_at).label("seen_at")
-    query = (
-        select(people, seen)
-        .outerjoin(sessions, sessions.c.person_id == people.c.id)
-        .group_by(people.c.id)
-        .order_by(people.c.revoked_at.is_not(None), people.c.name)
-    )
-    return [
-        Invited(
-            person=Person.from_record(found),
-            invited_by=found["invited_by"],
-            invited_at=found["invited_at"],
-            revoked_at=found["revoked_at"],
-            seen_at=found["seen_at"],
-        )
-        for found in connection.execute(query).mappings()
-    ]
+    query = _INVITED.query.group_by(people.c.id)
+    query = query.order_by(people.c.revoked_at.is_not(None), people.c.name)
+    return _INVITED.all(connection, query)
 
 
 def renew_token(connection: Connection, person: int, *, token: str) -> None:
@@ -255,12 +247,25 @@ def use_login(connection: Connection, digest: str, *, at: float) -> Person | Non
 
 
 def _person(connection: Connection, which: Any, *, locked: bool = False) -> Person | None:
-    query = select(people).where(which & people.c.revoked_at.is_(None))
+    query = _PEOPLE.query.where(which & people.c.revoked_at.is_(None))
     if locked:
         # A session that refers to the person may be made meanwhile.
         query = query.with_for_update(key_share=True)
-    found = connection.execute(query).mappings().first()
-    return None if found is None else Person.from_record(found)
+    return _PEOPLE.first(connection, query)
+
+
+#: No limit is for people alone: an agent that was never given one may approve nothing.
+_ALLOWANCE = case(
+    (people.c.role == "agent", func.coalesce(people.c.allowance, 0)), else_=people.c.allowance
+)
+_PEOPLE = Records(Person, people, allowance=_ALLOWANCE)
+_INVITED = Records(
+    Invited,
+    people,
+    joined=people.outerjoin(sessions, sessions.c.person_id == people.c.id),
+    person=_PEOPLE,
+    seen_at=func.max(sessions.c.seen_at),
+)
 
 
 def _let_go(connection: Connection, person: int) -> None:

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, delete, func, select, update
+from sqlalchemy import Connection, delete, func, null, select, update
 
 from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema_runs import header_columns, people, plans, runs, sheets
 from callsheet.tasks.runtime.errors import shorten
-from callsheet.tasks.values.amounts import from_micro, to_micro
+from callsheet.tasks.values.amounts import from_micro
 
 PlanKind = Literal["run", "retake"]
 PlanState = Literal["quoting", "ready", "approved", "void", "expired"]
@@ -83,14 +84,12 @@ class KeptPlan:
 
 def keep_sheet(connection: Connection, sheet: KeptSheet) -> None:
     """Keep what was uploaded."""
-    names = KeptSheet.__dataclass_fields__
-    connection.execute(sheets.insert().values({name: getattr(sheet, name) for name in names}))
+    connection.execute(sheets.insert().values(_SHEETS.line(sheet)))
 
 
 def find_sheet(connection: Connection, sheet_id: str) -> KeptSheet | None:
     """Return a sheet that was uploaded."""
-    found = connection.execute(select(sheets).where(sheets.c.id == sheet_id)).first()
-    return None if found is None else KeptSheet(**found._asdict())
+    return _SHEETS.first(connection, _SHEETS.query.where(sheets.c.id == sheet_id))
 
 
 def drop_sheets(connection: Connection, *, before: float) -> list[KeptSheet]:
@@ -99,8 +98,8 @@ def drop_sheets(connection: Connection, *, before: float) -> list[KeptSheet]:
     Returns those whose file no other sheet has.
     """
     planned = select(plans.c.id).where(plans.c.sheet_id == sheets.c.id).exists()
-    query = delete(sheets).where(sheets.c.added_at < before, ~planned).returning(*sheets.c)
-    dropped = [KeptSheet(**found._asdict()) for found in connection.execute(query)]
+    query = delete(sheets).where(sheets.c.added_at < before, ~planned).returning(*_SHEETS.columns)
+    dropped = [_SHEETS.read(found) for found in connection.execute(query)]
     files = select(sheets.c.name, sheets.c.digest)
     left = set(connection.execute(files).tuples()) if dropped else set()
     return [one for one in dropped if (one.name, one.digest) not in left]
@@ -137,18 +136,9 @@ def begin_plan(
     sheet_id: str | None = None,
 ) -> None:
     """Begin a plan: it is `quoting` until its prices are known."""
-    connection.execute(
-        plans.insert().values(
-            id=plan_id,
-            kind=kind,
-            campaign=campaign,
-            sheet_id=sheet_id,
-            terms=json.dumps(terms, ensure_ascii=False),
-            state="quoting",
-            made_by=by,
-            made_at=at,
-        )
-    )
+    values = {"kind": kind, "campaign": campaign, "sheet_id": sheet_id, "terms": terms}
+    made = _PLANS.line(id=plan_id, state="quoting", made_by=by, made_at=at, **values)
+    connection.execute(plans.insert().values(made))
 
 
 def finish_plan(
@@ -161,14 +151,8 @@ def finish_plan(
     expires_at: float,
 ) -> bool:
     """Make a plan ready, with all that it says from now on; False where it is quoting no more."""
-    values = {
-        "state": "ready",
-        "campaign": campaign,
-        "document": json.dumps(document, ensure_ascii=False),
-        "total": to_micro(total),
-        "expires_at": expires_at,
-    }
-    return _move(connection, plan_id, "quoting", values)
+    values = {"campaign": campaign, "document": document, "total": total, "expires_at": expires_at}
+    return _move(connection, plan_id, "quoting", state="ready", **values)
 
 
 def void_plan(
@@ -180,17 +164,16 @@ def void_plan(
     replaced_by: str | None = None,
 ) -> bool:
     """Have a plan stand no longer, and say why; False where it is not `old` any more."""
-    values = {"state": "void", "words": words, "replaced_by": replaced_by}
-    return _move(connection, plan_id, old, values)
+    values = {"words": words, "replaced_by": replaced_by}
+    return _move(connection, plan_id, old, state="void", **values)
 
 
 def approve_plan(
     connection: Connection, plan_id: str, *, terms: Mapping[str, Any], by: str, at: float
 ) -> bool:
     """Note whose word a plan has, and the budget given with it in `terms`; False if not ready."""
-    text = json.dumps(terms, ensure_ascii=False)
-    values = {"state": "approved", "approved_by": by, "approved_at": at, "terms": text}
-    return _move(connection, plan_id, "ready", values)
+    values = {"approved_by": by, "approved_at": at, "terms": terms}
+    return _move(connection, plan_id, "ready", state="approved", **values)
 
 
 def add_approved(
@@ -208,33 +191,22 @@ def add_approved(
 
     `document` is its JSON text, `by` who approved it, in words.
     """
-    connection.execute(
-        plans.insert().values(
-            id=plan_id,
-            kind=kind,
-            campaign=campaign,
-            terms="{}",
-            state="approved",
-            document=document,
-            total=to_micro(total),
-            made_by=shorten(by, 200),
-            made_at=at,
-            approved_by=shorten(by, 200),
-            approved_at=at,
-        )
+    who = shorten(by, 200)
+    approved = {"state": "approved", "approved_by": who, "approved_at": at}
+    values = _PLANS.line(
+        id=plan_id, kind=kind, campaign=campaign, terms={}, total=total, made_by=who, made_at=at
     )
+    connection.execute(plans.insert().values(**values, **approved, document=document))
 
 
 def find_plan(connection: Connection, plan_id: str | None) -> KeptPlan | None:
     """Return a plan."""
-    found = connection.execute(select(plans).where(plans.c.id == plan_id)).first()
-    return None if found is None else _plan(found)
+    return _PLANS.first(connection, _PLANS.query.where(plans.c.id == plan_id))
 
 
 def plan_before(connection: Connection, plan_id: str) -> KeptPlan | None:
     """Return the plan whose place another one took."""
-    found = connection.execute(select(plans).where(plans.c.replaced_by == plan_id)).first()
-    return None if found is None else _plan(found)
+    return _PLANS.first(connection, _PLANS.query.where(plans.c.replaced_by == plan_id))
 
 
 def latest_plan(connection: Connection, plan_id: str) -> str:
@@ -250,17 +222,17 @@ def latest_plan(connection: Connection, plan_id: str) -> str:
 
 def ready_plans(connection: Connection, campaign: str, *, made_by: str) -> list[KeptPlan]:
     """Return the plans of a campaign that are ready, by makers of that name; newest last."""
-    query = select(plans).where(
+    query = _PLANS.query.where(
         plans.c.campaign == campaign,
         plans.c.state == "ready",
         plans.c.made_by.startswith(made_by, autoescape=True),
     )
-    return [_plan(one) for one in connection.execute(query.order_by(plans.c.made_at))]
+    return _PLANS.all(connection, query.order_by(plans.c.made_at))
 
 
 def extend_plan(connection: Connection, plan_id: str, *, expires_at: float) -> bool:
     """Have a plan that still stands wait for longer; False where it is not ready any more."""
-    return _move(connection, plan_id, "ready", {"expires_at": expires_at})
+    return _move(connection, plan_id, "ready", expires_at=expires_at)
 
 
 def drop_old_plans(connection: Connection, *, at: float) -> int:
@@ -290,24 +262,22 @@ def plans_of(
 
     `with_sheet` leaves out those whose sheet the board does not have.
     """
-    query = select(*(c for c in plans.c if c.name != "document"))
+    query = _LISTED.query
     if with_sheet:
         query = query.where(plans.c.sheet_id.is_not(None))
     if campaign is not None:
         query = query.where(plans.c.campaign == campaign)
-    found = connection.execute(query.order_by(plans.c.made_at.desc(), plans.c.id).limit(limit))
-    return [_plan(one) for one in found]
+    return _LISTED.all(connection, query.order_by(plans.c.made_at.desc(), plans.c.id).limit(limit))
 
 
 def approved_since(connection: Connection, campaign: str, moment: float) -> KeptPlan | None:
     """Return a plan of the campaign that was approved after a moment, if one was."""
-    query = select(plans).where(
+    query = _PLANS.query.where(
         plans.c.campaign == campaign,
         plans.c.state == "approved",
         plans.c.approved_at > moment,
     )
-    found = connection.execute(query.limit(1)).first()
-    return None if found is None else _plan(found)
+    return _PLANS.first(connection, query.limit(1))
 
 
 def begun_by(connection: Connection, campaign: str) -> str | None:
@@ -338,15 +308,12 @@ def start_of_day(at: float) -> float:
     return at // 86400 * 86400
 
 
-def _move(connection: Connection, plan_id: str, old: PlanState, values: Mapping[str, Any]) -> bool:
+_SHEETS = Records(KeptSheet, sheets)
+_PLANS = Records(KeptPlan, plans)
+#: As a list shows them: a document may be long.
+_LISTED = Records(KeptPlan, plans, document=null())
+
+
+def _move(connection: Connection, plan_id: str, old: PlanState, **values: Any) -> bool:
     this = update(plans).where(plans.c.id == plan_id, plans.c.state == old)
-    return connection.execute(this.values(**values)).rowcount == 1
-
-
-def _plan(found: Row[Any]) -> KeptPlan:
-    values = found._asdict()
-    document = values.pop("document", None)
-    return KeptPlan(
-        **{**values, "total": from_micro(values["total"]), "terms": json.loads(values["terms"])},
-        document=None if document is None else json.loads(document),
-    )
+    return connection.execute(this.values(_PLANS.line(**values))).rowcount == 1

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
-from sqlalchemy import Connection, exists, func, select
+from sqlalchemy import Connection, func, select
 
 from callsheet.tasks.ledger.figures import pages_of
-from callsheet.tasks.ledger.schema import campaigns, reviews, rows, takes
+from callsheet.tasks.ledger.records import Records
+from callsheet.tasks.ledger.schema import campaigns, rows, takes
 from callsheet.tasks.ledger.values import State
 from callsheet.tasks.values.amounts import from_micro
 
@@ -32,9 +33,6 @@ class PresentRow(NamedTuple):
     kept: bool
 
 
-_NAMES = ("row", "id", "state", "digest", "nth", "cost_center", "reason", "quoted")
-
-
 def lock_campaign(connection: Connection, name: str) -> bool:
     """Have no one else change a campaign until this transaction ends; False where there is none."""
     # Whoever writes an event of the campaign, which refers to it, does not wait.
@@ -49,10 +47,6 @@ def present_rows(
 
     If `locked`, no one else changes them until this transaction ends.
     """
-    number = func.coalesce(takes.c.number, 0)
-    kept = exists().where(reviews.c.take_id == rows.c.take_id, reviews.c.verdict == "keep")
-    query = select(*(rows.c[name] for name in _NAMES), number, kept)
-    query = query.outerjoin(takes, takes.c.id == rows.c.take_id)
     found: dict[str, PresentRow] = {}
     for page in pages_of(names):
         these = rows.c.campaign_id == campaign_id, rows.c.row.in_(page)
@@ -61,10 +55,17 @@ def present_rows(
             # before it waited, and someone may just have kept one of the videos.
             lock = select(rows.c.id).where(*these).order_by(rows.c.id).with_for_update()
             connection.execute(lock).all()
-        for *line, quoted, take, is_kept in connection.execute(query.where(*these)):
-            row = PresentRow._make((*line, from_micro(quoted), take, is_kept))
-            found[row.row] = row
+        found |= {row.row: row for row in _PRESENT.all(connection, _PRESENT.query.where(*these))}
     return found
+
+
+_PRESENT = Records(
+    PresentRow,
+    rows,
+    joined=rows.outerjoin(takes, takes.c.id == rows.c.take_id),
+    take=func.coalesce(takes.c.number, 0),
+    kept=takes.c.review.is_not_distinct_from("keep"),
+)
 
 
 def approved_credits(connection: Connection, campaign_id: int) -> Decimal:

@@ -8,16 +8,16 @@ verdict stands: of two people who decide at once the second is told who was firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
+from sqlalchemy import Connection, exists, insert, select, update
 
-from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, storable
-from callsheet.tasks.ledger.schema import deliveries, events, reviews, rows, takes
+from callsheet.tasks.ledger.records import Records
+from callsheet.tasks.ledger.schema import REVIEWED, deliveries, events, rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, rows_by_number
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.runtime.redact import control_fault
@@ -34,7 +34,6 @@ REASONS: Mapping[str, str] = {
     "brand": "logo, product, colours",
     "other": "something else",
 }
-REVIEW_COLUMNS = ("verdict", "reason", "note", "by", "at")
 #: Characters of a reason and of a note at most.
 REASON, NOTE = 40, 2000
 #: Characters of who said it at most.
@@ -98,43 +97,20 @@ def review(
     Raises ReviewStands where another verdict stands, BadInput where there is no video or no sense.
     """
     video = _video(connection, take_id)
-    said = None if verdict is None else _said(verdict, reason, note, by=by, at=at)
-    if said is not None and instead_of is None and _is_first(connection, video, said):
-        _tell(connection, [(video, None)], said, by=by, at=at)
-        _deliver(connection, [take_id], said, at)
-        return said
-    # Anyone who has its row taken again waits for this, or this for them.
-    connection.execute(_ROW.where(rows.c.id == video.row_id))
-    before = review_of(connection, take_id, locked=True)
-    if before is None and verdict is None:
+    # Anyone else who decides on it, or has its row taken again, waits for this, or this for them.
+    _hold(connection, [video])
+    before = review_of(connection, take_id)
+    now = None if verdict is None else _said(verdict, reason, note, by=by, at=at)
+    if before is None and now is None:
         return None
-    now = said
-    if before is not None and before.verdict == verdict and instead_of in (None, verdict):
+    standing = before.verdict if before else None
+    if before is not None and standing == verdict and instead_of in (None, verdict):
         now = _amended(before, reason, note, may=instead_of is not None or by == before.by)
-    elif before is None or before.verdict != instead_of:
+    elif standing != instead_of:
         raise ReviewStands(video.row, video.take, before)
-    if now == before:
-        return before
-    this = reviews.c.take_id == take_id
-    if now is None:
-        connection.execute(delete(reviews).where(this))
-    else:
-        connection.execute(update(reviews).where(this).values(**_values(now)))
-    _tell(connection, [(video, before.verdict)], now, by=by, at=at)
-    _deliver(connection, [take_id], now, at)
+    if now != before:
+        _keep(connection, [video], now, old=standing, by=by, at=at)
     return now
-
-
-def _deliver(
-    connection: Connection, take_ids: Sequence[int], said: Review | None, at: float
-) -> None:
-    """What a check held back is delivered once someone keeps it."""
-    if said is not None and said.verdict == "keep":
-        deliver_kept(connection, take_ids, at=at)
-
-
-def _is_first(connection: Connection, video: _VideoFile, said: Review) -> bool:
-    return insert_unless_there(connection, reviews, {**video.keys(), **_values(said)})
 
 
 def _amended(before: Review, reason: str | None, note: str | None, *, may: bool) -> Review:
@@ -170,17 +146,15 @@ def review_all(
     said = _said(verdict, reason, note, by=by, at=at)
     made = same = stood = 0
     for page in pages_of(take_ids):
-        videos = list(_videos(connection, page))
+        videos = _videos(connection, page)
+        _hold(connection, videos)
         before = _verdicts(connection, page)
         new = [video for video in videos if video.id not in before]
-        insert_missing(connection, reviews, [{**f.keys(), **_values(said)} for f in new])
-        # Someone who decided in between was first: what stands now is theirs.
-        mine = _mine(connection, [video.id for video in new], said)
-        _tell(connection, [(f, None) for f in new if f.id in mine], said, by=by, at=at)
-        _deliver(connection, sorted(mine), said, at)
-        made += len(mine)
-        same += sum(standing == verdict for standing in before.values())
-        stood += len(videos) - len(mine) - sum(v == verdict for v in before.values())
+        _keep(connection, new, said, old=None, by=by, at=at)
+        agreed = sum(before.get(video.id) == verdict for video in videos)
+        made += len(new)
+        same += agreed
+        stood += len(videos) - len(new) - agreed
     return Reviewed(made, same, stood)
 
 
@@ -189,46 +163,41 @@ def restore_review(
 ) -> None:
     """Put back what an earlier, lost ledger knew to have been said of a take."""
     keys = {"take_id": take_id, "campaign_id": row.campaign_id, "row_id": row.id}
-    connection.execute(insert(reviews).values(**keys, **_values(said)))
+    connection.execute(update(takes).where(takes.c.id == take_id).values(REVIEWS.line(said)))
     words = f"{said.words} (known from the store's manifest)"
     event = {**keys, "at": at, "kind": "review", "new": said.verdict, "words": storable(words)}
     connection.execute(insert(events).values(**event))
 
 
-def review_of(connection: Connection, take_id: int, *, locked: bool = False) -> Review | None:
-    """Return what was said of a take; `locked`: no one else changes it before the commit."""
-    query = select(reviews).where(reviews.c.take_id == take_id)
-    found = connection.execute(query.with_for_update() if locked else query).first()
-    return None if found is None else review_in(found._asdict())
+def review_of(connection: Connection, take_id: int) -> Review | None:
+    """Return what was said of a take."""
+    return REVIEWS.first(connection, REVIEWS.query.where(takes.c.id == take_id, REVIEWED))
 
 
 def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
     """Return the rows, by their numbers in the ledger, whose present take someone keeps."""
-    query = (
-        select(rows.c.id)
-        .join(reviews, reviews.c.row_id == rows.c.id)
-        .where(
-            reviews.c.campaign_id == campaign_id,
-            reviews.c.verdict == "keep",
-            reviews.c.take_id == rows.c.take_id,
-        )
-    )
+    query = select(rows.c.id).join(takes, takes.c.id == rows.c.take_id)
+    query = query.where(takes.c.campaign_id == campaign_id, takes.c.review == "keep")
     return frozenset(connection.scalars(query))
 
 
 def last_reviews(connection: Connection, campaign_id: int) -> Mapping[int, Review]:
     """Return what was said last of each row's takes, by the number of the row."""
-    query = select(reviews).where(reviews.c.campaign_id == campaign_id)
-    found = connection.execute(query.order_by(reviews.c.take_id))
-    said = {line.row_id: review_in(line._asdict()) for line in found}
-    return {row: one for row, one in said.items() if one is not None}
+    query = REVIEWS.query.add_columns(takes.c.row_id)
+    query = query.where(takes.c.campaign_id == campaign_id, REVIEWED).order_by(takes.c.id)
+    return {line.row_id: REVIEWS.read(line) for line in connection.execute(query)}
 
 
-def review_in(raw: Mapping[str, Any]) -> Review | None:
-    """Return the review in a database row with its columns; None where it has none."""
-    if raw["verdict"] is None:
-        return None
-    return Review(**{name: raw[name] for name in REVIEW_COLUMNS})
+REVIEWS = Records(
+    Review,
+    takes,
+    verdict=takes.c.review,
+    reason=takes.c.review_reason,
+    note=takes.c.review_note,
+    by=takes.c.reviewed_by,
+    at=takes.c.reviewed_at,
+)
+_NONE = dict.fromkeys(column.name for column in REVIEWS.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,47 +214,69 @@ class _VideoFile:
         return {"take_id": self.id, "campaign_id": self.campaign_id, "row_id": self.row_id}
 
 
-_VIDEOS = (
-    select(takes.c.id, rows.c.campaign_id, rows.c.id.label("row_id"), rows.c.row, takes.c.number)
-    .join(rows, rows.c.id == takes.c.row_id)
-    .where(takes.c.id.in_(bindparam("these", expanding=True)))
+_VIDEOS = Records(
+    _VideoFile,
+    takes,
+    joined=takes.join(rows, rows.c.id == takes.c.row_id),
+    row=rows.c.row,
+    take=takes.c.number,
 )
-_ROW = select(rows.c.id).with_for_update()
 _HAS_VIDEO = exists().where(deliveries.c.take_id == takes.c.id, deliveries.c.kind == "mp4")
 
 
 def _video(connection: Connection, take_id: int) -> _VideoFile:
-    found = next(_videos(connection, [take_id]), None)
-    if found is not None:
-        return found
-    known = connection.execute(_VIDEOS, {"these": [take_id]}).first()
+    if videos := _videos(connection, [take_id]):
+        return videos[0]
+    known = _VIDEOS.first(connection, _VIDEOS.query.where(takes.c.id == take_id))
     if known is None:
         raise BadInput("there is no such take")
     raise BadInput(
-        f"take {known.number} of {known.row} has no video yet",
+        f"take {known.take} of {known.row} has no video yet",
         remedy="a video is decided on once it is delivered",
     )
 
 
-def _videos(connection: Connection, take_ids: Sequence[int]) -> Iterator[_VideoFile]:
-    for line in connection.execute(_VIDEOS.where(_HAS_VIDEO), {"these": list(take_ids)}):
-        yield _VideoFile(*line)
+def _videos(connection: Connection, take_ids: Sequence[int]) -> list[_VideoFile]:
+    return _VIDEOS.all(connection, _VIDEOS.query.where(takes.c.id.in_(take_ids), _HAS_VIDEO))
 
 
-def _verdicts(connection: Connection, take_ids: Sequence[int]) -> dict[int, str]:
-    query = select(reviews.c.take_id, reviews.c.verdict).where(reviews.c.take_id.in_(take_ids))
+def _hold(connection: Connection, videos: Sequence[_VideoFile]) -> None:
+    """Have no one else change the rows of videos until this transaction ends."""
+    mine = rows.c.id.in_([video.row_id for video in videos])
+    query = select(rows.c.id).where(mine).order_by(rows.c.id)
+    connection.execute(query.with_for_update(key_share=True)).all()
+
+
+def _verdicts(connection: Connection, take_ids: Sequence[int]) -> dict[int, str | None]:
+    query = select(takes.c.id, takes.c.review).where(takes.c.id.in_(take_ids), REVIEWED)
     return dict(connection.execute(query).tuples().all())
 
 
-def _mine(connection: Connection, take_ids: Sequence[int], said: Review) -> set[int]:
-    """Return those takes whose standing review is this one."""
-    query = select(reviews.c.take_id).where(
-        reviews.c.take_id.in_(take_ids),
-        reviews.c.verdict == said.verdict,
-        reviews.c.by == said.by,
-        reviews.c.at == said.at,
-    )
-    return set(connection.scalars(query))
+def _keep(
+    connection: Connection,
+    videos: Sequence[_VideoFile],
+    said: Review | None,
+    *,
+    old: Verdict | None,
+    by: str,
+    at: float,
+) -> None:
+    """Write a verdict on videos that all had the same before, and an event for each: who and why.
+
+    What a check held back is delivered once someone keeps it.
+    """
+    if not videos:
+        return
+    ids = [video.id for video in videos]
+    values = _NONE if said is None else REVIEWS.line(said)
+    connection.execute(update(takes).where(takes.c.id.in_(ids)).values(values))
+    because = f": {said.because}" if said is not None and said.because else ""
+    new = said.verdict if said else None
+    common = {"at": at, "kind": "review", "old": old, "new": new}
+    words = storable(f"by {by}{because}")
+    connection.execute(insert(events), [{**v.keys(), **common, "words": words} for v in videos])
+    if said is not None and said.verdict == "keep":
+        deliver_kept(connection, ids, at=at)
 
 
 def _said(verdict: Verdict, reason: str | None, note: str | None, *, by: str, at: float) -> Review:
@@ -302,31 +293,6 @@ def _said(verdict: Verdict, reason: str | None, note: str | None, *, by: str, at
                 remedy="remove that character, or type the text again",
             )
     return Review(verdict=verdict, reason=reason, note=note, by=by, at=at)
-
-
-def _values(said: Review) -> dict[str, Any]:
-    return {name: getattr(said, name) for name in REVIEW_COLUMNS}
-
-
-def _tell(
-    connection: Connection,
-    changed: Sequence[tuple[_VideoFile, Verdict | None]],
-    said: Review | None,
-    *,
-    by: str,
-    at: float,
-) -> None:
-    """Append an event for each: the verdict of before, the new one, who and why."""
-    if not changed:
-        return
-    words = f"by {by}"
-    if said is not None and said.because:
-        words += f": {said.because}"
-    common = {"at": at, "kind": "review", "new": said.verdict if said else None}
-    lines = [
-        {**video.keys(), **common, "old": old, "words": storable(words)} for video, old in changed
-    ]
-    connection.execute(insert(events), lines)
 
 
 # Videos that a check held back, and that someone keeps as they are: then they are delivered.

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, and_, select
 
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in, copies_of
-from callsheet.tasks.ledger.figures import FIGURES, NAMES, PAGE, pages_of
-from callsheet.tasks.ledger.schema import deliveries, file_copies, reviews, rows, takes
+from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in, copies_in
+from callsheet.tasks.ledger.figures import FIGURES, NAMES, PAGE
+from callsheet.tasks.ledger.schema import deliveries, rows, takes
 from callsheet.tasks.ledger.values import CampaignRow, State, title_of
 from callsheet.tasks.values.amounts import as_number, from_micro
 
@@ -33,8 +33,8 @@ _ROW = (
     "cells",
 )
 _TAKE = ("id", "number", "key", "body", "video_id", "digest", "nth", "quoted", "intended_at",
-         "refused_at", "abandoned_at", "deleted_at", "deleted_by")  # fmt: skip
-_SAID = {"review": "verdict", "review_reason": "reason", "review_note": "note", "reviewed_by": "by"}
+         "refused_at", "abandoned_at", "deleted_at", "deleted_by", "copied")  # fmt: skip
+_SAID = ("review", "review_reason", "review_note", "reviewed_by")
 
 
 class RowLine(NamedTuple):
@@ -62,21 +62,15 @@ def row_lines(
     numbers: Sequence[int] | None = None,
 ) -> Iterator[RowLine]:
     """Yield the rows of a campaign in sheet order: all, those in `states`, or some by `numbers`."""
-    copied = select(file_copies.c.id).where(file_copies.c.campaign_id == campaign_id).limit(1)
-    # Only where a sheet asks for copies.
-    has_copies = connection.execute(copied).first() is not None
     query = _query(campaign_id, states, numbers)
     names = tuple(query.selected_columns.keys())
     with connection.execute(query, execution_options={"yield_per": PAGE}) as result:
-        for page in pages_of(result):
-            lines = [dict(zip(names, found, strict=True)) for found in page]
-            these = [found["id"] for found in lines]
-            copies = copies_of(connection, campaign_id, numbers=these) if has_copies else {}
-            for found in lines:
-                document = _document(found)
-                if mine := copies.get(found["take_id"]):
-                    document["copies"] = [copy.as_json() for copy in mine]
-                yield RowLine(found, document)
+        for line in result:
+            found = dict(zip(names, line, strict=True))
+            document = _document(found)
+            if copied := found["take_copied"]:
+                document["copies"] = [copy.as_json() for copy in copies_in(copied)]
+            yield RowLine(found, document)
 
 
 def row_documents(
@@ -116,8 +110,7 @@ def _query(
             *(figures.c[name] for name in NAMES),
             *(takes.c[name].label(f"take_{name}") for name in _TAKE),
             made.c.number.label("video_take"),
-            made.c.checks,
-            *(reviews.c[name].label(label) for label, name in _SAID.items()),
+            *(made.c[name] for name in (*_SAID, "checks")),
             *(
                 file.c[name].label(f"{kind}_{name}")
                 for kind, file in _FILES.items()
@@ -128,7 +121,6 @@ def _query(
         .join(figures, figures.c.id == rows.c.id)
         .outerjoin(takes, takes.c.id == rows.c.take_id)
         .outerjoin(made, made.c.id == VIDEO_TAKE)
-        .outerjoin(reviews, reviews.c.take_id == made.c.id)
         .where(*wanted)
         # As it stands, SQLite would find some by walking through all in the order of the sheet.
         .order_by(rows.c.position if numbers is None else rows.c.position + 0, rows.c.id)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -22,30 +22,18 @@ from sqlalchemy import (
     text,
 )
 
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, Delivered, checks_in
+from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.figures import FIGURES, NAMES
-from callsheet.tasks.ledger.reviews import Review, review_in
-from callsheet.tasks.ledger.row_pages import ShownRow, rows_by_id
-from callsheet.tasks.ledger.schema import deliveries, events, reviews, rows, takes
-from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
+from callsheet.tasks.ledger.records import Records
+from callsheet.tasks.ledger.row_pages import ShownRow, ShownTake, rows_by_id, shown_takes
+from callsheet.tasks.ledger.schema import deliveries, events, rows, takes
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
 from callsheet.tasks.values.amounts import from_micro
 from callsheet.tasks.values.briefs import canonical_json
 
 #: Events that are read at once at most.
 MOST = 500
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShownTake:
-    """A take with its files, and what was found and said of its video."""
-
-    take: Take
-    files: Sequence[Delivered]
-    review: Review | None
-    checks: Mapping[str, str]
-    flagged: int
-    pictures: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +69,7 @@ def whole_row(connection: Connection, campaign_id: int, row: str) -> WholeRow | 
     return WholeRow(
         shown=rows_by_id(connection, campaign_id, [own.id])[own.id],
         row=own,
-        takes=_takes(connection, own),
+        takes=shown_takes(connection, takes.c.row_id == own.id),
         events=_events(connection, events.c.row_id == own.id),
     )
 
@@ -95,57 +83,22 @@ def events_between(
     return _events(connection, these, limit=limit)
 
 
-def _takes(connection: Connection, row: CampaignRow) -> list[ShownTake]:
-    found = takes_of(connection, row.campaign_id, numbers=[row.id])
-    ids = [take.id for _, take in found]
-    beside = {
-        line.id: line
-        for line in connection.execute(
-            select(takes.c.id, takes.c.checks, takes.c.flagged, takes.c.pictures).where(
-                takes.c.id.in_(ids)
-            )
-        )
-    }
-    said = {
-        line.take_id: review_in(line._asdict())
-        for line in connection.execute(select(reviews).where(reviews.c.take_id.in_(ids)))
-    }
-    files: dict[int, list[Delivered]] = {}
-    names = ("kind", "uri", "sha256", "bytes", "seconds")
-    for line in connection.execute(
-        select(deliveries).where(deliveries.c.take_id.in_(ids)).order_by(deliveries.c.id)
-    ):
-        delivered = Delivered(**{name: getattr(line, name) for name in names})
-        files.setdefault(line.take_id, []).append(delivered)
-    return [
-        ShownTake(
-            take=take,
-            files=files.get(take.id, []),
-            review=said.get(take.id),
-            checks=checks_in(beside[take.id].checks),
-            flagged=beside[take.id].flagged or 0,
-            pictures=json.loads(beside[take.id].pictures or "{}"),
-        )
-        for _, take in reversed(found)
-    ]
+_EVENTS = Records(
+    ShownEvent,
+    events,
+    joined=events.outerjoin(rows, rows.c.id == events.c.row_id).outerjoin(
+        takes, takes.c.id == events.c.take_id
+    ),
+    row=rows.c.row,
+    take=takes.c.number,
+)
 
 
 def _events(
     connection: Connection, these: ColumnElement[bool], *, limit: int | None = None
 ) -> list[ShownEvent]:
-    query = (
-        select(
-            events.c.id, events.c.at, events.c.kind, events.c.old, events.c.new, events.c.words,
-            rows.c.row, takes.c.number.label("take"),
-        )
-        .select_from(events)
-        .outerjoin(rows, rows.c.id == events.c.row_id)
-        .outerjoin(takes, takes.c.id == events.c.take_id)
-        .where(these)
-        .order_by(events.c.id)
-        .limit(limit)
-    )  # fmt: skip
-    return [ShownEvent(**line._mapping) for line in connection.execute(query)]
+    query = _EVENTS.query.where(these).order_by(events.c.id).limit(limit)
+    return _EVENTS.all(connection, query)
 
 
 # How far a campaign's events may be told, so that none is ever left out.
@@ -219,13 +172,7 @@ _FILES: list[Label[Any]] = [
     _VTT.c.uri.label("vtt"),
 ]
 #: What people said of a video, and what was found when it was looked at.
-_SAID: list[Label[Any]] = [
-    reviews.c.verdict.label("review"),
-    reviews.c.reason.label("review_reason"),
-    reviews.c.note.label("review_note"),
-    reviews.c.by.label("reviewed_by"),
-    reviews.c.at.label("reviewed_at"),
-]
+_SAID = ("review", "review_reason", "review_note", "reviewed_by", "reviewed_at")
 _TAKE = [
     takes.c.number.label("take"),
     takes.c.key,
@@ -250,14 +197,12 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             *_TAKE,
             made.c.number.label("video_take"),
             *_FILES,
-            *_SAID,
-            made.c.checks,
+            *(made.c[name] for name in (*_SAID, "checks")),
         )
         .select_from(rows)
         .join(figures, figures.c.id == rows.c.id)
         .outerjoin(takes, takes.c.id == rows.c.take_id)
         .outerjoin(made, made.c.id == VIDEO_TAKE)
-        .outerjoin(reviews, reviews.c.take_id == made.c.id)
     )
     for found in _stream(connection, _with_files(query, made), campaign_id):
         line = _plain(found)
@@ -270,11 +215,12 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
 
 
 def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
-    """Yield every take with its files; `present` says whether it is its row's take now."""
-    moments = [column for column in takes.c if column.name.endswith("_at")]
+    """Yield every take with its files and the tags of its row; `present`: it is its take now."""
+    moments = [one for one in takes.c if one.name.endswith("_at") and one.name not in _SAID]
     query = (
         select(
             rows.c.row,
+            rows.c.tags,
             (rows.c.take_id == takes.c.id).label("present"),
             *_TAKE,
             takes.c.nth,
@@ -285,50 +231,20 @@ def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             takes.c.charged,
             *moments,
             *_FILES,
-            *_SAID,
-            takes.c.checks,
+            *(takes.c[name] for name in (*_SAID, "checks")),
         )
         .select_from(rows)
         .join(takes, takes.c.row_id == rows.c.id)
-        .outerjoin(reviews, reviews.c.take_id == takes.c.id)
     )
     for found in _stream(connection, _with_files(query), campaign_id, takes.c.number):
-        yield {**_plain(found), "present": bool(found["present"])}
+        yield {**_plain(found), "tags": json.loads(found["tags"])}
 
 
 def event_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
     """Yield every event of the campaign and of its rows, oldest first."""
-    query = (
-        select(
-            events.c.at,
-            rows.c.row,
-            takes.c.number.label("take"),
-            events.c.kind,
-            events.c.old,
-            events.c.new,
-            events.c.words,
-        )
-        .outerjoin(rows, rows.c.id == events.c.row_id)
-        .outerjoin(takes, takes.c.id == events.c.take_id)
-        .where(events.c.campaign_id == campaign_id)
-        .order_by(events.c.id)
-    )
-    yield from (_plain(found) for found in _mappings(connection, query))
-
-
-def spent_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
-    """Yield what every take set aside and cost, with what it is booked on."""
-    query = select(
-        rows.c.row,
-        rows.c.tags,
-        takes.c.number.label("take"),
-        takes.c.cost_center,
-        takes.c.intended_at,
-        takes.c.reserved,
-        takes.c.charged,
-    ).join(takes, takes.c.row_id == rows.c.id)
-    for found in _stream(connection, query, campaign_id, takes.c.number):
-        yield {**_plain(found), "tags": json.loads(found["tags"])}
+    query = _EVENTS.query.where(events.c.campaign_id == campaign_id).order_by(events.c.id)
+    with connection.execution_options(yield_per=STRIDE).execute(query) as found:
+        yield from (asdict(_EVENTS.read(line)) for line in found)
 
 
 def _with_files(query: Select[Any], made: FromClause = takes) -> Select[Any]:
@@ -341,11 +257,8 @@ def _with_files(query: Select[Any], made: FromClause = takes) -> Select[Any]:
 def _stream(
     connection: Connection, query: Select[Any], campaign_id: int, *order: Any
 ) -> Iterator[Line]:
-    wanted = query.where(rows.c.campaign_id == campaign_id)
-    return _mappings(connection, wanted.order_by(rows.c.position, rows.c.id, *order))
-
-
-def _mappings(connection: Connection, query: Select[Any]) -> Iterator[Line]:
+    query = query.where(rows.c.campaign_id == campaign_id)
+    query = query.order_by(rows.c.position, rows.c.id, *order)
     with connection.execution_options(yield_per=STRIDE).execute(query) as found:
         for line in found:
             yield line._asdict()

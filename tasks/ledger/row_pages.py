@@ -15,22 +15,22 @@ from decimal import Decimal
 from typing import Any, Literal, get_args
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
-from sqlalchemy import Row as Record
 
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
-from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in
+from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, Delivered, files_by_take
 from callsheet.tasks.ledger.figures import Figures, figures_of
-from callsheet.tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
+from callsheet.tasks.ledger.records import Records
+from callsheet.tasks.ledger.reviews import REVIEWS, Review
 from callsheet.tasks.ledger.row_selection import (
     RowFilter,
+    asked,
     is_walked,
     matching,
-    verdicts,
     video,
     with_video,
 )
-from callsheet.tasks.ledger.schema import deliveries, rows, takes
-from callsheet.tasks.ledger.values import STATES, State
+from callsheet.tasks.ledger.schema import REVIEWED, deliveries, rows, takes
+from callsheet.tasks.ledger.values import STATES, TAKES, State, Take
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.redact import one_line
 from callsheet.tasks.values.briefs import VARIANT_OF, variant_of
@@ -42,6 +42,18 @@ SORTS: tuple[Sort, ...] = get_args(Sort)
 #: Rows of one page, unless someone asks for fewer; more are not given.
 PAGE = 100
 MOST = 500
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownTake:
+    """A take with its files, and what was found and said of its video."""
+
+    take: Take
+    files: Sequence[Delivered] = ()
+    review: Review | None
+    checks: Mapping[str, str]
+    flagged: int
+    pictures: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,10 +77,10 @@ class ShownRow:
     tool: str | None
     language: str | None
     ratio: str | None
-    tags: Sequence[str]
+    tags: tuple[str, ...]
     notes: str | None
     take: int
-    figures: Figures
+    figures: Figures = field(default_factory=Figures)
     video_id: int | None = None
     video_take: int | None = None
     delivered_at: float | None = None
@@ -295,22 +307,33 @@ def _worst(
     return [_Place(float(flags), position, number) for flags, position, number in found]
 
 
+def shown_takes(connection: Connection, *which: ColumnElement[bool]) -> list[ShownTake]:
+    """Return takes with all that is known of them, of each row the newest first."""
+    query = _TAKES.query.where(*which).order_by(takes.c.row_id, takes.c.number.desc())
+    found = _TAKES.all(connection, query)
+    files = files_by_take(connection, deliveries.c.take_id.in_([one.take.id for one in found]))
+    return [replace(one, files=files.get(one.take.id, ())) for one in found]
+
+
+_TAKES = Records(
+    ShownTake,
+    takes,
+    take=TAKES,
+    review=REVIEWS,
+    flagged=func.coalesce(takes.c.flagged, 0),
+)
 _PRESENT = takes.alias("present")
-_LINE = (
-    select(
-        rows.c.id, rows.c.row, rows.c.state, rows.c.since, rows.c.reason, rows.c.operation,
-        rows.c.request, rows.c.tags, rows.c.notes, rows.c.cells,
-        func.coalesce(_PRESENT.c.number, 0).label("take"), VIDEO_TAKE.label("video_id"),
-    )
-    .select_from(rows)
-    .outerjoin(_PRESENT, _PRESENT.c.id == rows.c.take_id)
-)  # fmt: skip
-_VIDEO = select(
-    video.c.id, video.c.number, video.c.delivered_at, video.c.checks, video.c.flagged,
-    video.c.pictures,
-    *(verdicts.c[name] for name in REVIEW_COLUMNS),
-).outerjoin(verdicts, verdicts.c.take_id == video.c.id)  # fmt: skip
-_KEPT = select(deliveries.c.take_id, deliveries.c.kind, deliveries.c.seconds)
+_ROWS = Records(
+    ShownRow,
+    rows,
+    joined=rows.outerjoin(_PRESENT, _PRESENT.c.id == rows.c.take_id),
+    title=func.coalesce(func.nullif(asked("title"), ""), asked("topic"), rows.c.row),
+    tool=asked("tool"),
+    language=asked("language"),
+    ratio=asked("aspect_ratio"),
+    take=func.coalesce(_PRESENT.c.number, 0),
+    video_id=VIDEO_TAKE,
+)
 
 
 def rows_by_id(
@@ -319,60 +342,36 @@ def rows_by_id(
     """Return some rows of a campaign by their numbers in the ledger."""
     if not numbers:
         return {}
-    found = connection.execute(_LINE.where(rows.c.id.in_(numbers))).all()
+    query = _ROWS.query.add_columns(rows.c.cells).where(rows.c.id.in_(numbers))
     figures = figures_of(connection, campaign_id, numbers=numbers)
+    found: dict[int, ShownRow] = {}
+    for line in connection.execute(query):
+        row = _ROWS.read(line)
+        # Few rows have one, and a script may be long: JSON is read only where it is worth it.
+        whose = variant_of(json.loads(line.cells)) if VARIANT_OF in line.cells else None
+        title = one_line(row.title)
+        found[row.id] = replace(row, title=title, figures=figures[row.id], variant_of=whose)
     # By their numbers, one after the other: joined at once they are a plan that a database without
     # statistics may go wrong about.
-    videos = [line.video_id for line in found if line.video_id is not None]
-    takes_of_videos = {
-        line.id: line._asdict() for line in connection.execute(_VIDEO.where(video.c.id.in_(videos)))
-    }
-    files: dict[int, list[Record[Any]]] = {}
-    query = _KEPT.where(deliveries.c.take_id.in_(videos)).order_by(deliveries.c.id)
-    for file in connection.execute(query):
-        files.setdefault(file.take_id, []).append(file)
+    videos = [row.video_id for row in found.values() if row.video_id is not None]
+    made = {one.take.id: one for one in shown_takes(connection, takes.c.id.in_(videos))}
     return {
-        line.id: _shown(
-            line,
-            figures[line.id],
-            takes_of_videos.get(line.video_id, {}),
-            files.get(line.video_id, ()),
-        )
-        for line in found
+        number: row if row.video_id is None else _with_video(row, made[row.video_id])
+        for number, row in found.items()
     }
 
 
-def _shown(
-    line: Record[Any], figures: Figures, made: Mapping[str, Any], files: Sequence[Record[Any]]
-) -> ShownRow:
-    raw = line._asdict()
-    wanted = json.loads(raw["request"])
-    return ShownRow(
-        id=raw["id"],
-        row=raw["row"],
-        title=one_line(str(wanted.get("title") or wanted.get("topic") or raw["row"])),
-        state=raw["state"],
-        since=raw["since"],
-        reason=raw["reason"],
-        operation=raw["operation"],
-        tool=wanted.get("tool"),
-        language=wanted.get("language"),
-        ratio=wanted.get("aspect_ratio"),
-        tags=tuple(json.loads(raw["tags"])),
-        notes=raw["notes"],
-        take=raw["take"],
-        figures=figures,
-        video_id=raw["video_id"],
-        video_take=made.get("number"),
-        delivered_at=made.get("delivered_at"),
-        seconds=next((file.seconds for file in files if file.kind == "mp4"), None),
-        files=[file.kind for file in files],
-        review=review_in(made) if made else None,
-        checks=checks_in(made.get("checks")),
-        flagged=made.get("flagged") or 0,
-        pictures=json.loads(made.get("pictures") or "{}"),
-        # Few rows have one, and a script may be long: JSON is read only where it is worth it.
-        variant_of=variant_of(json.loads(raw["cells"])) if VARIANT_OF in raw["cells"] else None,
+def _with_video(row: ShownRow, made: ShownTake) -> ShownRow:
+    return replace(
+        row,
+        video_take=made.take.number,
+        delivered_at=made.take.delivered_at,
+        seconds=next((file.seconds for file in made.files if file.kind == "mp4"), None),
+        files=[file.kind for file in made.files],
+        review=made.review,
+        checks=made.checks,
+        flagged=made.flagged,
+        pictures=made.pictures,
     )
 
 
@@ -423,10 +422,16 @@ def page_figures(
 
 def _reviews(connection: Connection, campaign_id: int) -> dict[str, int]:
     """Return how many rows have a video with each verdict, and `none` with none."""
-    said = func.coalesce(verdicts.c.verdict, "none")
-    query = with_video(select(said, func.count()).select_from(rows))
+    query = with_video(select(func.count()).select_from(rows))
     query = query.where(rows.c.campaign_id == campaign_id, video.c.id.is_not(None))
-    return dict(connection.execute(query.group_by(verdicts.c.verdict)).tuples().all())
+    videos = connection.scalar(query) or 0
+    # By their index: a look at every take would read what was asked for, too.
+    said = select(takes.c.review, func.count()).join(rows, rows.c.id == takes.c.row_id)
+    mine = (takes.c.campaign_id == campaign_id, REVIEWED, takes.c.id == VIDEO_TAKE)
+    found: dict[str, int] = dict(
+        connection.execute(said.where(*mine).group_by(takes.c.review)).tuples().all()
+    )
+    return {**found, "none": videos - sum(found.values())}
 
 
 def tags_of(connection: Connection, campaign_id: int) -> Mapping[str, int]:

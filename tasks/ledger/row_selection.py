@@ -29,8 +29,9 @@ from sqlalchemy import (
 
 from callsheet.tasks.ledger.deliveries import VIDEO_TAKE
 from callsheet.tasks.ledger.dialect import Folded, Member, Within
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
-from callsheet.tasks.ledger.schema import MADE_FIRST, NOT_FIRST, events, reviews, rows, takes
+from callsheet.tasks.ledger.schema import MADE_FIRST, NOT_FIRST, REVIEWED, events, rows, takes
 from callsheet.tasks.ledger.values import (
     NEEDS_PERSON,
     STATES,
@@ -78,18 +79,17 @@ class RowFilter:
 
 #: The video of a row, next to it (`with_video`).
 video = takes.alias("video")
-verdicts = reviews.alias("verdicts")
 
 
 def with_video(query: Select[Any]) -> Select[Any]:
-    """Put the take of each row's video, and what people said of it, next to the row."""
+    """Put the take of each row's video next to the row."""
     # By row and campaign as well: PostgreSQL would else read the takes of all campaigns for a page.
     mine = and_(
         video.c.campaign_id == rows.c.campaign_id,
         video.c.row_id == rows.c.id,
         video.c.id == VIDEO_TAKE,
     )
-    return query.outerjoin(video, mine).outerjoin(verdicts, verdicts.c.take_id == video.c.id)
+    return query.outerjoin(video, mine)
 
 
 def asked(name: str) -> ColumnElement[str]:
@@ -126,9 +126,8 @@ def _few(campaign_id: int, which: RowFilter) -> Iterator[Select[Any]]:
 def _by_index(campaign_id: int, which: RowFilter) -> Iterator[Select[Any]]:
     """Yield the numbers of rows that an index other than those of `rows` finds."""
     if which.review in ("keep", "reject"):
-        yield select(reviews.c.row_id).where(
-            reviews.c.campaign_id == campaign_id, reviews.c.verdict == which.review
-        )
+        mine = (takes.c.campaign_id == campaign_id, takes.c.review == which.review)
+        yield select(takes.c.row_id).where(*mine, REVIEWED)
     if which.flagged:
         yield select(takes.c.row_id).where(takes.c.campaign_id == campaign_id, FLAGGED_TAKE)
     if which.takes is not None and which.takes > 1:
@@ -166,9 +165,9 @@ def _of_video(which: RowFilter) -> ColumnElement[bool]:
     if which.video is not None:
         wanted.append(video.c.id.is_not(None) if which.video else video.c.id.is_(None))
     if which.review == "none":
-        wanted += [video.c.id.is_not(None), verdicts.c.verdict.is_(None)]
+        wanted += [video.c.id.is_not(None), video.c.review.is_(None)]
     elif which.review is not None:
-        wanted.append(verdicts.c.verdict == which.review)
+        wanted.append(video.c.review == which.review)
     if which.flagged is not None:
         count = func.coalesce(video.c.flagged, 0)
         wanted.append(count > 0 if which.flagged else and_(video.c.id.is_not(None), count == 0))
@@ -221,17 +220,18 @@ class RowToProcess(NamedTuple):
     position: int = 0
 
 
+_NAMED = Records(RowToProcess, rows, number=rows.c.id)
+
+
 def rows_to_process(connection: Connection, campaign_id: int) -> Iterator[RowToProcess]:
     """Yield what is approved or under way, in the order in which it is made."""
     states = ("approved", *sorted(UNDER_WAY))
     query = (
-        select(rows.c.id, rows.c.row, rows.c.state, rows.c.operation, rows.c.position)
-        .where(rows.c.campaign_id == campaign_id, rows.c.state.in_(states))
+        _NAMED.query.where(rows.c.campaign_id == campaign_id, rows.c.state.in_(states))
         .order_by(*MADE_FIRST)
         .execution_options(yield_per=FETCHED)
     )
-    for found in connection.execute(query):
-        yield RowToProcess(*found)
+    yield from map(_NAMED.read, connection.execute(query))
 
 
 def names_of_rows(connection: Connection, numbers: Sequence[int]) -> dict[int, str]:
@@ -245,17 +245,8 @@ def names_of_rows(connection: Connection, numbers: Sequence[int]) -> dict[int, s
 
 _DONE: frozenset[State] = frozenset({"delivered", "retired"})
 _REST = frozenset(STATES) - NEEDS_PERSON - _DONE
-_MINE = select(rows.c.id, rows.c.row, rows.c.position)
 #: Events that are fetched at once.
 URGENT_FETCHED = 500
-
-
-class _Named(NamedTuple):
-    """A row by its number in the ledger, its id and its place in the sheet."""
-
-    number: int
-    row: str
-    position: int
 
 
 def urgent_rows(
@@ -270,7 +261,7 @@ def urgent_rows(
     With `wanted` only of the rows that it chooses by their ids. Of the videos there are the newest;
     each kind of row is in sheet order. No more is read than is returned, as far as that goes.
     """
-    found: dict[int, _Named] = {}
+    found: dict[int, RowToProcess] = {}
     for states in (NEEDS_PERSON, _REST):
         found |= _first(_in_states(connection, campaign_id, states), wanted, limit - len(found))
     videos = _newest if wanted is None else _newest_of_all
@@ -292,8 +283,8 @@ def rows_for_a_person(
 
 
 def _first(
-    several: Iterable[_Named], wanted: Callable[[str], bool] | None, limit: int
-) -> dict[int, _Named]:
+    several: Iterable[RowToProcess], wanted: Callable[[str], bool] | None, limit: int
+) -> dict[int, RowToProcess]:
     """Return the first so many that are wanted, by number."""
     chosen = (row for row in several if wanted is None or wanted(row.row))
     return {row.number: row for row in islice(chosen, max(0, limit))}
@@ -301,20 +292,18 @@ def _first(
 
 def _in_states(
     connection: Connection, campaign_id: int, states: Iterable[State]
-) -> Iterator[_Named]:
+) -> Iterator[RowToProcess]:
     """Yield the rows in some states, in sheet order."""
-    query = (
-        _MINE.where(rows.c.campaign_id == campaign_id, rows.c.state.in_(sorted(states)))
-        # As it stands, SQLite would find some by walking through all in the order of the sheet.
-        .order_by(rows.c.position + 0, rows.c.id)
-    )
-    yield from (_Named(*found) for found in connection.execute(query))
+    mine = (rows.c.campaign_id == campaign_id, rows.c.state.in_(sorted(states)))
+    # As it stands, SQLite would find some by walking through all in the order of the sheet.
+    query = _NAMED.query.where(*mine).order_by(rows.c.position + 0, rows.c.id)
+    yield from map(_NAMED.read, connection.execute(query))
 
 
-def _newest(connection: Connection, campaign_id: int) -> Iterator[_Named]:
+def _newest(connection: Connection, campaign_id: int) -> Iterator[RowToProcess]:
     """Yield each delivered or retired row once, the one that was observed last first."""
     query = (
-        _MINE.select_from(events)
+        _NAMED.query.select_from(events)
         .join(rows, rows.c.id == events.c.row_id)
         .where(events.c.campaign_id == campaign_id, rows.c.state.in_(sorted(_DONE)))
         .order_by(events.c.id.desc())
@@ -322,21 +311,21 @@ def _newest(connection: Connection, campaign_id: int) -> Iterator[_Named]:
     )
     seen: set[int] = set()
     with connection.execute(query) as several:
-        for found in several:
-            if found.id not in seen:
-                seen.add(found.id)
-                yield _Named(*found)
+        for found in map(_NAMED.read, several):
+            if found.number not in seen:
+                seen.add(found.number)
+                yield found
 
 
-def _newest_of_all(connection: Connection, campaign_id: int) -> Iterator[_Named]:
+def _newest_of_all(connection: Connection, campaign_id: int) -> Iterator[RowToProcess]:
     """Yield as `_newest` does: where most are not wanted, all rows are fewer than their events."""
     query = (
-        _MINE.where(rows.c.campaign_id == campaign_id, rows.c.state.in_(sorted(_DONE)))
+        _NAMED.query.where(rows.c.campaign_id == campaign_id, rows.c.state.in_(sorted(_DONE)))
         .order_by(rows.c.since.desc(), rows.c.id)
         .execution_options(yield_per=URGENT_FETCHED)
     )
     with connection.execute(query) as several:
-        yield from (_Named(*found) for found in several)
+        yield from map(_NAMED.read, several)
 
 
 # What the rows of a campaign are told apart by: languages, ratios and tools. Reads only.

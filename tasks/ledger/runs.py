@@ -7,12 +7,11 @@ process that makes it; any other is begun by the process that it is. Moments are
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Select, delete, func, not_, select, update
+from sqlalchemy import Connection, and_, case, delete, func, not_, select, update
 
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
 from callsheet.tasks.ledger.database import insert_unless_there
@@ -21,14 +20,14 @@ from callsheet.tasks.ledger.leases import (
     CAMPAIGN,
     RUN,
     acquire,
-    columns,
-    from_columns,
+    is_held,
     live,
     name_in_sql,
     release,
     renew,
     run_lease,
 )
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import campaigns, leases, rows
 from callsheet.tasks.ledger.schema_runs import OPEN, runs
 from callsheet.tasks.ledger.values import UNDER_WAY
@@ -131,8 +130,8 @@ def begin_run(
     if lease.owner != owner:
         return False
     _note_stopped(connection, run, is_dead)
-    values = {name: getattr(run, name) for name in _KEPT} | {"owner": owner}
-    if not insert_unless_there(connection, runs, values | {"options": json.dumps(run.options)}):
+    values = _RUNS.line(run, owner=owner)
+    if not insert_unless_there(connection, runs, values):
         anew = {name: values[name] for name in ("owner", "step", "ended_at", "exit", "words")}
         this = update(runs).where(runs.c.id == run.id)
         connection.execute(this.values(**anew, due_at=None))
@@ -173,9 +172,8 @@ def run_for(connection: Connection, plan_id: str) -> RunRow | None:
 
 def runs_of(connection: Connection, campaign: str, *, limit: int) -> list[RunRow]:
     """Return the newest runs of a campaign, the newest first, without workers (`parts_of`)."""
-    query = _runs().where(runs.c.campaign == campaign, runs.c.kind != "worker")
-    found = connection.execute(query.order_by(runs.c.asked_at.desc(), runs.c.id).limit(limit))
-    return [_run(one) for one in found]
+    query = _RUNS.query.where(runs.c.campaign == campaign, runs.c.kind != "worker")
+    return _RUNS.all(connection, query.order_by(runs.c.asked_at.desc(), runs.c.id).limit(limit))
 
 
 def parts_of(connection: Connection, run_id: str) -> list[RunRow]:
@@ -288,18 +286,16 @@ def left_under_way(
         rows.c.campaign_id == campaigns.c.id, rows.c.state.in_(sorted(UNDER_WAY))
     )
     # One statement: a run that begins or ends meanwhile must not look like one that is gone.
-    query = select(campaigns.c.name, moving.scalar_subquery().label("number"), *columns())
-    lease_name = name_in_sql(CAMPAIGN, campaigns.c.id)
-    query = query.outerjoin(leases, leases.c.name == lease_name).order_by(campaigns.c.name)
+    query = select(campaigns.c.name, moving.scalar_subquery(), leases.c.owner)
+    held = and_(leases.c.name == name_in_sql(CAMPAIGN, campaigns.c.id), is_held())
+    query = query.outerjoin(leases, held).order_by(campaigns.c.name)
     if only is not None:
         query = query.where(campaigns.c.name == only)
-    left: dict[str, int] = {}
-    for found in connection.execute(query):
-        values = found._asdict()
-        lease = from_columns(values)
-        is_left = lease is None or not lease.is_live or lease.owner is None or is_dead(lease.owner)
-        if values["number"] and is_left:
-            left[values["name"]] = values["number"]
+    left = {
+        name: number
+        for name, number, owner in connection.execute(query)
+        if number and (owner is None or is_dead(owner))
+    }
     resumed = {run.campaign for run in open_runs(connection)} if left else set()
     return [
         LeftRows(campaign=campaign, rows=left[name], board_resumes=name in resumed)
@@ -322,7 +318,14 @@ def drop_old_runs(connection: Connection, *, at: float) -> int:
 _LEASE = name_in_sql(RUN, runs.c.id)
 #: Runs of plans that were approved on the board, which goes on with them by itself.
 _ASKED = (runs.c.door == "board") & runs.c.plan_id.is_not(None)
-_KEPT = tuple(column.name for column in runs.c)
+_RUNS = Records(
+    RunRow,
+    runs,
+    joined=runs.outerjoin(leases, leases.c.name == _LEASE),
+    place=leases.c.owner,
+    leased_until=case((is_held(), leases.c.until)),
+    token=func.coalesce(leases.c.token, 0),
+)
 
 
 def _first(connection: Connection, *where: Any) -> RunRow | None:
@@ -330,19 +333,5 @@ def _first(connection: Connection, *where: Any) -> RunRow | None:
 
 
 def _all(connection: Connection, *where: Any) -> list[RunRow]:
-    query = _runs().where(*where).order_by(runs.c.asked_at, runs.c.id)
-    return [_run(one) for one in connection.execute(query)]
-
-
-def _runs() -> Select[Any]:
-    return select(runs, *columns()).outerjoin(leases, leases.c.name == _LEASE)
-
-
-def _run(found: Row[Any]) -> RunRow:
-    values = found._asdict()
-    lease = from_columns(values)
-    run = RunRow(**{**values, "options": json.loads(values["options"] or "{}")})
-    if lease is None:
-        return run
-    until = lease.until if lease.is_live else None
-    return replace(run, place=lease.owner, leased_until=until, token=lease.token)
+    query = _RUNS.query.where(*where).order_by(runs.c.asked_at, runs.c.id)
+    return _RUNS.all(connection, query)

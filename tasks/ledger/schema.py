@@ -218,6 +218,16 @@ takes = Table(
     # When its video was deleted at the service, and by whom, for people.
     Column("deleted_at", Float),
     Column("deleted_by", String(200)),
+    # What a person says of its video (keep or reject) and why: one verdict, which stands until it
+    # is changed by someone who knew it. What it was before is in the events.
+    Column("review", String(8)),
+    Column("review_reason", String(40)),
+    Column("review_note", Text),
+    Column("reviewed_by", String(200)),
+    Column("reviewed_at", Float),
+    # Its files at the other places that they are copied to, as JSON: proved to be the same there,
+    # or why they are not. Changed by whoever has the campaign's lease.
+    Column("copied", Text),
     UniqueConstraint("row_id", "number"),
     UniqueConstraint("key"),
     Index(None, "video_id"),
@@ -233,12 +243,16 @@ FOUND = takes.c.found_at.is_not(None)
 #: What another ledger was charged for a row, of which no more is known (`told_costs`).
 TOLD = takes.c.nth == literal_column("0")
 FLAGGED = takes.c.flagged > literal_column("0")
+REVIEWED = takes.c.review.is_not(None)
+COPIED = takes.c.copied.is_not(None)
 for name, columns, which in (
     ("ix_takes_cancelled", (takes.c.campaign_id,), CANCELLED),
     ("ix_takes_varied", (takes.c.campaign_id, takes.c.charged, takes.c.quoted), VARIED),
     ("ix_takes_not_first", (takes.c.campaign_id, takes.c.number, takes.c.row_id), NOT_FIRST),
     ("ix_takes_found", (takes.c.campaign_id, takes.c.charged), FOUND),
     ("ix_takes_flagged", (takes.c.campaign_id, takes.c.flagged, takes.c.row_id), FLAGGED),
+    ("ix_takes_copied", (takes.c.campaign_id, takes.c.row_id), COPIED),
+    ("ix_takes_reviewed", (takes.c.campaign_id, takes.c.review, takes.c.row_id), REVIEWED),
 ):
     # PostgreSQL's are the same (`migrations`): to name it would load what only it needs.
     Index(name, *columns, sqlite_where=which)
@@ -278,25 +292,6 @@ deliveries = Table(
     Column("seconds", Float),
     Column("verified_at", Float, nullable=False),
     UniqueConstraint("take_id", "kind"),
-)
-
-# Files of deliveries at the other places that they are copied to: proved to be the same there, or
-# why they are not.
-file_copies = Table(
-    "file_copies",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
-    Column("take_id", Id, ForeignKey("takes.id"), nullable=False),
-    Column("kind", String(8), nullable=False),
-    Column("uri", Text, nullable=False),
-    Column("sha256", String(64), nullable=False),
-    Column("bytes", BigInteger, nullable=False),
-    Column("at", Float, nullable=False),
-    # Null once it is there.
-    Column("fault", Text),
-    UniqueConstraint("take_id", "kind", "uri"),
-    Index(None, "campaign_id"),
 )
 
 events = Table(
@@ -436,22 +431,4 @@ catalogues = Table(
     # The sha256 (hex) of the body: whether anything is new.
     Column("digest", String(64), nullable=False),
     Column("body", Text, nullable=False),
-)
-
-# What a person says of the video of a take: one verdict a take, which stands until it is changed by
-# someone who knew it. What it was before is in the events.
-reviews = Table(
-    "reviews",
-    metadata,
-    Column("take_id", Id, ForeignKey("takes.id"), primary_key=True),
-    Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
-    Column("row_id", Id, ForeignKey("rows.id"), nullable=False),
-    # keep or reject
-    Column("verdict", String(8), nullable=False),
-    Column("reason", String(40)),
-    Column("note", Text),
-    Column("by", String(200), nullable=False),
-    Column("at", Float, nullable=False),
-    Index(None, "campaign_id", "verdict", "row_id"),
-    Index(None, "row_id"),
 )

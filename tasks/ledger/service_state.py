@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, func, or_, select, update
 
 from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import (
     calls,
     campaigns,
@@ -212,20 +213,18 @@ def _unsettled() -> ColumnElement[bool]:
 
 
 def _calls(connection: Connection, which: ColumnElement[bool]) -> list[PaidCall]:
-    own = [calls.c[name] for name in _FIELDS if name not in ("campaign", "row")]
-    query = (
-        select(*own, campaigns.c.name.label("campaign"), rows.c.row)
-        .outerjoin(takes, takes.c.id == calls.c.take_id)
-        .outerjoin(rows, rows.c.id == takes.c.row_id)
-        .outerjoin(campaigns, campaigns.c.id == rows.c.campaign_id)
-        .where(which)
-        .order_by(calls.c.id)
-    )
-    found = [one._asdict() for one in connection.execute(query)]
-    return [PaidCall(**{**one, "body": bytes(one["body"])}) for one in found]
+    return _CALLS.all(connection, _CALLS.query.where(which).order_by(calls.c.id))
 
 
-_FIELDS = tuple(field.name for field in fields(PaidCall))
+_CALLS = Records(
+    PaidCall,
+    calls,
+    joined=calls.outerjoin(takes, takes.c.id == calls.c.take_id)
+    .outerjoin(rows, rows.c.id == takes.c.row_id)
+    .outerjoin(campaigns, campaigns.c.id == rows.c.campaign_id),
+    campaign=campaigns.c.name,
+    row=rows.c.row,
+)
 
 
 # What all processes know of an organisation's key: until when its gate is closed, in Unix seconds.

@@ -6,7 +6,7 @@ Moments are Unix seconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,71 +15,30 @@ from sqlalchemy import Connection, delete, select, update
 from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.people import (
     RIGHTS,
-    Guest,
+    Link,
     Person,
     person_of,
     person_of_token,
     use_login,
 )
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import campaigns
 from callsheet.tasks.ledger.schema_runs import links, sessions
 from callsheet.tasks.runtime.errors import BadInput
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
-    """An address for a guest: no account, one campaign, some rights, for a while."""
-
-    id: int
-    campaign: str
-    name: str
-    rights: frozenset[str]
-    made_by: str
-    made_at: float
-    expires_at: float
-    revoked_at: float | None
-
-    def holds(self, at: float) -> bool:
-        """Whether it opens anything at this moment."""
-        return self.revoked_at is None and at < self.expires_at
-
-    @property
-    def guest(self) -> Person:
-        """Anyone who comes by it."""
-        return Person(
-            id=0,
-            name=f"{self.name} (link {self.id})",
-            role="reviewer" if "decide" in self.rights else "viewer",
-            guest=Guest(link=self.id, campaign=self.campaign, rights=self.rights),
-        )
-
-    @classmethod
-    def from_record(cls, found: Mapping[Any, Any]) -> Link:
-        """Return the link of a line of `links`, with its campaign's name as `campaign`."""
-        rights = frozenset(found["rights"].split(","))
-        kept = {name: found[name] for name in cls.__dataclass_fields__ if name != "rights"}
-        return cls(rights=rights, **kept)
-
-
-@dataclass(frozen=True, kw_only=True)
 class BrowserSession:
-    """A browser that is logged in: as whom, and when it was last noted that it came."""
+    """A browser that is logged in: as whom, when it was last noted that it came, until when."""
 
     person: Person
     seen_at: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entered:
-    """A browser that got in: as whom, and until when."""
-
-    person: Person
     expires_at: float
 
 
 def enter(
     connection: Connection, code: str, *, session: str, at: float, longest: float
-) -> Entered | None:
+) -> BrowserSession | None:
     """Log a browser in by what has the digest `code`: a one-time login, a link, or a token.
 
     None where that opens nothing, or no more. A login is used up by it.
@@ -107,7 +66,7 @@ def enter(
             expires_at=until,
         )
     )
-    return Entered(person=person, expires_at=until)
+    return BrowserSession(person=person, seen_at=at, expires_at=until)
 
 
 def find_session(
@@ -118,17 +77,17 @@ def find_session(
     `locked`: its person or link stays as it is until this transaction ends.
     """
     this = (sessions.c.digest == digest) & (sessions.c.expires_at > at)
-    found = connection.execute(select(sessions).where(this)).mappings().first()
+    found = connection.execute(select(sessions).where(this)).first()
     if found is None:
         return None
-    if found["link_id"] is not None:
-        link = _link(connection, links.c.id == found["link_id"], locked=locked)
-        holds = link is not None and link.holds(at)
-        return (
-            BrowserSession(person=link.guest, seen_at=found["seen_at"]) if link and holds else None
-        )
-    person = person_of(connection, found["person_id"], locked=locked)
-    return BrowserSession(person=person, seen_at=found["seen_at"]) if person else None
+    if found.link_id is not None:
+        link = _link(connection, links.c.id == found.link_id, locked=locked)
+        person = link.guest if link is not None and link.holds(at) else None
+    else:
+        person = person_of(connection, found.person_id, locked=locked)
+    if person is None:
+        return None
+    return BrowserSession(person=person, seen_at=found.seen_at, expires_at=found.expires_at)
 
 
 def person_of_session(
@@ -189,8 +148,7 @@ def link_of(connection: Connection, digest: str) -> Link | None:
 def all_links(connection: Connection, campaign: str | None = None) -> list[Link]:
     """Return every link, or those to one campaign, newest first."""
     which = campaigns.c.name == campaign if campaign is not None else links.c.id.is_not(None)
-    query = _LINKS.where(which).order_by(links.c.id.desc())
-    return [Link.from_record(found) for found in connection.execute(query).mappings()]
+    return _LINKS.all(connection, _LINKS.query.where(which).order_by(links.c.id.desc()))
 
 
 def revoke_link(connection: Connection, link: int, *, by: str, at: float) -> bool:
@@ -206,14 +164,17 @@ def revoke_link(connection: Connection, link: int, *, by: str, at: float) -> boo
     return True
 
 
-_LINKS = select(links, campaigns.c.name.label("campaign")).join(
-    campaigns, campaigns.c.id == links.c.campaign_id
+_LINKS = Records(
+    Link,
+    links,
+    joined=links.join(campaigns, campaigns.c.id == links.c.campaign_id),
+    words={"rights": ","},
+    campaign=campaigns.c.name,
 )
 
 
 def _link(connection: Connection, which: Any, *, locked: bool = False) -> Link | None:
-    query = _LINKS.where(which)
+    query = _LINKS.query.where(which)
     if locked:
         query = query.with_for_update(key_share=True, of=links)
-    found = connection.execute(query).mappings().first()
-    return None if found is None else Link.from_record(found)
+    return _LINKS.first(connection, query)

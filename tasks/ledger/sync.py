@@ -20,7 +20,7 @@ from callsheet.tasks.ledger.figures import Outline, pages_of
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.renames import may_be_renamed, rename_row
 from callsheet.tasks.ledger.schema import campaigns, rows
-from callsheet.tasks.ledger.values import TRANSITIONS, CampaignRow, State
+from callsheet.tasks.ledger.values import ROWS, TRANSITIONS, CampaignRow, State
 from callsheet.tasks.runtime.process import no_search
 from callsheet.tasks.values.amounts import to_micro
 from callsheet.tasks.values.briefs import Brief, canonical_json
@@ -185,23 +185,10 @@ def _asked(brief: Brief) -> dict[str, Any]:
 
 def _wishes(brief: Brief, position: int) -> dict[str, Any]:
     """Return what may change at any time, since nothing of it is asked of the service."""
-    return {
-        "position": position,
-        "line": brief.line,
-        "captions": " ".join(brief.captions),
-        "enabled": brief.enabled,
-        "priority": brief.priority,
-        "max_credits": to_micro(brief.max_credits),
-        "tags": json.dumps(brief.tags, ensure_ascii=False),
-        "cost_center": brief.cost_center,
-        "notes": brief.notes,
-        "name": brief.name,
-        "copies": json.dumps(brief.copies, ensure_ascii=False) if brief.copies else None,
-        "deliver_after": brief.deliver_after,
-        "deliver_by": brief.deliver_by,
-        "cells": json.dumps([*brief.cells], ensure_ascii=False),
-        "wishes": brief.wishes,
-    }
+    said = {name: getattr(brief, name) for name in _WISHES if name != "position"}
+    copies = json.dumps(brief.copies, ensure_ascii=False) if brief.copies else None
+    cells = json.dumps([*brief.cells], ensure_ascii=False)
+    return {**ROWS.line(**said), "position": position, "copies": copies, "cells": cells}
 
 
 class RowFiles(NamedTuple):

@@ -24,7 +24,7 @@ from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.schema import calls, rows, takes
 from callsheet.tasks.ledger.service_state import close_call, resolve_call
 from callsheet.tasks.ledger.statements import Prepared, gathers, later
-from callsheet.tasks.ledger.values import CampaignRow, State, Take, take_of
+from callsheet.tasks.ledger.values import TAKES, CampaignRow, State, Take
 from callsheet.tasks.runtime.errors import LedgerError
 from callsheet.tasks.values.amounts import as_text, from_micro, in_credits, to_micro
 from callsheet.tasks.values.briefs import CREATE
@@ -59,7 +59,7 @@ Marks = Mapping[str, str | None]
 # What the take itself says, whatever the caller remembers of it.
 _RESERVED = select(takes.c.reserved).where(takes.c.id == bindparam("the_take"))
 _UNSETTLED = _RESERVED.where(takes.c.charged.is_(None))
-_BY_KEY = select(*takes.c).where(takes.c.key == bindparam("the_key"))
+_BY_KEY = TAKES.query.where(takes.c.key == bindparam("the_key"))
 # With the number of its last take, and with the take that has the key.
 _LOCKED = Prepared(
     select(
@@ -261,7 +261,7 @@ def _again(connection: Connection, row: CampaignRow, *, key: str, at: float, mar
 
     It need not be the row's present one: the sheet may have been changed and changed back.
     """
-    take = take_of(connection.execute(_BY_KEY, {"the_key": key}).one())
+    take = TAKES.read(connection.execute(_BY_KEY, {"the_key": key}).one())
     if take.refused_at is None:
         raise LedgerError(f"take {take.number} of {row.row} stands: its key {key} is not free")
     price = row.quoted

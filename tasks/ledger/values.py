@@ -8,16 +8,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
 from statistics import median
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
-from sqlalchemy import Connection, Select, select
-from sqlalchemy import Row as Record
+from sqlalchemy import Connection, select
 
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import campaigns, rows, takes
 from callsheet.tasks.runtime.redact import one_line
 from callsheet.tasks.values.amounts import from_micro
@@ -175,18 +175,16 @@ def title_of(request: str, row: str) -> str:
     return one_line(str(asked.get("title") or asked.get("topic") or row))
 
 
-_TAKE_FIELDS = tuple(field.name for field in fields(Take) if field.name in takes.c)
-_TAKE_COLUMNS = [takes.c[name].label(f"take_{name}") for name in _TAKE_FIELDS]
-#: Columns that a value of a row has no use for.
-_APART = ("take_id", "cells", "wishes", "copies")
-_SELECT = (
-    select(
-        *[column for column in rows.c if column.name not in _APART],
-        campaigns.c.name.label("campaign"),
-        *_TAKE_COLUMNS,
-    )
-    .join(campaigns, campaigns.c.id == rows.c.campaign_id)
-    .outerjoin(takes, takes.c.id == rows.c.take_id)
+TAKES = Records(Take, takes)
+ROWS = Records(
+    CampaignRow,
+    rows,
+    joined=rows.join(campaigns, campaigns.c.id == rows.c.campaign_id).outerjoin(
+        takes, takes.c.id == rows.c.take_id
+    ),
+    words={"captions": " "},
+    campaign=campaigns.c.name,
+    take=TAKES,
 )
 
 
@@ -201,7 +199,7 @@ def rows_of(
 ) -> list[CampaignRow]:
     """Return a campaign's rows in sheet order, optionally those in `states`, of one id, of some,
     or of some numbers in the ledger."""
-    query: Select[Any] = _SELECT.where(rows.c.campaign_id == campaign_id)
+    query = ROWS.query.where(rows.c.campaign_id == campaign_id)
     every = states is None and row is None and named is None and numbers is None
     # As it stands, SQLite would find some by walking through all in the order of the sheet.
     query = query.order_by(rows.c.position if every else rows.c.position + 0, rows.c.id)
@@ -213,33 +211,16 @@ def rows_of(
         query = query.where(rows.c.row.in_(list(named)))
     if numbers is not None:
         query = query.where(rows.c.id.in_(list(numbers)))
-    return [_row(found) for found in connection.execute(query)]
+    return ROWS.all(connection, query)
 
 
 def rows_by_number(connection: Connection, numbers: Sequence[int]) -> list[CampaignRow]:
     """Return the rows of these numbers (`CampaignRow.id`), in the order of the numbers."""
     found: dict[int, CampaignRow] = {}
     for start in range(0, len(numbers), AT_ONCE):
-        query = _SELECT.where(rows.c.id.in_(numbers[start : start + AT_ONCE]))
-        found |= {record.id: _row(record) for record in connection.execute(query)}
+        query = ROWS.query.where(rows.c.id.in_(numbers[start : start + AT_ONCE]))
+        found |= {row.id: row for row in ROWS.all(connection, query)}
     return [found[number] for number in numbers]
-
-
-def _row(found: Record[Any]) -> CampaignRow:
-    # As a dict, since a member of a database row costs ten times as much, and so does `_asdict`.
-    raw = dict(zip(_SELECTED, found, strict=True))
-    values = {name: raw[name] for name in _ROW_FIELDS if name != "take"}
-    for name in ("max_credits", "quoted", "approved"):
-        values[name] = from_micro(values[name])
-    values["captions"] = tuple(raw["captions"].split())
-    values["tags"] = () if raw["tags"] == "[]" else tuple(json.loads(raw["tags"]))
-    values["enabled"] = bool(raw["enabled"])
-    take = None if raw["take_id"] is None else _take(raw, "take_")
-    return CampaignRow(take=take, **values)
-
-
-_ROW_FIELDS = tuple(field.name for field in fields(CampaignRow))
-_SELECTED = tuple(_SELECT.selected_columns.keys())
 
 
 def takes_of(
@@ -247,14 +228,11 @@ def takes_of(
 ) -> list[tuple[int, Take]]:
     """Return every take of a campaign with the number of its row, oldest first; optionally those
     of some rows, by their numbers in the ledger."""
-    query = (
-        select(takes)
-        .where(takes.c.campaign_id == campaign_id)
-        .order_by(takes.c.row_id, takes.c.number)
-    )
+    query = TAKES.query.add_columns(takes.c.row_id).where(takes.c.campaign_id == campaign_id)
     if numbers is not None:
         query = query.where(takes.c.row_id.in_(list(numbers)))
-    return [(found.row_id, take_of(found)) for found in connection.execute(query)]
+    query = query.order_by(takes.c.row_id, takes.c.number)
+    return [(line[-1], TAKES.read(line)) for line in connection.execute(query)]
 
 
 def delivered_briefs(
@@ -287,19 +265,6 @@ def last_made(takes: Sequence[Take]) -> Take | None:
             made = made and not take.deletion
             return take if made else None
     return None
-
-
-def take_of(found: Record[Any], *, prefix: str = "") -> Take:
-    """Return the take in a database row whose columns begin with `prefix`."""
-    return _take(found._asdict(), prefix)
-
-
-def _take(raw: Mapping[str, Any], prefix: str) -> Take:
-    values = {name: raw[prefix + name] for name in _TAKE_FIELDS}
-    values["body"] = bytes(values["body"])
-    for name in ("quoted", "reserved", "charged"):
-        values[name] = from_micro(values[name])
-    return Take(**values)
 
 
 def cells_of(

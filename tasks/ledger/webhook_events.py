@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, and_, delete, func, or_, select, update
@@ -23,6 +23,7 @@ from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.leases import CAMPAIGN, is_held, name_in_sql
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.records import Records
 from callsheet.tasks.ledger.schema import (
     campaigns,
     hinted,
@@ -68,7 +69,7 @@ class Heard:
 
     id: int
     nonce: str
-    videos: frozenset[str]
+    videos: frozenset[str] = frozenset()
     ping: bool
     heard_at: float
 
@@ -92,8 +93,7 @@ def keep_hint(connection: Connection, hint: Hint, *, at: float) -> bool:
     The event id is unique as well, yet not signed: another body under an id that is taken is kept
     without it, so that no one can silence a delivery by lending its id to another.
     """
-    own = {name: value for name, value in vars(hint).items() if name != "videos"}
-    values = {**own, "heard_at": at}
+    values = _HINTS.line(hint, heard_at=at)
     if not insert_unless_there(connection, hints, values):
         same = hints.c.digest == hint.digest
         if connection.execute(select(hints.c.id).where(same)).first() is not None:
@@ -122,27 +122,18 @@ def hints_heard(connection: Connection, *, after: int, since: float) -> list[Hea
 
     Two processes commit in any order, so that an id alone would step over the slower one.
     """
-    found = connection.execute(
-        select(hints.c.id, hints.c.nonce, hints.c.ping, hints.c.heard_at)
-        .where(or_(hints.c.id > after, hints.c.heard_at >= since))
-        .order_by(hints.c.id)
-    ).all()
+    query = _HEARD.query.where(or_(hints.c.id > after, hints.c.heard_at >= since))
+    found = _HEARD.all(connection, query.order_by(hints.c.id))
     videos: dict[int, set[str]] = defaultdict(set)
     for some in _portions(hint.id for hint in found):
         for one in connection.execute(select(hinted).where(hinted.c.hint_id.in_(some))):
             videos[one.hint_id].add(one.video_id)
-    return [Heard(**hint._mapping, videos=frozenset(videos[hint.id])) for hint in found]
+    return [replace(hint, videos=frozenset(videos[hint.id])) for hint in found]
 
 
 def latest_hint(connection: Connection) -> int:
     """Return the id of the newest hint, 0 where there is none: the cheap question."""
     return connection.execute(select(func.max(hints.c.id))).scalar() or 0
-
-
-def latest_heard(connection: Connection) -> float | None:
-    """Return when anything was received last, of any webhook."""
-    found: float | None = connection.scalar(select(func.max(hints.c.heard_at)))
-    return found
 
 
 def hinted_at(connection: Connection, videos: Collection[str]) -> dict[str, float]:
@@ -159,10 +150,13 @@ def hinted_at(connection: Connection, videos: Collection[str]) -> dict[str, floa
     return found
 
 
-def last_heard(connection: Connection, nonce: str) -> float | None:
-    """Return when a delivery that this subscription signed was last received, in Unix seconds."""
-    query = select(func.max(hints.c.heard_at)).where(hints.c.nonce == nonce)
-    return connection.execute(query).scalar()
+def last_heard(connection: Connection, nonce: str | None = None) -> float | None:
+    """Return when a delivery that a subscription signed, or any did, was last received."""
+    query = select(func.max(hints.c.heard_at))
+    found: float | None = connection.scalar(
+        query if nonce is None else query.where(hints.c.nonce == nonce)
+    )
+    return found
 
 
 def count_hints(connection: Connection, nonce: str, *, since: float) -> int:
@@ -193,34 +187,27 @@ def events_heard(connection: Connection, events: Collection[str]) -> set[str]:
 def tracked_videos(connection: Connection, videos: Collection[str]) -> list[TrackedVideo]:
     """Return those of `videos` that this ledger knows, each once: of several takes the newest."""
     found: dict[str, TrackedVideo] = {}
-    lease = name_in_sql(CAMPAIGN, campaigns.c.id)
     for some in _portions(videos):
-        query = (
-            select(
-                takes.c.video_id,
-                campaigns.c.name,
-                campaigns.c.sheet,
-                leases.c.owner,
-                rows.c.row,
-                rows.c.state,
-                (rows.c.take_id == takes.c.id).label("present"),
-            )
-            .join(rows, rows.c.id == takes.c.row_id)
-            .join(campaigns, campaigns.c.id == rows.c.campaign_id)
-            .outerjoin(leases, and_(leases.c.name == lease, is_held()))
-            .where(takes.c.video_id.in_(some))
-            .order_by(takes.c.id)
-        )
-        for one in connection.execute(query):
-            found[one.video_id] = TrackedVideo(
-                video_id=one.video_id,
-                campaign=one.name,
-                row=one.row,
-                sheet=one.sheet,
-                owner=one.owner,
-                under_way=bool(one.present) and one.state in UNDER_WAY,
-            )
+        query = _TRACKED.query.where(takes.c.video_id.in_(some)).order_by(takes.c.id)
+        found |= {one.video_id: one for one in _TRACKED.all(connection, query)}
     return list(found.values())
+
+
+_LEASE = and_(leases.c.name == name_in_sql(CAMPAIGN, campaigns.c.id), is_held())
+_TRACKED = Records(
+    TrackedVideo,
+    takes,
+    joined=takes.join(rows, rows.c.id == takes.c.row_id)
+    .join(campaigns, campaigns.c.id == rows.c.campaign_id)
+    .outerjoin(leases, _LEASE),
+    campaign=campaigns.c.name,
+    row=rows.c.row,
+    sheet=campaigns.c.sheet,
+    owner=leases.c.owner,
+    under_way=and_(rows.c.take_id == takes.c.id, rows.c.state.in_(sorted(UNDER_WAY))),
+)
+_HINTS = Records(Hint, hints)
+_HEARD = Records(Heard, hints)
 
 
 def _portions(ids: Iterable[T]) -> Iterator[list[T]]:
@@ -333,7 +320,7 @@ class Subscription:
 
 def plan_subscription(connection: Connection, planned: Subscription) -> None:
     """Record a webhook that is about to be made."""
-    connection.execute(subscriptions.insert().values(**vars(planned)))
+    connection.execute(subscriptions.insert().values(_SUBSCRIPTIONS.line(planned)))
 
 
 def name_subscription(connection: Connection, nonce: str, *, webhook_id: str) -> None:
@@ -358,5 +345,7 @@ def all_subscriptions(
     """
     this = or_(subscriptions.c.organisation == organisation, subscriptions.c.nonce.in_(nonces))
     order = (subscriptions.c.made_at.desc(), subscriptions.c.nonce)
-    query = select(subscriptions).where(this).order_by(*order)
-    return [Subscription(**found._mapping) for found in connection.execute(query)]
+    return _SUBSCRIPTIONS.all(connection, _SUBSCRIPTIONS.query.where(this).order_by(*order))
+
+
+_SUBSCRIPTIONS = Records(Subscription, subscriptions)

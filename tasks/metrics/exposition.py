@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.ledger.gauges import AccountGauges, CampaignGauges, Gauging, LedgerGauges
+from callsheet.tasks.ledger.accounts import Account
+from callsheet.tasks.ledger.gauges import CampaignGauges, Gauging, LedgerGauges
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.runtime.process import own_version
@@ -147,7 +148,7 @@ def _add_campaign(add: Callable[[str, Sequence[str], object], None], one: Campai
         add("budget_left_credits", at, one.budget - one.reserved - one.charged)
 
 
-def _add_account(add: Callable[[str, Sequence[str], object], None], one: AccountGauges) -> None:
+def _add_account(add: Callable[[str, Sequence[str], object], None], one: Account) -> None:
     add("account_budget_credits", (one.kind, one.name), one.budget)
     add("account_left_credits", (one.kind, one.name), one.left)
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
 
 from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.report import exit_status
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, last_event, tally_of
+from callsheet.tasks.ledger.figures import endings_of
 from callsheet.tasks.ledger.inbox_sheets import (
     SweptSheet,
     begin_campaign,
     delivered_since,
     end_sheet,
     rows_in_need,
-    states_of,
 )
 from callsheet.tasks.ledger.nightly_runs import (
     KeptNight,
@@ -95,7 +94,7 @@ def resting(connection: Connection, known: SweptSheet, *, sandbox: bool) -> Shee
     campaign = find_campaign(connection, known.campaign or "")
     if campaign is None or is_other_money(campaign, sandbox=sandbox):
         return None
-    states: frozenset[Any] = frozenset(states_of(connection, campaign.id))
+    states = endings_of(connection, campaign.id)
     status, before = exit_status(states), 3 if known.outcome == "needs-person" else 0
     if not states <= RESTING or status != before:
         return None

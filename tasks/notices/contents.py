@@ -25,13 +25,13 @@ from callsheet.tasks.ledger.figures import late_rows
 from callsheet.tasks.ledger.gauges import keep_rates
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.notices import (
-    links_expiring,
     numbers_of_rows,
     plans_expiring,
     still_to_pay,
 )
 from callsheet.tasks.ledger.row_pages import rows_by_id, shown_rows
 from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.ledger.sessions import all_links
 from callsheet.tasks.ledger.values import NEEDS_PERSON, UNDER_WAY
 from callsheet.tasks.nights.calendar import next_due
 from callsheet.tasks.nights.inboxes import Inbox
@@ -188,14 +188,19 @@ def _videos(
 def _expiring(
     connection: Connection, names: Sequence[str], board: str | None, now: float
 ) -> list[Expiring]:
-    soon: dict[str, float] = {"after": now, "until": now + SOON}
     found = [
         Expiring(words=f"the plan of {name}, not approved yet", at=at, link=plan_page(board, plan))
-        for name, plan, at in plans_expiring(connection, names, **soon)
+        for name, plan, at in plans_expiring(connection, names, after=now, until=now + SOON)
     ]
     found += [
-        Expiring(words=f"the link to {name} for {whom}", at=at, link=campaign_page(board, name))
-        for name, whom, at in links_expiring(connection, names, **soon)
+        Expiring(
+            words=f"the link to {link.campaign} for {link.name}",
+            at=link.expires_at,
+            link=campaign_page(board, link.campaign),
+        )
+        for name in sorted(set(names))
+        for link in all_links(connection, name)
+        if link.holds(now) and link.expires_at <= now + SOON
     ]
     return sorted(found, key=lambda one: one.at)
 

@@ -301,6 +301,20 @@ MUTATIONS = (
         "tests/unit/campaign/test_approve.py::test_who_keeps_a_video_and_who_has_it_made_again_wait_for_each_other",
     ),
     Mutation(
+        "who decides on a video has its row first",
+        "tasks/ledger/reviews.py",
+        "    _hold(connection, [video])\n",
+        "",
+        "tests/unit/ledger/test_reviews.py::test_who_decides_waits_for_another_process_that_is_about_to",
+    ),
+    Mutation(
+        "who decides on many videos has their rows first",
+        "tasks/ledger/reviews.py",
+        "        _hold(connection, videos)\n",
+        "",
+        "tests/unit/ledger/test_reviews.py::test_who_decides_waits_for_another_process_that_is_about_to",
+    ),
+    Mutation(
         "a retake that is cancelled while it is approved leaves nothing approved",
         "flows/perform.py",
         "    run.only = frozenset(plan.named(*PAID))\n",
@@ -548,7 +562,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a link of the board ends",
-        "tasks/ledger/sessions.py",
+        "tasks/ledger/people.py",
         "return self.revoked_at is None and at < self.expires_at",
         "return True",
         "tests/unit/ledger/test_people.py::test_a_link_lets_in_as_whom_it_was_made_for_and_no_longer_than_it_holds",
@@ -1626,8 +1640,8 @@ MUTATIONS = (
     Mutation(
         "an agent without an allowance approves nothing",
         "tasks/ledger/people.py",
-        "            allowance = allowance or 0\n",
-        "            pass\n",
+        "func.coalesce(people.c.allowance, 0)",
+        "people.c.allowance",
         "tests/unit/ledger/test_board_plans.py::test_an_agent_approves_nothing_beyond_its_allowance",
     ),
     Mutation(

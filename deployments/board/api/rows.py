@@ -18,8 +18,8 @@ from callsheet.deployments.board.row_filters import AskedRows, rows_in
 from callsheet.deployments.board.services.videos import events_as_they_come
 from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.ledger.campaigns import Campaign
-from callsheet.tasks.ledger.row_history import ShownTake, whole_row
-from callsheet.tasks.ledger.row_pages import MOST, PAGE, Sort, count_shown, shown_rows
+from callsheet.tasks.ledger.row_history import whole_row
+from callsheet.tasks.ledger.row_pages import MOST, PAGE, ShownTake, Sort, count_shown, shown_rows
 from callsheet.tasks.ledger.row_selection import ReviewFilter
 from callsheet.tasks.ledger.values import rows_by_number
 from callsheet.tasks.runtime.redact import redacted

@@ -117,18 +117,17 @@ async def get_video(
     if saved:
         await with_right("download", "viewer")(request)
     take, kind = await videos.find(campaign, row, int(asked[1])), asked[2]
+    called = f"{row}-take{int(asked[1])}.{kind}"
     if kind == "mp4":
         return await _video(request, videos, take, download=saved)
     if kind in ("srt", "vtt"):
         data, tag = await videos.captions(take, cast("Captions", kind))
-        return _whole(request, data, kind, f"{row}-take{take.take}.{kind}", tag, download=saved)
+        return _whole(request, data, kind, called, tag, download=saved)
     picture: PictureKind = "poster" if kind == "jpg" else "strip"
     data_or_address = await videos.picture(take, picture)
     if isinstance(data_or_address, str):
         return _elsewhere(data_or_address)
-    return _whole(
-        request, data_or_address, "jpg", f"{row}-take{take.take}.{kind}", None, download=saved
-    )
+    return _whole(request, data_or_address, "jpg", called, None, download=saved)
 
 
 async def _video(request: Request, videos: Videos, take: TakeVideo, *, download: bool) -> Response:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from callsheet.tasks.ledger.database import ledger_url, make_engine
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.quotes import Quoted
 from callsheet.tasks.ledger.reviews import (
@@ -184,6 +185,35 @@ async def test_of_many_who_decide_at_once_one_is_first(ledger: Ledger):
     assert len(refused) == 8
     assert {one.standing.by for one in refused if one.standing} == {found.by}
     assert len(await told(stage)) == 1
+
+
+@pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
+@pytest.mark.parametrize("many", [False, True])
+async def test_who_decides_waits_for_another_process_that_is_about_to(
+    ledger: Ledger, made_address: str, many: bool
+) -> None:
+    stage = await Stage.set(ledger, brief())
+    take = (await stage.delivered()).take
+    assert take is not None
+    other = make_engine(ledger_url(made_address), writes=True)
+    try:
+        with other.begin() as connection:
+            review(connection, take.id, "keep", by="Bob", at=NOW)
+            if many:
+                said = stage.write(review_all, [take.id], "reject", by="Ann", at=NOW)
+            else:
+                said = decide(stage, "reject")
+            late = asyncio.create_task(said)
+            done, _ = await asyncio.wait([late], timeout=0.5)
+            assert not done
+    finally:
+        other.dispose()
+    if many:
+        assert await late == Reviewed(made=0, same=0, stood=1)
+    else:
+        with pytest.raises(ReviewStands, match="kept by Bob"):
+            await late
+    assert await told(stage) == [(None, "keep", "by Bob")]
 
 
 async def test_many_videos_are_decided_on_together_and_what_stands_stays(ledger: Ledger):
