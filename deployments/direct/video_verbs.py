@@ -9,19 +9,16 @@ import sys
 import time
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import NoReturn
 
 from callsheet.deployments.direct.session import Document, Session, show_list, show_record
 from callsheet.deployments.terminal import plain
 from callsheet.tasks.engine.context import make_fetcher
-from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
-from callsheet.tasks.engine.policy.renders import (
-    ENDS,
-    poll_interval,
-    told_interval,
-    video_is_asked_for,
-)
+from callsheet.tasks.engine.free_calls import look
+from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD, VideoReady
+from callsheet.tasks.engine.policy.renders import ENDS, poll_interval, told_interval
 from callsheet.tasks.runtime.errors import BadInput, Conflict, Forbidden, NotFound, Parked
 from callsheet.tasks.runtime.redact import redact, redacted
 from callsheet.tasks.runtime.suggest import again_with, suggest
@@ -68,10 +65,12 @@ async def list_videos(at: Session) -> Document:
 
 async def show(at: Session) -> Document:
     """Show a video; with `--wait` once its video is there, or will not come (exit 3)."""
+    ready = at.args.wait and await wait_for_video(at, at.args.id)
+    video = await at.service.get(at.args.id)
+    document = _shown(at, video)
     if not at.args.wait:
-        return _shown(at, await at.service.get(at.args.id))
-    video, ready = await wait_for_video(at, at.args.id)
-    document = {**_shown(at, video), "ready": ready}
+        return document
+    document["ready"] = ready
     if ready:
         at.console.print(f"the video is there: `{suggest('video download', plain(video.id))}`")
         return document
@@ -192,8 +191,8 @@ async def captions(at: Session) -> Document:
     return {**document, "file": str(target), "bytes": stored.bytes, "sha256": sha256}
 
 
-async def wait_for_video(at: Session, video_id: str) -> tuple[Video, bool]:
-    """Return a video and whether its video is there, once that will not change by itself.
+async def wait_for_video(at: Session, video_id: str) -> bool:
+    """Return whether a video's file is there, once that will not change by itself.
 
     Raises Parked when `--max-wait` (or the deadline of the settings) has passed.
     """
@@ -201,39 +200,24 @@ async def wait_for_video(at: Session, video_id: str) -> tuple[Video, bool]:
     if at.args.max_wait is not None:
         longest = parse_duration(at.args.max_wait)
     began = time.monotonic()
-    polls = ends = 0
-    while True:
-        video = await at.service.get(video_id)
-        polls += 1
-        if video.status == "draft":
-            return video, False
-        if video_is_asked_for(video.status, polls) and await _is_there(at, video_id):
-            return video, True
-        ends = ends + 1 if video.status in FAILED | CANCELLED else 0
-        if ends == ENDS:
-            return video, False
-        await _pause(video, time.monotonic() - began, longest)
-
-
-async def _is_there(at: Session, video_id: str) -> bool:
-    try:
-        await at.service.download(video_id)
-    except Conflict:
-        return False
-    return True
-
-
-async def _pause(video: Video, elapsed: float, longest: float) -> None:
-    interval = poll_interval(elapsed, None, told=video.poll_after)
-    wait = interval * random.uniform(1.0, SPREAD)
-    left = longest - elapsed
-    if left <= 0:
-        raise Parked(
-            f'{video.id} has no video after {say_duration(longest)}; it says "{video.status}"',
-            until=datetime.fromtimestamp(time.time() + wait, UTC),
-            remedy="run the same command again: waiting costs nothing",
-        )
-    await asyncio.sleep(min(wait, left))
+    ends = 0
+    for polls in count(1):
+        seen = await look(at.service, video_id, polls=polls)
+        if isinstance(seen, VideoReady):
+            return True
+        ends = ends + 1 if seen.status in FAILED | CANCELLED else 0
+        if seen.status == "draft" or ends == ENDS:
+            break
+        elapsed = time.monotonic() - began
+        wait = poll_interval(elapsed, None, told=seen.poll_after) * random.uniform(1.0, SPREAD)
+        if elapsed >= longest:
+            raise Parked(
+                f'{video_id} has no video after {say_duration(longest)}; it says "{seen.status}"',
+                until=datetime.fromtimestamp(time.time() + wait, UTC),
+                remedy="run the same command again: waiting costs nothing",
+            )
+        await asyncio.sleep(min(wait, longest - elapsed))
+    return False
 
 
 def _target(at: Session, usual: str) -> Path:
