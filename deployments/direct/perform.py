@@ -163,7 +163,8 @@ async def _pay_once(
     made: Created | Started
     try:
         remedy = _how_to_settle(entry.number, video_id)
-        made = await send_once(operation, send, "it may have been processed and charged", remedy)
+        doubt = "it may have been processed and charged"
+        made = await send_once(operation, send, doubt=doubt, remedy=remedy)
     except Unsettled as lost:
         found = await _search(find) if find and isinstance(lost.__cause__, OutcomeUnknown) else None
         if found is None:
@@ -176,7 +177,7 @@ async def _pay_once(
 
 
 async def send_once(
-    operation: Operation[T], send: Callable[[], Awaitable[T]], doubt: str, remedy: str
+    operation: Operation[T], send: Callable[[], Awaitable[T]], *, doubt: str, remedy: str
 ) -> T:
     """Return what `send` returns; raise Unsettled with doubt and remedy if its outcome is unknown.
 

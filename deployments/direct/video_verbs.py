@@ -9,9 +9,9 @@ import sys
 import time
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import NoReturn
 
 from callsheet.deployments.direct.session import Document, Session, show_list, show_record
 from callsheet.deployments.terminal import plain
@@ -25,14 +25,7 @@ from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.service import Video
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.service.response import record_of
-from callsheet.tasks.store import (
-    File,
-    StoredFile,
-    VideoFile,
-    check_captions,
-    inspect_video,
-    open_store,
-)
+from callsheet.tasks.store import File, FileKind, check_captions, inspect_video, open_store
 from callsheet.tasks.store.spool import spool_name
 from callsheet.tasks.values.amounts import (
     as_number,
@@ -154,16 +147,22 @@ async def download(at: Session) -> Document:
     target = _target(at, f"{spool_name(video_id)}.mp4")
     if at.args.wait:
         await wait_for_video(at, video_id)
-    video, stored = await _fetch(at, video_id, target)
+    # Next to its target: on one disk, a rename is all that is left to do when it is complete.
+    async with make_fetcher(at.settings, target.resolve().parent) as fetcher:
+        address = partial(_address, at, video_id)
+        fetched = await fetcher.fetch(f"{spool_name(video_id)}.download", address)
+    try:
+        video = await asyncio.to_thread(inspect_video, fetched.path)
+        written = await _publish(at, target, "mp4", fetched.path, fetched.sha256)
+    finally:
+        fetched.path.unlink(missing_ok=True)
     at.console.print(
-        f"{plain(target)}: {say_bytes(stored.bytes)}, {video.seconds:.1f} s, "
-        f"{video.width} x {video.height}, sha256 {stored.sha256}"
+        f"{plain(target)}: {say_bytes(written['bytes'])}, {video.seconds:.1f} s, "
+        f"{video.width} x {video.height}, sha256 {fetched.sha256}"
     )
     return {
         "video_id": video_id,
-        "file": str(target),
-        "bytes": stored.bytes,
-        "sha256": stored.sha256,
+        **written,
         "seconds": round(video.seconds, 3),
         "width": video.width,
         "height": video.height,
@@ -184,11 +183,9 @@ async def captions(at: Session) -> Document:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return document
-    sha256 = hashlib.sha256(data).hexdigest()
-    file = File(kind=form, name=target.name, source=data, sha256=sha256)
-    stored = await _publish(at, target, file)
+    written = await _publish(at, target, form, data, hashlib.sha256(data).hexdigest())
     at.console.print(f"{plain(target)}: {cues} cues")
-    return {**document, "file": str(target), "bytes": stored.bytes, "sha256": sha256}
+    return {**document, **written}
 
 
 async def wait_for_video(at: Session, video_id: str) -> bool:
@@ -233,40 +230,28 @@ def _target(at: Session, usual: str) -> Path:
     return target
 
 
-async def _fetch(at: Session, video_id: str, target: Path) -> tuple[VideoFile, StoredFile]:
-    folder = target.resolve().parent
-
-    async def fresh() -> str:
-        try:
-            return (await at.service.download(video_id)).url
-        except Conflict as error:
-            await _raise_why(at, video_id, error)
-
-    # Next to its target: on one disk, a rename is all that is left to do when it is complete.
-    async with make_fetcher(at.settings, folder) as fetcher:
-        fetched = await fetcher.fetch(f"{spool_name(video_id)}.download", fresh)
-    try:
-        video = await asyncio.to_thread(inspect_video, fetched.path)
-        file = File(kind="mp4", name=target.name, source=fetched.path, sha256=fetched.sha256)
-        stored = await _publish(at, target, file)
-    finally:
-        fetched.path.unlink(missing_ok=True)
-    return video, stored
-
-
-async def _publish(at: Session, target: Path, file: File) -> StoredFile:
-    """Give a checked file its name, in a way that never shows half of it."""
+async def _publish(
+    at: Session, target: Path, kind: FileKind, source: Path | bytes, sha256: str
+) -> Document:
+    """Give a checked file its name, in a way that never shows half of it; return it as JSON."""
+    file = File(kind=kind, name=target.name, source=source, sha256=sha256)
     store = open_store(str(target.resolve().parent))
     try:
         if at.args.force:
-            return await store.replace(file.name, file.source, content_type=file.content_type)
-        return (await store.put(file, metadata={}))[0]
+            stored = await store.replace(file.name, file.source, content_type=file.content_type)
+        else:
+            (stored,) = await store.put(file, metadata={})
     finally:
         await store.aclose()
+    return {"file": str(target), "bytes": stored.bytes, "sha256": sha256}
 
 
-async def _raise_why(at: Session, video_id: str, refused: Conflict) -> NoReturn:
-    """Raise what "not ready" means: come back later, or do something about it."""
+async def _address(at: Session, video_id: str) -> str:
+    """Return a video's signed address; raise what "not ready" means: wait, or do something."""
+    try:
+        return (await at.service.download(video_id)).url
+    except Conflict as error:
+        refused = error
     video = await at.service.get(video_id)
     if video.status in UNSTARTED or video.status in FAILED | CANCELLED:
         words = f'there is no video of {video_id}: the service says "{video.status}"'

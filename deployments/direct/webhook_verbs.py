@@ -40,10 +40,10 @@ from callsheet.tasks.webhooks import (
 from callsheet.tasks.webhooks.inventory import READY, OwnWebhook, WebhookInventory, take_inventory
 
 #: What is said of a create whose answer was lost, and what to do about it.
-_LOST = (
-    "there may be a subscription whose secret is lost",
-    "`callsheet webhooks list` shows it: delete it, then subscribe again",
-)
+_LOST = {
+    "doubt": "there may be a subscription whose secret is lost",
+    "remedy": "`callsheet webhooks list` shows it: delete it, then subscribe again",
+}
 
 
 async def create(at: Session) -> Document:
@@ -55,7 +55,7 @@ async def create(at: Session) -> Document:
     body = {"events": [READY], **body_from(args, ops.CREATE_WEBHOOK)}
     with _secret_file(args.secret_file) as file:
         send = partial(at.service.ask, ops.CREATE_WEBHOOK, body=body)
-        made = await send_once(ops.CREATE_WEBHOOK, send, *_LOST)
+        made = await send_once(ops.CREATE_WEBHOOK, send, **_LOST)
         if file is not None and made.secret is not None:
             file.write(f"{made.secret}\n")
     show_webhook(made, at.console)
