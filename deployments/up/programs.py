@@ -18,7 +18,12 @@ from pathlib import Path
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.process import origin_of
 from callsheet.deployments.receiver.endpoint import answer_at
-from callsheet.deployments.servers import SERVER, server_environ, server_words
+from callsheet.deployments.servers import (
+    SERVER,
+    sandbox_words,
+    server_environ,
+    server_words,
+)
 from callsheet.deployments.up.deploy import pool_of
 from callsheet.deployments.up.orphans import VARIABLE
 from callsheet.tasks.runtime.known_settings import Settings
@@ -207,7 +212,7 @@ def board(
     around: UpContext, host: str, listening: socket.socket, *, more: tuple[str, ...]
 ) -> Program:
     """Return the board; `more` are options of `callsheet board`."""
-    words = ("callsheet.deployments.cli", "board", "--host", host, *more)
+    words = ("callsheet.deployments.cli", "board", "--json", "--host", host, *more)
     return _listening(around, "board", listening, words)
 
 
@@ -217,15 +222,14 @@ def receiver(around: UpContext, listening: socket.socket, *, tells_prefect: bool
     Its address is a setting, which is in `around`.
     """
     more = {"CALLSHEET_PREFECT_EVENTS": "yes"} if tells_prefect else {}
-    words = ("callsheet.deployments.cli", "receive")
+    words = ("callsheet.deployments.cli", "receive", "--json")
     return _listening(around, "receiver", listening, words, **more)
 
 
 def sandbox(around: UpContext, listening: socket.socket, *, time_scale: str) -> Program:
     """Return the sandbox, which replaces the video service."""
-    words = ("callsheet.deployments.sandbox", "--state", str(around.home / "sandbox"))
-    options = ("--allow-loopback-webhooks", "--time-scale", time_scale)
-    return _listening(around, "sandbox", listening, (*words, *options))
+    words = sandbox_words(around.home / "sandbox", time_scale)
+    return _listening(around, "sandbox", listening, words)
 
 
 def _listening(
@@ -238,7 +242,7 @@ def _listening(
     """Return a program of Callsheet that takes over a socket and says when it is ready."""
     return Program(
         name=name,
-        words=("-m", *words, "--json", "--fd", str(listening.fileno())),
+        words=("-m", *words, "--fd", str(listening.fileno())),
         environ=around.environ(**environ),
         says=True,
         # Not the printed address, which may be that of a proxy.
