@@ -5,14 +5,14 @@ Speaks to the server's own interface; imports nothing of Prefect.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from dataclasses import dataclass
-from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote
 
-import httpx
-
-from callsheet.deployments.prefect_address import prefect_address
+from callsheet.deployments.prefect_address import REFUSALS, TROUBLE, prefect_address
 from callsheet.tasks.ledger.runs import RunRow
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.runtime.redact import redact
@@ -61,27 +61,28 @@ class FlowRuns:
         at = prefect_address()
         if at is None:
             return None
+        turn = run.asked_at if run.due_at is None else run.due_at
+        # Once more for each place that had the run: one that is gone is not returned again.
+        turn_key = f"{turn} {run.token}" if run.token else f"{turn}"
+        asked = {
+            "parameters": {"run": run.id, "profile": self._profile},
+            "idempotency_key": f"callsheet {run.id} {turn_key}",
+            "tags": ["callsheet"],
+        }
         try:
-            async with at.client(timeout=10) as client:
-                found = await client.get(f"deployments/name/{FLOW}/{DEPLOYMENT}")
-                if found.status_code in (401, 403):
-                    log.warning("%s: a run starts without it", at.refusal())
-                if found.status_code != 200 or not found.json().get("work_pool_name"):
-                    return None
-                deployment = found.json()["id"]
-                turn = run.asked_at if run.due_at is None else run.due_at
-                # Once more for each place that had the run: one that is gone is not returned again.
-                turn_key = f"{turn} {run.token}" if run.token else f"{turn}"
-                asked = {
-                    "parameters": {"run": run.id, "profile": self._profile},
-                    "idempotency_key": f"callsheet {run.id} {turn_key}",
-                    "tags": ["callsheet"],
-                }
-                made = await client.post(f"deployments/{deployment}/create_flow_run", json=asked)
-                made.raise_for_status()
-                return f"{_PLACE}{made.json()['id']}"
-        except (httpx.HTTPError, ValueError, KeyError) as error:
-            log.warning("Prefect does not take a run, which starts without it: %s", error)
+            named = f"deployments/name/{quote(FLOW)}/{DEPLOYMENT}"
+            found = await asyncio.to_thread(at.ask, named)
+            if not found.get("work_pool_name"):
+                return None
+            path = f"deployments/{found['id']}/create_flow_run"
+            made = await asyncio.to_thread(at.ask, path, asked)
+            return f"{_PLACE}{made['id']}"
+        except (*TROUBLE, KeyError) as error:
+            status = error.code if isinstance(error, HTTPError) else None
+            if status in REFUSALS:
+                log.warning("%s: a run starts without it", at.refusal())
+            elif status != 404:
+                log.warning("Prefect does not take a run, which starts without it: %s", error)
             return None
 
     async def state_of(self, place: str) -> FlowRunState | None:
@@ -97,13 +98,10 @@ class FlowRuns:
         if at is None:
             return FlowRunState()
         try:
-            async with at.client(timeout=10) as client:
-                found = await client.get(f"flow_runs/{place.removeprefix(_PLACE)}")
-                told: dict[str, Any] = found.json().get("state") or {}
-        except (httpx.HTTPError, ValueError):
+            found = await asyncio.to_thread(at.ask, f"flow_runs/{place.removeprefix(_PLACE)}")
+        except TROUBLE:
             return FlowRunState()
-        if found.status_code != 200:
-            return FlowRunState()
+        told = found.get("state") or {}
         kind = told.get("type")
         if kind in OVER:
             words = f"Prefect says of its flow run: {told.get('name') or kind}"

@@ -11,13 +11,13 @@ site: a page can point its own name at this machine (DNS rebinding) and then rea
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.importer import import_from_string
 
@@ -50,7 +50,9 @@ class OwnNamesOnly:
             await receive()
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await _refuse(send, *refusal)
+            status, reason = refusal
+            answer = JSONResponse({"detail": reason}, status, {"connection": "close"})
+            await answer(scope, receive, send)
 
 
 def _refusal(headers: Headers) -> tuple[int, str] | None:
@@ -75,13 +77,6 @@ def _name_and_port(address: str) -> tuple[str | None, int | None]:
         return found.hostname, found.port
     except ValueError:
         return None, None
-
-
-async def _refuse(send: Send, status: int, reason: str) -> None:
-    body = json.dumps({"detail": reason}).encode()
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 def application() -> ASGIApp:

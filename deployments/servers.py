@@ -178,17 +178,8 @@ def _sandbox_of_our_own(
     state: Path, time_scale: str | None, *, keep_port: bool
 ) -> Iterator[dict[str, str]]:
     port = _port_before(state) if keep_port else 0
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "callsheet.deployments.sandbox",
-        "--port",
-        str(port),
-        "--json",
-    ]
-    command += ["--exit-with-parent", "--state", str(state), "--allow-loopback-webhooks"]
-    command += ["--time-scale", time_scale or TIME_SCALE]
+    words = sandbox_words(state, time_scale or TIME_SCALE)
+    command = [sys.executable, "-P", "-m", *words, "--port", str(port), "--exit-with-parent"]
     with (state / "sandbox.log").open("ab") as log:
         child = subprocess.Popen(
             command,
@@ -234,6 +225,12 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()
+
+
+def sandbox_words(state: Path, time_scale: str) -> tuple[str, ...]:
+    """Return the module of the sandbox, and the options of one that is kept in a folder."""
+    options = ("--json", "--state", str(state), "--allow-loopback-webhooks")
+    return ("callsheet.deployments.sandbox", *options, "--time-scale", time_scale)
 
 
 def sandbox_settings(ready: Mapping[str, Any]) -> dict[str, str]:

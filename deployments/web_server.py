@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -20,6 +20,9 @@ from callsheet.deployments.receiver.endpoint import listen
 from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.metrics import CONTENT_TYPE, Exposition
 from callsheet.tasks.runtime.errors import CallsheetError
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
 
 #: Seconds for the head of a request to arrive.
 HEAD_TIMEOUT = 10.0
@@ -105,7 +108,6 @@ class _Server(uvicorn.Server):
 # `/metrics` at an address of its own: the receiver's is known to the world, and tells nothing.
 
 
-Message = MutableMapping[str, Any]
 #: Connections at once: anyone who scrapes has one.
 MOST = 16
 
@@ -116,39 +118,29 @@ async def telling_metrics(ledger: Ledger, address: str) -> AsyncIterator[str]:
 
     Raises ConfigurationError when the address cannot be had. Anyone who reaches it may ask.
     """
+    # Most receivers need not pay for it.
+    from starlette.responses import PlainTextResponse, Response
+
+    exposition = Exposition(ledger)
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        said: Response
+        if scope["path"] != "/metrics" or scope["method"] not in ("GET", "HEAD"):
+            said = PlainTextResponse("only /metrics is here\n", 404)
+        else:
+            try:
+                said = Response(await exposition.text(), headers={"content-type": CONTENT_TYPE})
+            except CallsheetError:
+                # Why is in the log of anyone who works with the ledger, and no business of a
+                # reader's.
+                said = PlainTextResponse("the ledger cannot be read\n", 503)
+        said.headers["connection"] = "close"
+        await said(scope, receive, send)
+
     listening = await listen(address, ledger="", setting="CALLSHEET_METRICS")
     try:
-        app = _Metrics(Exposition(ledger))
-        config = config_for(app, limit_concurrency=MOST, timeout_graceful_shutdown=1)
+        config = config_for(answer, limit_concurrency=MOST, timeout_graceful_shutdown=1)
         async with answering(config, listening):
             yield f"{origin_of(listening)}/metrics"
     finally:
         listening.close()
-
-
-class _Metrics:
-    """The ASGI application: one path."""
-
-    def __init__(self, exposition: Exposition) -> None:
-        self._exposition = exposition
-
-    async def __call__(
-        self, scope: Message, receive: object, send: Callable[[Message], Awaitable[None]]
-    ) -> None:
-        status, body = 404, b"only /metrics is here\n"
-        if scope["path"] == "/metrics" and scope["method"] in ("GET", "HEAD"):
-            try:
-                status, body = 200, await self._exposition.text()
-            except CallsheetError:
-                # Why is in the log of anyone who works with the ledger, and no business of a
-                # reader's.
-                status, body = 503, b"the ledger cannot be read\n"
-        headers = [
-            (b"content-type", CONTENT_TYPE.encode()),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-        ]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send(
-            {"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""}
-        )

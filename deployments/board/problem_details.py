@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
-from pydantic import PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from callsheet.tasks.values.amounts import count
 
@@ -88,9 +88,15 @@ def iso(at: float) -> str:
     return found.isoformat(timespec=exact).replace("+00:00", "Z")
 
 
+def _unix(at: object) -> object:
+    """Read back what `iso` wrote; anything else is as it is."""
+    return datetime.fromisoformat(at).timestamp() if isinstance(at, str) else at
+
+
 #: A moment in an answer.
 Moment = Annotated[
     float,
+    BeforeValidator(_unix),
     PlainSerializer(iso, return_type=str),
-    WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
 ]

@@ -43,7 +43,7 @@ from callsheet.deployments.prefect_address import (
 from callsheet.deployments.process import run_command
 from callsheet.deployments.servers import prefect_of
 from callsheet.deployments.terminal import console_for, plain, print_json
-from callsheet.deployments.up.deploy import ask_prefect, count_workers
+from callsheet.deployments.up.deploy import count_workers
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.runtime.errors import CallsheetError, shorten
 from callsheet.tasks.runtime.known_settings import Settings
@@ -278,7 +278,7 @@ def _carriers(at: PrefectAddress, wanted: PrefectStarts) -> Iterator[PlaceFindin
 
 def _deployments_of(at: PrefectAddress, flow: str) -> list[dict[str, Any]]:
     asked = {"flows": {"name": {"any_": [flow]}}, "limit": 200}
-    return list(ask_prefect(at, "deployments/filter", asked))
+    return list(at.ask("deployments/filter", asked))
 
 
 def _workers(at: PrefectAddress, pool: str) -> PlaceFinding:

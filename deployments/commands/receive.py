@@ -15,8 +15,7 @@ from rich.console import Console
 from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.new_ledger import prepare_ledger
 from callsheet.deployments.process import handle_signals, run_command
-from callsheet.deployments.receiver.acceptance import Receiver
-from callsheet.deployments.receiver.server import receiving
+from callsheet.deployments.receiver.server import Receiver, receiving
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.credentials import LiveSecrets
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger

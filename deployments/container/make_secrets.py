@@ -13,8 +13,6 @@ import sys
 from getpass import getpass
 from pathlib import Path
 
-from callsheet.tasks.runtime.redact import visible
-
 
 def main() -> int:
     """Make what is missing; say what is there."""
@@ -28,7 +26,7 @@ def main() -> int:
         keep(args.folder / name, text)
     if not (args.folder / "api-key").exists():
         keep(args.folder / "api-key", getpass("the organisation's key for the service: "))
-    print(visible(f"{args.folder}: {', '.join(sorted(one.name for one in args.folder.iterdir()))}"))
+    print(f"{args.folder}: {', '.join(sorted(one.name for one in args.folder.iterdir()))}")
     return 0
 
 

@@ -12,7 +12,8 @@ from functools import partial
 
 from callsheet.deployments.commands.options import budget_of
 from callsheet.deployments.direct.body import body_from
-from callsheet.deployments.direct.session import Document, Session, document_of
+from callsheet.deployments.direct.perform import tell_made
+from callsheet.deployments.direct.session import Document, Session
 from callsheet.deployments.terminal import consent, plain
 from callsheet.tasks.campaign.catalog import ask_again, compared_by, known_catalogue
 from callsheet.tasks.campaign.comparison import unlisted_in
@@ -70,10 +71,9 @@ async def create(at: Session) -> Document:
     await consent(at.args, question, what=f"{_priced(price)} are")
     frozen = canonical_json({**wanted, "idempotency_key": key})
     made = await at.service.create(frozen, key=key)
-    at.console.print(f"{plain(made.video_id)}: {plain(made.status or 'accepted')}")
     again = f"--another {at.args.another + 1} makes another"
-    at.console.print(f"key {key}: the same command again gives this video; {again}")
-    return {**document_of(made), "key": key, "quoted": as_number(price)}
+    words = f"key {key}: the same command again gives this video; {again}"
+    return {**tell_made(at, made, words), "key": key, "quoted": as_number(price)}
 
 
 def _request(args: Namespace, operation: Operation[object]) -> dict[str, Json]:

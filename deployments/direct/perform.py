@@ -12,8 +12,8 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, TypeVar
 
 from callsheet.deployments.direct.body import body_from
@@ -32,12 +32,12 @@ from callsheet.deployments.terminal import consent, plain
 from callsheet.tasks.engine.context import organisation_of
 from callsheet.tasks.engine.evidence import (
     Baseline,
-    Before,
     before,
     journaled,
     made_by,
     was_changed,
 )
+from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.service_state import NEW
 from callsheet.tasks.runtime.errors import Forbidden, OutcomeUnknown, ServiceError
 from callsheet.tasks.runtime.redact import say, visible
@@ -48,7 +48,6 @@ from callsheet.tasks.service import (
     ShareLink,
     Started,
     Video,
-    VideoService,
     Webhook,
 )
 from callsheet.tasks.service import operations as ops
@@ -116,18 +115,22 @@ async def _pay(at: Session, operation: Operation[Any], request: dict[str, Json])
         what=f"credits for {operation.name}{of}, at an unknown price, are",
     )
     body = canonical_json(request) if request else b""
-    made = await pay_once(at, UnkeyedCall(operation=operation, body=body, video_id=video_id))
-    status = made.status or ("started" if video_id else "accepted")
-    at.console.print(f"{plain(made.video_id)}: {plain(status)}")
+    made = await _pay_once(at, operation, video_id, body)
     wait = suggest("video show", str(plain(made.video_id)), "--wait")
-    at.console.print(f"`{wait}` waits for its video")
-    return {**document_of(made), "operation": operation.name, "quoted": None}
+    document = tell_made(at, made, f"`{wait}` waits for its video")
+    return {**document, "operation": operation.name, "quoted": None}
+
+
+def tell_made(at: Session, made: Created | Started, words: str) -> Document:
+    """Say what a paid call made or began, then `words`; return it as JSON."""
+    status = made.status or ("accepted" if isinstance(made, Created) else "started")
+    at.console.print(f"{plain(made.video_id)}: {plain(status)}")
+    at.console.print(words)
+    document: Document = document_of(made)
+    return document
 
 
 T = TypeVar("T")
-#: Makes the error of an unknown outcome from what is known of it.
-Doubt = Callable[[str], Unsettled]
-
 #: Finds the video that a call made or changed, once that is certain.
 Find = Callable[[], Awaitable[Video | None]]
 
@@ -135,16 +138,9 @@ Find = Callable[[], Awaitable[Video | None]]
 SEARCHES, APART = 5, 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class UnkeyedCall:
-    """One paid call: the operation, its body as it is sent, and the video it changes, if any."""
-
-    operation: Operation[Any]
-    body: bytes = b""
-    video_id: str | None = None
-
-
-async def pay_once(at: Session, call: UnkeyedCall) -> Created | Started:
+async def _pay_once(
+    at: Session, operation: Operation[Any], video_id: str | None, body: bytes
+) -> Created | Started:
     """Return what the service answers; it is asked once, whatever the outcome.
 
     When its answer is lost, what shows that it was executed is looked for. Raises SpendRefused,
@@ -152,23 +148,25 @@ async def pay_once(at: Session, call: UnkeyedCall) -> Created | Started:
     not known whether this one was executed; the client's own errors when it was not.
     """
     assert at.ledger is not None, "a verb that pays has a ledger"
-    find = await _watch(at, call)
+    find = await _watch(at, at.ledger, video_id, body)
     record = journaled(
         at.ledger,
         organisation=organisation_of(at.settings),
-        operation=call.operation.name,
-        body=call.body,
+        operation=operation.name,
+        body=body,
         clock=time.time,
-        target=call.video_id or NEW,
+        target=video_id or NEW,
     )
     entry = await at.until_told.enter_async_context(record)
     scene = getattr(at.args, "number", None)
-    send = partial(at.service.ask, call.operation, call.video_id, call.body or None, scene=scene)
+    send = partial(at.service.ask, operation, video_id, body or None, scene=scene)
     made: Created | Started
     try:
-        made = await send_once(call.operation, send, _doubt_about(call, entry.number))
+        remedy = _how_to_settle(entry.number, video_id)
+        doubt = "it may have been processed and charged"
+        made = await send_once(operation, send, doubt=doubt, remedy=remedy)
     except Unsettled as lost:
-        found = await _search(find) if isinstance(lost.__cause__, OutcomeUnknown) else None
+        found = await _search(find) if find and isinstance(lost.__cause__, OutcomeUnknown) else None
         if found is None:
             raise
         made = Started(
@@ -178,8 +176,10 @@ async def pay_once(at: Session, call: UnkeyedCall) -> Created | Started:
     return made
 
 
-async def send_once(operation: Operation[T], send: Callable[[], Awaitable[T]], doubt: Doubt) -> T:
-    """Return what `send` returns; raise what `doubt` makes of the words, should that be unknown.
+async def send_once(
+    operation: Operation[T], send: Callable[[], Awaitable[T]], *, doubt: str, remedy: str
+) -> T:
+    """Return what `send` returns; raise Unsettled with doubt and remedy if its outcome is unknown.
 
     A person who stops waiting for the answer does not know the outcome either.
     """
@@ -188,70 +188,62 @@ async def send_once(operation: Operation[T], send: Callable[[], Awaitable[T]], d
         with _first_signal_waits(sending):
             return await sending
     except OutcomeUnknown as error:
-        raise doubt(str(error).rstrip(".")) from error
+        raise Unsettled(f"{str(error).rstrip('.')}; {doubt}", remedy=remedy) from error
     except asyncio.CancelledError:
-        raise doubt(f"{operation.name}: sent, but its answer was not waited for") from None
+        words = f"{operation.name}: sent, but its answer was not waited for; {doubt}"
+        raise Unsettled(words, remedy=remedy) from None
 
 
-def _doubt_about(call: UnkeyedCall, number: int) -> Doubt:
+def _how_to_settle(number: int, video_id: str | None) -> str:
+    """Return what a person does about a call, by its number in the ledger, with a lost answer."""
     look = "`callsheet video list` shows whether there is a new video"
-    if call.video_id is not None:
-        shows = suggest("video show", call.video_id), suggest("video renders", call.video_id)
-        look = f"`{shows[0]}`, `{shows[1]}`"
+    if video_id is not None:
+        look = f"`{suggest('video show', video_id)}`, `{suggest('video renders', video_id)}`"
     adopt = suggest("resolve", "--call", str(number), "--adopt", "ID")
-    settle = f"`{adopt}`, or `{suggest('resolve', '--call', str(number), '--abandon')}`"
-    return lambda words: Unsettled(
-        f"{words}; it may have been processed and charged",
-        remedy=f"look first: {look}; then settle it: {settle}. "
-        "Doing it again may pay a second time",
+    abandon = suggest("resolve", "--call", str(number), "--abandon")
+    return (
+        f"look first: {look}; then settle it: `{adopt}`, or `{abandon}`. "
+        "Doing it again may pay a second time"
     )
 
 
 @contextmanager
 def _first_signal_waits(sending: asyncio.Future[Any]) -> Iterator[None]:
     """Let a call under way end at the first signal, and be left at the second."""
-    warned = False
+    signals = count()
 
     def stop() -> None:
-        nonlocal warned
-        if warned:
+        if next(signals):
             sending.cancel()
-            return
-        warned = True
-        words = "waiting for the answer of the call; press Ctrl-C again to leave it"
-        say(words)
+        else:
+            say("waiting for the answer of the call; press Ctrl-C again to leave it")
 
     with on_signal(stop):
         yield
 
 
-async def _watch(at: Session, call: UnkeyedCall) -> Find:
+async def _watch(at: Session, ledger: Ledger, video_id: str | None, body: bytes) -> Find | None:
     """Note how things stand; return what finds, later, the video that the call made or changed.
 
     What a key may not read cannot be told apart later: then a lost answer stays lost.
     """
     with suppress(Forbidden):
-        if call.video_id is not None:
-            earlier = await before(at.service, call.video_id)
-            return partial(_changed, at.service, call.video_id, earlier)
-        assert at.ledger is not None, "a verb that pays has a ledger"
-        known = Baseline(at.ledger, at.service, organisation_of(at.settings))
-        await known.refresh(at=time.time())
-        return partial(_made, known, call.body, time.time())
-    return _not_found
+        if video_id is None:
+            known = Baseline(ledger, at.service, organisation_of(at.settings))
+            await known.refresh(at=time.time())
+            sent_at = time.time()
 
+            async def made() -> Video | None:
+                return (await made_by(known, json.loads(body), sent_at))[0]
 
-async def _changed(service: VideoService, video_id: str, earlier: Before) -> Video | None:
-    if await was_changed(service, video_id, earlier):
-        return await service.get(video_id)
-    return None
+            return made
+        earlier = await before(at.service, video_id)
 
+        async def changed() -> Video | None:
+            begun = await was_changed(at.service, video_id, earlier)
+            return await at.service.get(video_id) if begun else None
 
-async def _made(known: Baseline, body: bytes, sent_at: float) -> Video | None:
-    return (await made_by(known, json.loads(body), sent_at))[0]
-
-
-async def _not_found() -> Video | None:
+        return changed
     return None
 
 

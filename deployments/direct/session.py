@@ -25,23 +25,18 @@ from callsheet.deployments.new_ledger import prepare_ledger
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.engine.context import open_service
-from callsheet.tasks.engine.free_calls import LATER
+from callsheet.tasks.engine.free_calls import LATER, before_spending
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
 from callsheet.tasks.ledger.deletions import deletion_of
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
 from callsheet.tasks.runtime.errors import (
     BadInput,
     CallsheetError,
-    ConfigurationError,
     NotFound,
     NotSent,
     OutcomeUnknown,
     Parked,
-    RateLimited,
-    Refused,
-    ServerTrouble,
     ServiceError,
-    ShapeError,
     StoreError,
     VideoError,
     shorten,
@@ -174,12 +169,9 @@ def _ending_of_call(error: ServiceError, now: float) -> CallsheetError:
         doubtful = words if known in words else f"{words}; it {known}"
         remedy = _REPEAT.get(_BY_NAME[error.operation].money, error.remedy)
         return Unsettled(doubtful, remedy=remedy)
-    free = f"{words}; nothing was spent"
-    reachable = isinstance(error, NotSent) and not error.permanent
-    if reachable or isinstance(error, RateLimited | ServerTrouble | ShapeError):
-        return Parked(free, until=error.retry_at or _later(now), remedy=error.remedy)
-    kind = BadInput if isinstance(error, Refused) else ConfigurationError
-    return kind(free, remedy=error.remedy)
+    if isinstance(error, NotSent) and not error.permanent:
+        return Parked(f"{words}; nothing was spent", until=_later(now), remedy=error.remedy)
+    return before_spending(error, now)
 
 
 def _later(now: float) -> datetime:

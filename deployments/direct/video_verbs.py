@@ -9,33 +9,23 @@ import sys
 import time
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import NoReturn
 
 from callsheet.deployments.direct.session import Document, Session, show_list, show_record
 from callsheet.deployments.terminal import plain
 from callsheet.tasks.engine.context import make_fetcher
-from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
-from callsheet.tasks.engine.policy.renders import (
-    ENDS,
-    poll_interval,
-    told_interval,
-    video_is_asked_for,
-)
+from callsheet.tasks.engine.free_calls import look
+from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD, VideoReady
+from callsheet.tasks.engine.policy.renders import ENDS, poll_interval, told_interval
 from callsheet.tasks.runtime.errors import BadInput, Conflict, Forbidden, NotFound, Parked
 from callsheet.tasks.runtime.redact import redact, redacted
 from callsheet.tasks.runtime.suggest import again_with, suggest
 from callsheet.tasks.service import Video
 from callsheet.tasks.service import operations as ops
 from callsheet.tasks.service.response import record_of
-from callsheet.tasks.store import (
-    File,
-    Inspection,
-    StoredFile,
-    check_captions,
-    inspect_video,
-    open_store,
-)
+from callsheet.tasks.store import File, FileKind, check_captions, inspect_video, open_store
 from callsheet.tasks.store.spool import spool_name
 from callsheet.tasks.values.amounts import (
     as_number,
@@ -68,10 +58,12 @@ async def list_videos(at: Session) -> Document:
 
 async def show(at: Session) -> Document:
     """Show a video; with `--wait` once its video is there, or will not come (exit 3)."""
+    ready = at.args.wait and await wait_for_video(at, at.args.id)
+    video = await at.service.get(at.args.id)
+    document = _shown(at, video)
     if not at.args.wait:
-        return _shown(at, await at.service.get(at.args.id))
-    video, ready = await wait_for_video(at, at.args.id)
-    document = {**_shown(at, video), "ready": ready}
+        return document
+    document["ready"] = ready
     if ready:
         at.console.print(f"the video is there: `{suggest('video download', plain(video.id))}`")
         return document
@@ -155,16 +147,22 @@ async def download(at: Session) -> Document:
     target = _target(at, f"{spool_name(video_id)}.mp4")
     if at.args.wait:
         await wait_for_video(at, video_id)
-    video, stored = await _fetch(at, video_id, target)
+    # Next to its target: on one disk, a rename is all that is left to do when it is complete.
+    async with make_fetcher(at.settings, target.resolve().parent) as fetcher:
+        address = partial(_address, at, video_id)
+        fetched = await fetcher.fetch(f"{spool_name(video_id)}.download", address)
+    try:
+        video = await asyncio.to_thread(inspect_video, fetched.path)
+        written = await _publish(at, target, "mp4", fetched.path, fetched.sha256)
+    finally:
+        fetched.path.unlink(missing_ok=True)
     at.console.print(
-        f"{plain(target)}: {say_bytes(stored.bytes)}, {video.seconds:.1f} s, "
-        f"{video.width} x {video.height}, sha256 {stored.sha256}"
+        f"{plain(target)}: {say_bytes(written['bytes'])}, {video.seconds:.1f} s, "
+        f"{video.width} x {video.height}, sha256 {fetched.sha256}"
     )
     return {
         "video_id": video_id,
-        "file": str(target),
-        "bytes": stored.bytes,
-        "sha256": stored.sha256,
+        **written,
         "seconds": round(video.seconds, 3),
         "width": video.width,
         "height": video.height,
@@ -185,15 +183,13 @@ async def captions(at: Session) -> Document:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return document
-    sha256 = hashlib.sha256(data).hexdigest()
-    file = File(kind=form, name=target.name, source=data, sha256=sha256)
-    stored = await _publish(at, target, file)
+    written = await _publish(at, target, form, data, hashlib.sha256(data).hexdigest())
     at.console.print(f"{plain(target)}: {cues} cues")
-    return {**document, "file": str(target), "bytes": stored.bytes, "sha256": sha256}
+    return {**document, **written}
 
 
-async def wait_for_video(at: Session, video_id: str) -> tuple[Video, bool]:
-    """Return a video and whether its video is there, once that will not change by itself.
+async def wait_for_video(at: Session, video_id: str) -> bool:
+    """Return whether a video's file is there, once that will not change by itself.
 
     Raises Parked when `--max-wait` (or the deadline of the settings) has passed.
     """
@@ -201,39 +197,24 @@ async def wait_for_video(at: Session, video_id: str) -> tuple[Video, bool]:
     if at.args.max_wait is not None:
         longest = parse_duration(at.args.max_wait)
     began = time.monotonic()
-    polls = ends = 0
-    while True:
-        video = await at.service.get(video_id)
-        polls += 1
-        if video.status == "draft":
-            return video, False
-        if video_is_asked_for(video.status, polls) and await _is_there(at, video_id):
-            return video, True
-        ends = ends + 1 if video.status in FAILED | CANCELLED else 0
-        if ends == ENDS:
-            return video, False
-        await _pause(video, time.monotonic() - began, longest)
-
-
-async def _is_there(at: Session, video_id: str) -> bool:
-    try:
-        await at.service.download(video_id)
-    except Conflict:
-        return False
-    return True
-
-
-async def _pause(video: Video, elapsed: float, longest: float) -> None:
-    interval = poll_interval(elapsed, None, told=video.poll_after)
-    wait = interval * random.uniform(1.0, SPREAD)
-    left = longest - elapsed
-    if left <= 0:
-        raise Parked(
-            f'{video.id} has no video after {say_duration(longest)}; it says "{video.status}"',
-            until=datetime.fromtimestamp(time.time() + wait, UTC),
-            remedy="run the same command again: waiting costs nothing",
-        )
-    await asyncio.sleep(min(wait, left))
+    ends = 0
+    for polls in count(1):
+        seen = await look(at.service, video_id, polls=polls)
+        if isinstance(seen, VideoReady):
+            return True
+        ends = ends + 1 if seen.status in FAILED | CANCELLED else 0
+        if seen.status == "draft" or ends == ENDS:
+            break
+        elapsed = time.monotonic() - began
+        wait = poll_interval(elapsed, None, told=seen.poll_after) * random.uniform(1.0, SPREAD)
+        if elapsed >= longest:
+            raise Parked(
+                f'{video_id} has no video after {say_duration(longest)}; it says "{seen.status}"',
+                until=datetime.fromtimestamp(time.time() + wait, UTC),
+                remedy="run the same command again: waiting costs nothing",
+            )
+        await asyncio.sleep(min(wait, longest - elapsed))
+    return False
 
 
 def _target(at: Session, usual: str) -> Path:
@@ -249,40 +230,28 @@ def _target(at: Session, usual: str) -> Path:
     return target
 
 
-async def _fetch(at: Session, video_id: str, target: Path) -> tuple[Inspection, StoredFile]:
-    folder = target.resolve().parent
-
-    async def fresh() -> str:
-        try:
-            return (await at.service.download(video_id)).url
-        except Conflict as error:
-            await _raise_why(at, video_id, error)
-
-    # Next to its target: on one disk, a rename is all that is left to do when it is complete.
-    async with make_fetcher(at.settings, folder) as fetcher:
-        fetched = await fetcher.fetch(f"{spool_name(video_id)}.download", fresh)
-    try:
-        video = await asyncio.to_thread(inspect_video, fetched.path)
-        file = File(kind="mp4", name=target.name, source=fetched.path, sha256=fetched.sha256)
-        stored = await _publish(at, target, file)
-    finally:
-        fetched.path.unlink(missing_ok=True)
-    return video, stored
-
-
-async def _publish(at: Session, target: Path, file: File) -> StoredFile:
-    """Give a checked file its name, in a way that never shows half of it."""
+async def _publish(
+    at: Session, target: Path, kind: FileKind, source: Path | bytes, sha256: str
+) -> Document:
+    """Give a checked file its name, in a way that never shows half of it; return it as JSON."""
+    file = File(kind=kind, name=target.name, source=source, sha256=sha256)
     store = open_store(str(target.resolve().parent))
     try:
         if at.args.force:
-            return await store.replace(file.name, file.source, content_type=file.content_type)
-        return (await store.put(file, metadata={}))[0]
+            stored = await store.replace(file.name, file.source, content_type=file.content_type)
+        else:
+            (stored,) = await store.put(file, metadata={})
     finally:
         await store.aclose()
+    return {"file": str(target), "bytes": stored.bytes, "sha256": sha256}
 
 
-async def _raise_why(at: Session, video_id: str, refused: Conflict) -> NoReturn:
-    """Raise what "not ready" means: come back later, or do something about it."""
+async def _address(at: Session, video_id: str) -> str:
+    """Return a video's signed address; raise what "not ready" means: wait, or do something."""
+    try:
+        return (await at.service.download(video_id)).url
+    except Conflict as error:
+        refused = error
     video = await at.service.get(video_id)
     if video.status in UNSTARTED or video.status in FAILED | CANCELLED:
         words = f'there is no video of {video_id}: the service says "{video.status}"'

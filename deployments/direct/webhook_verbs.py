@@ -18,7 +18,6 @@ from callsheet.deployments.direct.perform import send_once
 from callsheet.deployments.direct.session import (
     Document,
     Session,
-    Unsettled,
     document_of,
     show_list,
     show_webhook,
@@ -40,6 +39,12 @@ from callsheet.tasks.webhooks import (
 )
 from callsheet.tasks.webhooks.inventory import READY, OwnWebhook, WebhookInventory, take_inventory
 
+#: What is said of a create whose answer was lost, and what to do about it.
+_LOST = {
+    "doubt": "there may be a subscription whose secret is lost",
+    "remedy": "`callsheet webhooks list` shows it: delete it, then subscribe again",
+}
+
 
 async def create(at: Session) -> Document:
     """Subscribe, and show the secret this once, or write it to `--secret-file`.
@@ -50,7 +55,7 @@ async def create(at: Session) -> Document:
     body = {"events": [READY], **body_from(args, ops.CREATE_WEBHOOK)}
     with _secret_file(args.secret_file) as file:
         send = partial(at.service.ask, ops.CREATE_WEBHOOK, body=body)
-        made = await send_once(ops.CREATE_WEBHOOK, send, _lost)
+        made = await send_once(ops.CREATE_WEBHOOK, send, **_LOST)
         if file is not None and made.secret is not None:
             file.write(f"{made.secret}\n")
     show_webhook(made, at.console)
@@ -98,13 +103,6 @@ def _secret_file(path: str | None) -> Iterator[TextIO | None]:
                 Path(path).unlink()
 
 
-def _lost(words: str) -> Unsettled:
-    return Unsettled(
-        f"{words}; there may be a subscription whose secret is lost",
-        remedy="`callsheet webhooks list` shows it: delete it, then subscribe again",
-    )
-
-
 # The verbs of `callsheet webhooks` for the subscription that runs learn of videos by.
 #
 # `ensure` and `rotate` do what `tasks.webhooks` does for a run; `status` shows service, ledger,
@@ -130,12 +128,12 @@ async def status(session: Session) -> Document:
     """Show every subscription of Callsheet; `exit` in JSON is 3 when one needs attention."""
     at, receiver = _subscriber(session), await _receiver(session)
     found = await take_inventory(at)
-    shown = [await _given(at)] if at.settings.webhook_secret else []
-    here = bool(shown) or bool(found.here) or not found.usable
-    for own in found.usable:
-        shown.append(await _shown(at, own, "here" if own.is_here else own.entry.place))
-    useless = [own for own in found.useless if not own.has_moved]
-    shown += [await _shown(at, own, None) for own in useless]
+    given = at.settings.webhook_secret
+    shown = [await _shown(at, GIVEN, "CALLSHEET_WEBHOOK_SECRET")] if given else []
+    here = bool(given) or bool(found.here) or not found.usable
+    places = [(own, "here" if own.is_here else own.entry.place) for own in found.usable]
+    useless = [(own, None) for own in found.useless if not own.has_moved]
+    shown += [await _shown(at, own.entry.nonce, one, own) for own, one in (*places, *useless)]
     problems = [*_problems(found, shown), *(receiver if here else [])]
     _print(session.console, shown, problems)
     return {
@@ -195,40 +193,25 @@ async def _receiver(at: Session) -> list[str]:
     return []
 
 
-async def _shown(at: Subscriber, own: OwnWebhook, secret: str | None) -> Document:
-    webhook = own.webhook
-    try:
-        attempts = await at.service.ask(ops.DELIVERIES, webhook.id)
-    except NotFound:
-        attempts = []
-    return {
-        "webhook_id": webhook.id,
-        "url": redact(webhook.url or own.entry.url),
-        "active": webhook.is_active,
-        "secret": secret,
-        **await _heard(at, own.entry.nonce),
-        "failed": [redacted(one) for one in attempts if _has_failed(one)],
-    }
-
-
-async def _given(at: Subscriber) -> Document:
-    return {
-        "webhook_id": None,
-        "url": redacted(at.settings.webhook_url),
-        "active": None,
-        "secret": "CALLSHEET_WEBHOOK_SECRET",
-        **await _heard(at, GIVEN),
-        "failed": [],
-    }
-
-
-async def _heard(at: Subscriber, nonce: str) -> Document:
+async def _shown(
+    at: Subscriber, nonce: str, secret: str | None, own: OwnWebhook | None = None
+) -> Document:
+    """Return a subscription as JSON; one that was made by hand (no `own`) is known by its nonce."""
+    url, attempts = at.settings.webhook_url, []
+    if own is not None:
+        url = own.webhook.url or own.entry.url
+        with suppress(NotFound):
+            attempts = await at.service.ask(ops.DELIVERIES, own.webhook.id)
     last = await at.ledger.read(last_heard, nonce=nonce)
-    since = at.clock() - DAY
     return {
+        "webhook_id": own and own.webhook.id,
+        "url": redacted(url),
+        "active": own and own.webhook.is_active,
+        "secret": secret,
         "nonce": nonce,
         "last_heard": None if last is None else f"{datetime.fromtimestamp(last, UTC):%FT%TZ}",
-        "hints_in_24_h": await at.ledger.read(count_hints, nonce=nonce, since=since),
+        "hints_in_24_h": await at.ledger.read(count_hints, nonce=nonce, since=at.clock() - DAY),
+        "failed": [redacted(one) for one in attempts if _has_failed(one)],
     }
 
 

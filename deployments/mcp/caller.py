@@ -114,11 +114,12 @@ def answering(
 
     @wraps(tool)
     async def answered(*args: P.args, **named: P.kwargs) -> T | CallToolResult:
+        folders = folders_in((*args, *named.values()))
         try:
             async with asyncio.timeout(LONGEST):
                 found = await tool(*args, **named)
         except (CallsheetError, ProblemDetails) as error:
-            return refusal(error, folders=folders_in((*args, *named.values())))
+            return refusal(error, folders=folders)
         except TimeoutError:
             late = ProblemDetails(
                 503, "this takes longer than a tool may take",
@@ -128,7 +129,7 @@ def answering(
             return refusal(late, charged=None)
         if isinstance(found, CallToolResult):
             return found
-        shown = without_folders(redacted(found.model_dump()), folders_in((*args, *named.values())))
+        shown = without_folders(redacted(found.model_dump()), folders)
         return type(found).model_validate(shown)
 
     return answered
@@ -139,12 +140,9 @@ def reading(document: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]
 
     @wraps(document)
     async def read(*args: P.args, **named: P.kwargs) -> str:
+        folders = folders_in((*args, *named.values()))
         try:
-            return str(
-                without_folders(
-                    await document(*args, **named), folders_in((*args, *named.values()))
-                )
-            )
+            return str(without_folders(await document(*args, **named), folders))
         except ProblemDetails as error:
             words = f"{error.detail} ({error.remedy})" if error.remedy else error.detail
             kind = ResourceNotFoundError if error.status == 404 else ResourceError

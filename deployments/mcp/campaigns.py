@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent
@@ -14,13 +14,14 @@ from pydantic import BaseModel
 
 from callsheet.deployments.board.api import campaigns as campaign_calls
 from callsheet.deployments.board.api import rows as row_calls
-from callsheet.deployments.board.api.campaigns import WholeCampaign
+from callsheet.deployments.board.api.campaigns import CampaignPage, WholeCampaign
 from callsheet.deployments.board.api.rows import RowPage
+from callsheet.deployments.board.api.sheets import SheetOut
+from callsheet.deployments.board.api.videos import ReviewAnswer, ReviewAsked, review_row
 from callsheet.deployments.board.board import known_campaign
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import AskedRows
 from callsheet.deployments.board.services.plans import see_plan, see_plans
-from callsheet.deployments.board.services.videos import decide
 from callsheet.deployments.commands.tools import find_catalogue, tool_document
 from callsheet.deployments.mcp.arguments import (
     After,
@@ -53,18 +54,15 @@ from callsheet.tasks.sheet.json_schema import described_columns
 
 #: Plans of a campaign that its status tells of, and videos of an answer, each with a picture.
 PLANS, VIDEOS = 5, 12
+#: Members of a plan that a status leaves out: they are long.
+_LISTS = ("rows", "elsewhere", "retiring")
 #: Pictures that are not there yet are made for so long, in seconds.
 PICTURES = 12.0
 
 
-class CheckAnswer(BaseModel):
-    """How many rows a sheet has, and every problem in it, each with its line and column."""
+class CheckAnswer(SheetOut):
+    """A sheet, with every problem in it; nothing is written of its campaign yet."""
 
-    rows: int
-    problems: list[dict[str, Any]]
-    campaign: str | None
-    columns: list[dict[str, Any]]
-    advice: list[str]
     next: str
 
 
@@ -95,27 +93,10 @@ class StatusAnswer(BaseModel):
     runs: list[RunAnswer]
 
 
-class Campaigns(BaseModel):
-    """Campaigns, the newest first; `next` is the `after` of the answer behind it."""
-
-    campaigns: list[dict[str, Any]]
-    next: str | None
-
-
 class Explained(BaseModel):
     """Everything that the ledger knows of a row, and what can be done."""
 
     row: dict[str, Any]
-
-
-class Reviewed(BaseModel):
-    """The verdict that now stands of a video."""
-
-    campaign: str
-    row: str
-    take: int
-    verdict: Literal["keep", "reject"]
-    reason: str | None
 
 
 class Capabilities(BaseModel):
@@ -135,8 +116,7 @@ async def check_sheet(ctx: Context[Any, Any], sheet: Sheet) -> CheckAnswer:
     caller = await caller_of(ctx, "reviewer")
     seen = (await upload(caller, sheet)).as_json()
     said = "fix these cells, then check again" if seen["problems"] else "call `plan` for the price"
-    known = {name: seen[name] for name in ("rows", "problems", "campaign", "columns", "advice")}
-    return CheckAnswer(**known, next=said)
+    return CheckAnswer(**seen, next=said)
 
 
 @answering
@@ -151,11 +131,10 @@ async def sheet_columns(ctx: Context[Any, Any]) -> Columns:
 
 
 @answering
-async def list_campaigns(ctx: Context[Any, Any], after: After = None) -> Campaigns:
+async def list_campaigns(ctx: Context[Any, Any], after: After = None) -> CampaignPage:
     """List campaigns, newest first: rows by state, credits charged and left. Spends nothing."""
     caller = await caller_of(ctx, "viewer")
-    page = await campaign_calls.list_campaigns(caller.board, caller.person, after=after)
-    return Campaigns(**page.model_dump(mode="json"))
+    return await campaign_calls.list_campaigns(caller.board, caller.person, after=after)
 
 
 @answering
@@ -180,7 +159,7 @@ async def status(ctx: Context[Any, Any], campaign: Campaign) -> StatusAnswer:
     return StatusAnswer(
         campaign=campaign,
         **{name: said[name] for name in ("rows", "credits", "videos", "owner")},
-        plans=[one.model_copy(update={"rows": []}) for one in answers],
+        plans=[one.model_copy(update={name: [] for name in _LISTS}) for one in answers],
         runs=[run_answer(view.run, view) for view in views if view.run is not None],
     )
 
@@ -287,29 +266,26 @@ async def record_review(
     verdict: Verdict,
     reason: Reason = None,
     take: Take = None,
-) -> Reviewed:
+) -> ReviewAnswer:
     """Keep or reject the video of a row, with a reason in a few words. Spends nothing.
 
     `take` is the one that was shown; without it, the newest. A verdict that there is stays.
     Next: `retake` for rejected videos.
     """
     caller = await caller_of(ctx, "reviewer")
+    known = await known_campaign(caller.board, campaign)
     if take is None:
-        known = await known_campaign(caller.board, campaign)
-        asked = AskedRows(which=RowFilter(rows=(row,)))
-        listed = partial(row_calls.list_rows, caller.board, caller.person, known, asked)
-        page = await listed(sort=None, after=None, limit=1)
-        take = page.rows[0].video_take if page.rows else None
+        whole = await row_calls.get_row(caller.board, caller.person, known, row)
+        take = whole.video_take
     if take is None:
         raise ProblemDetails(404, f"{row[:80]} of {campaign} has no video; nothing was charged")
-    give = partial(decide, caller.board, caller.person, campaign=campaign, row=row, take=take)
+    asked = ReviewAsked(take=take, verdict=verdict, reason=reason and reason[:40])
     try:
-        await give(verdict=verdict, reason=reason and reason[:40])
-    except ReviewStands as stands:
-        raise ProblemDetails(
-            409, str(stands), remedy="a person can change it on the board"
-        ) from stands
-    return Reviewed(campaign=campaign, row=row, take=take, verdict=verdict, reason=reason)
+        return await review_row(caller.board, caller.person, known, row, asked)
+    except ProblemDetails as error:
+        if isinstance(error.__cause__, ReviewStands):
+            error.remedy = "a person can change it on the board"
+        raise
 
 
 @answering

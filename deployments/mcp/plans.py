@@ -7,6 +7,7 @@ answer in the client, or on the board.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -20,6 +21,7 @@ from mcp.server.elicitation import (
 from mcp.server.mcpserver import Context, Elicit, Resolve
 from pydantic import BaseModel, Field
 
+from callsheet.deployments.board.api.plans import PlanOut
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services import rows as row_services
 from callsheet.deployments.board.services.plans import (
@@ -58,24 +60,16 @@ SHOWN = 200
 PRICES, START, LOOK = 12.0, 6.0, 0.1
 
 
-class PlanAnswer(BaseModel):
-    """A plan: what it would do with each row and cost; `approve_at` where a person approves it."""
+class PlanAnswer(PlanOut):
+    """A plan: what it would do with each row and cost; `approve_at` where a person approves it.
 
-    plan: str
-    state: str
-    campaign: str
-    rows: list[dict[str, Any]]
+    Of long lists only the beginning is here; `rows_total` counts all rows.
+    """
+
     rows_total: int
-    changes: list[str]
-    counts: dict[str, int]
     credits: Amount | None
-    unpriced: int | None
-    budget: Amount | None
-    left: Amount | None
     approved: bool
     approve_at: str | None
-    expires_at: str | None
-    words: str | None
     next: str
 
 
@@ -139,15 +133,24 @@ async def retake(
 
 async def priced(caller: Caller, plan_id: str) -> PlanAnswer:
     """Return a plan once its prices are known, or as it is after a while."""
-    view = await see_plan(caller.board, caller.person, plan_id)
-    until = asyncio.get_running_loop().time() + PRICES
-    while view.state == "quoting" and asyncio.get_running_loop().time() < until:
-        await asyncio.sleep(LOOK)
-        view = await see_plan(caller.board, caller.person, plan_id)
+    view = await _seen(caller, plan_id, PRICES, lambda view: view.state != "quoting")
     if view.state == "void":
         words = view.plan.words or "the plan could not be made; nothing was charged"
         raise ProblemDetails(409, words, remedy="solve this, then make a new plan")
     return await plan_answer(caller, view)
+
+
+async def _seen(
+    caller: Caller, plan_id: str, within: float, ready: Callable[[PlanView], bool]
+) -> PlanView:
+    """Return a plan once it is ready, or as it is after so many seconds."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + within
+    while True:
+        view = await see_plan(caller.board, caller.person, plan_id)
+        if ready(view) or clock() >= until:
+            return view
+        await asyncio.sleep(LOOK)
 
 
 async def plan_answer(caller: Caller, view: PlanView) -> PlanAnswer:
@@ -156,10 +159,9 @@ async def plan_answer(caller: Caller, view: PlanView) -> PlanAnswer:
     within = await is_within(caller, view)
     open_ = view.state in ("quoting", "ready") and not within
     link = await link_to(caller, view) if open_ else None
+    shown = {name: said[name][:SHOWN] for name in ("rows", "elsewhere", "retiring")}
     return PlanAnswer(
-        **{name: said[name] for name in ("plan", "state", "campaign", "counts", "unpriced")},
-        **{name: said[name] for name in ("changes", "budget", "left", "expires_at", "words")},
-        rows=said["rows"][:SHOWN],
+        **{**said, **shown},
         rows_total=len(said["rows"]),
         credits=said["total"] if view.state != "quoting" else None,
         approved=view.state == "approved",
@@ -266,7 +268,15 @@ async def run_plan(
             if isinstance(error.__cause__, AllowanceSpent):
                 raise await _link(caller, view, error.detail) from error
             raise
-    return await _started(caller, plan)
+    view = await _seen(caller, plan, START, _has_begun)
+    assert view.run is not None, "an approved plan has a run"
+    return run_answer(view.run, view)
+
+
+def _has_begun(view: PlanView) -> bool:
+    """Whether a process has the run of a plan, or had it."""
+    run = view.run
+    return run is not None and (run.begun_at is not None or run.ended_at is not None)
 
 
 async def _approver(caller: Caller, view: PlanView, answer: ElicitationResult[Any]) -> Any:
@@ -321,19 +331,6 @@ async def _link(caller: Caller, view: PlanView, words: str) -> ProblemDetails:
         "with fewer rows",
         extra={"plan": view.plan.id, "approve_at": where},
     )  # fmt: skip
-
-
-async def _started(caller: Caller, plan_id: str) -> RunAnswer:
-    """Return the run of a plan once a process has it, or as it is after a while."""
-    until = asyncio.get_running_loop().time() + START
-    while True:
-        view = await see_plan(caller.board, caller.person, plan_id)
-        run = view.run
-        assert run is not None, "an approved plan has a run"
-        late = asyncio.get_running_loop().time() >= until
-        if run.begun_at is not None or run.ended_at is not None or late:
-            return run_answer(run, view)
-        await asyncio.sleep(LOOK)
 
 
 def run_answer(run: RunRow, view: PlanView) -> RunAnswer:

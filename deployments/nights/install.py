@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import sys
-import time
 import tomllib
 from argparse import Namespace
 from collections.abc import Mapping
@@ -39,7 +38,7 @@ from callsheet.deployments.up.deploy import pool_of
 from callsheet.deployments.up.programs import environment_of
 from callsheet.deployments.up.up_file import prefect_kept
 from callsheet.tasks.ledger.database import ledger_url, shown_address
-from callsheet.tasks.nights.calendar import check_schedule, name_of, next_due, read_zone
+from callsheet.tasks.nights.calendar import check_schedule, name_of, read_zone
 from callsheet.tasks.nights.inboxes import FILES, Inbox, listed_inboxes
 from callsheet.tasks.notices.addresses import with_stored
 from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
@@ -78,7 +77,7 @@ async def install(args: Namespace) -> int:
             "inbox": job.inbox.name,
             "cron": job.cron,
             "timezone": job.zone,
-            "next_at": next_due(time.time(), cron=job.cron, timezone=job.inbox.timezone),
+            "next_at": job.next_due(),
         }
         for job in jobs
         if job.words[0] == "nightly"
@@ -263,9 +262,8 @@ def _program() -> tuple[str, ...]:
 
 
 def _when(job: Job) -> str:
-    zone = job.inbox.timezone
-    coming = next_due(time.time(), cron=job.cron, timezone=zone)
-    return f"{job.name}: {job.cron} {job.zone}, next {say_moment(coming, zone=read_zone(zone))}"
+    coming = say_moment(job.next_due(), zone=read_zone(job.inbox.timezone))
+    return f"{job.name}: {job.cron} {job.zone}, next {coming}"
 
 
 # Stores a schedule in `nights.toml` and keeps everything else in it, including comments.

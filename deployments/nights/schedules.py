@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,7 @@ from shlex import join, quote
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.prefect_steps import find_python
 from callsheet.deployments.up.deploy import check_pool, deployments_in, make_pool, pools_of
-from callsheet.tasks.nights.calendar import five_fields, name_of, read_zone
+from callsheet.tasks.nights.calendar import five_fields, name_of, next_due, read_zone
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.redact import redact
@@ -49,6 +50,10 @@ class Job:
     def zone(self) -> str:
         """The name of the time zone of its schedule."""
         return name_of(read_zone(self.inbox.timezone))
+
+    def next_due(self) -> float | None:
+        """Return when it starts next, in Unix seconds."""
+        return next_due(time.time(), cron=self.cron, timezone=self.inbox.timezone)
 
 
 def jobs_of(inbox: Inbox) -> list[Job]:

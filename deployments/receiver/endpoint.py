@@ -7,7 +7,9 @@ import errno
 import hashlib
 import json
 import socket
+import urllib.error
 import urllib.request
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 
@@ -92,13 +94,22 @@ def who_is_there(host: str, port: int) -> str | None:
     anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}
     name = anywhere.get(host, host)
     where = f"[{name}]" if ":" in name else name
+    answer = answer_at(f"http://{where}:{port}/health", within=2)
+    with suppress(ValueError):
+        said = json.loads(answer[1]) if answer and answer[0] == 200 else None
+        if isinstance(said, dict) and said.get("receiver") == "callsheet":
+            return str(said.get("ledger"))
+    return None
+
+
+def answer_at(url: str, *, within: float) -> tuple[int, bytes] | None:
+    """Return status and beginning of what a program of this machine answers within a timeout."""
     # A proxy of the environment does not lead to this machine.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(f"http://{where}:{port}/health", timeout=2) as answer:
-            said = json.loads(answer.read(4096))
+        with opener.open(url, timeout=within) as answer:
+            return int(answer.status), answer.read(4096)
+    except urllib.error.HTTPError as error:
+        return error.code, b""
     except (OSError, HTTPException, ValueError):
         return None
-    if not isinstance(said, dict) or said.get("receiver") != "callsheet":
-        return None
-    return str(said.get("ledger"))

@@ -39,8 +39,6 @@ POOL = "callsheet"
 TEMPLATE = Path(__file__).parents[1] / "work-pools" / "process.json"
 #: Automations that need no recipient and pay for nothing.
 AUTOMATIONS = ["zombie"]
-#: Returns the answer of a server's API; raises OSError if it fails or refuses.
-ask_prefect = PrefectAddress.ask
 #: How long to wait for the server to start, and how often to ask it, in seconds.
 START_LIMIT, ASK = 150.0, 0.25
 
@@ -147,13 +145,13 @@ def make_pool(at: PrefectAddress, name: str = POOL, template: Path | None = None
     # Prefect's pool types: Kubernetes jobs have a manifest.
     kind = "kubernetes" if "job_manifest" in said["job_configuration"] else "process"
     try:
-        ask_prefect(at, "work_pools/", {"name": name, "type": kind, "base_job_template": said})
+        at.ask("work_pools/", {"name": name, "type": kind, "base_job_template": said})
     except urllib.error.HTTPError as error:
         if error.code != 409:
             raise
         if template is not None:
             path = f"work_pools/{quote(name, safe='')}"
-            ask_prefect(at, path, {"base_job_template": said}, method="PATCH")
+            at.ask(path, {"base_job_template": said}, method="PATCH")
 
 
 def deployments_in(file: Path) -> dict[str, str]:
@@ -166,7 +164,7 @@ def deployments_in(file: Path) -> dict[str, str]:
 def pools_of(at: PrefectAddress, deployments: Mapping[str, str]) -> dict[str, str]:
     """Return the work pools of existing deployments by deployment name."""
     asked = {"deployments": {"name": {"any_": list(deployments)}}, "limit": 200}
-    found = ask_prefect(at, "deployments/filter", asked)
+    found = at.ask("deployments/filter", asked)
     ours = (one for one in found if one["entrypoint"] == deployments[one["name"]])
     return {one["name"]: one["work_pool_name"] or "" for one in ours}
 
@@ -174,7 +172,7 @@ def pools_of(at: PrefectAddress, deployments: Mapping[str, str]) -> dict[str, st
 def count_workers(at: PrefectAddress, pool: str) -> int:
     """Return how many workers of a work pool are online; 0 if there is no such pool."""
     try:
-        found = ask_prefect(at, f"work_pools/{quote(pool, safe='')}/workers/filter", {})
+        found = at.ask(f"work_pools/{quote(pool, safe='')}/workers/filter", {})
     except urllib.error.HTTPError as error:
         if error.code != 404:
             raise

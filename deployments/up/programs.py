@@ -11,17 +11,20 @@ import re
 import shutil
 import socket
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from pathlib import Path
 
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.process import origin_of
-from callsheet.deployments.servers import SERVER, server_environ, server_words
-from callsheet.deployments.up.deploy import ask_prefect, pool_of
+from callsheet.deployments.receiver.endpoint import answer_at
+from callsheet.deployments.servers import (
+    SERVER,
+    sandbox_words,
+    server_environ,
+    server_words,
+)
+from callsheet.deployments.up.deploy import pool_of
 from callsheet.deployments.up.orphans import VARIABLE
 from callsheet.tasks.runtime.known_settings import Settings
 
@@ -209,16 +212,8 @@ def board(
     around: UpContext, host: str, listening: socket.socket, *, more: tuple[str, ...]
 ) -> Program:
     """Return the board; `more` are options of `callsheet board`."""
-    where = ("--host", host, "--fd", str(listening.fileno()))
-    return Program(
-        name="board",
-        words=("-m", "callsheet.deployments.cli", "board", "--json", *where, *more),
-        environ=around.environ(),
-        says=True,
-        # Not the printed address, which may be that of a proxy.
-        page=f"{origin_of(listening)}{PAGES['board']}",
-        listening=listening,
-    )
+    words = ("callsheet.deployments.cli", "board", "--json", "--host", host, *more)
+    return _listening(around, "board", listening, words)
 
 
 def receiver(around: UpContext, listening: socket.socket, *, tells_prefect: bool) -> Program:
@@ -227,53 +222,39 @@ def receiver(around: UpContext, listening: socket.socket, *, tells_prefect: bool
     Its address is a setting, which is in `around`.
     """
     more = {"CALLSHEET_PREFECT_EVENTS": "yes"} if tells_prefect else {}
-    where = ("--fd", str(listening.fileno()))
-    return Program(
-        name="receiver",
-        words=("-m", "callsheet.deployments.cli", "receive", "--json", *where),
-        environ=around.environ(**more),
-        says=True,
-        page=f"{origin_of(listening)}{PAGES['receiver']}",
-        listening=listening,
-    )
+    words = ("callsheet.deployments.cli", "receive", "--json")
+    return _listening(around, "receiver", listening, words, **more)
 
 
 def sandbox(around: UpContext, listening: socket.socket, *, time_scale: str) -> Program:
     """Return the sandbox, which replaces the video service."""
-    state = around.home / "sandbox"
-    where = ("--fd", str(listening.fileno()), "--json", "--state", str(state))
-    words = ("-m", "callsheet.deployments.sandbox", *where)
+    words = sandbox_words(around.home / "sandbox", time_scale)
+    return _listening(around, "sandbox", listening, words)
+
+
+def _listening(
+    around: UpContext,
+    name: str,
+    listening: socket.socket,
+    words: tuple[str, ...],
+    **environ: str,
+) -> Program:
+    """Return a program of Callsheet that takes over a socket and says when it is ready."""
     return Program(
-        name="sandbox",
-        words=(*words, "--allow-loopback-webhooks", "--time-scale", time_scale),
-        environ=around.environ(),
+        name=name,
+        words=("-m", *words, "--fd", str(listening.fileno())),
+        environ=around.environ(**environ),
         says=True,
-        page=f"{origin_of(listening)}{PAGES['sandbox']}",
+        # Not the printed address, which may be that of a proxy.
+        page=f"{origin_of(listening)}{PAGES[name]}",
         listening=listening,
     )
 
 
 def is_answering(url: str) -> bool:
     """Return whether an address answers without a server error."""
-    status = _status(url, within=2)
-    return status is not None and status < 500
-
-
-def is_there(url: str, within: float) -> bool:
-    """Return whether an address gives any answer within a timeout."""
-    return _status(url, within=within) is not None
-
-
-def _status(url: str, *, within: float) -> int | None:
-    # A proxy of the environment is not for local addresses.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(url, timeout=within) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
-    except (OSError, HTTPException, ValueError):
-        return None
+    answer = answer_at(url, within=2)
+    return answer is not None and answer[0] < 500
 
 
 def _is_known(at: PrefectAddress, pool: str, name: str, since: float) -> bool:
@@ -281,7 +262,7 @@ def _is_known(at: PrefectAddress, pool: str, name: str, since: float) -> bool:
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
     heard = {"last_heartbeat_time": {"after_": moment}}
     try:
-        found = ask_prefect(at, f"work_pools/{pool}/workers/filter", {"workers": heard})
+        found = at.ask(f"work_pools/{pool}/workers/filter", {"workers": heard})
     except OSError:
         return False
     return any(one.get("name") == name for one in found)

@@ -15,10 +15,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from callsheet.deployments.up.programs import LAST, WITHIN, Log, Program, is_there, last_words
+from callsheet.deployments.receiver.endpoint import answer_at
+from callsheet.deployments.up.programs import LAST, WITHIN, Log, Program, last_words
 from callsheet.deployments.up.up_file import KeptPart, PartState, WhatIsUp, folder_of, write_up
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError
 from callsheet.tasks.values.amounts import count
@@ -42,31 +44,16 @@ Tell = Callable[[str, str], None]
 class KeptProgram:
     """One supervised program."""
 
-    def __init__(
-        self,
-        program: Program,
-        folder: Path,
-        needs: Sequence[KeptProgram],
-        note: Callable[[KeptProgram], None],
-        tell: Tell,
-        *,
-        pause: float,
-        listen: float = LISTEN,
-        within: float = WITHIN,
-    ) -> None:
+    def __init__(self, program: Program, needs: Sequence[KeptProgram], watch: Supervisor) -> None:
         self.program = program
         self.needs = needs
         self.up = asyncio.Event()
         self.said: dict[str, Any] = {}
-        self.log = Log(folder / f"{program.name}.log")
+        self.log = Log(folder_of(watch.home) / f"{program.name}.log")
         self.part = KeptPart(
             state="waiting", since=time.time(), log=str(self.log.path), address=program.address
         )
-        self._note = note
-        self._tell = tell
-        self._pause = pause
-        self._listen = listen
-        self._within = within
+        self._watch = watch
         self._process: asyncio.subprocess.Process | None = None
         self._deaths: list[float] = []
         self._came_up = False
@@ -85,7 +72,7 @@ class KeptProgram:
             if self.program.once and status == 0:
                 self._move("done")
                 self.up.set()
-                self._tell(self.program.name, "done")
+                self._tell("done")
                 return
             self._process = None
             # If it was up before, its settings are right: its ledger may be unavailable.
@@ -93,12 +80,12 @@ class KeptProgram:
                 raise self._given_up("cannot be started", BadInput)
             if all(need.up.is_set() for need in self.needs):
                 self._count_death(was_up=was_up)
-            pause = min(LONGEST, self._pause * 2.0 ** max(0, len(self._deaths) - 1))
+            pause = min(LONGEST, self._watch.pause * 2.0 ** max(0, len(self._deaths) - 1))
             self.part = replace(self.part, restarts=self.part.restarts + 1)
             self._move("waiting")
             said = "" if was_up else "".join(f" ({line})" for line in self._last_words(1))
             words = f"{_how(status)}{said}; restarting in {pause:.0f} s"
-            self._tell(self.program.name, words)
+            self._tell(words)
             await asyncio.sleep(pause)
 
     async def end(self, grace: float, hurry: asyncio.Event) -> None:
@@ -145,7 +132,7 @@ class KeptProgram:
             lost = coming in done and coming.exception() is not None
             if not self.up.is_set() and (lost or not done):
                 late = f"it did not start within {START_LIMIT:.0f} s"
-                self._tell(self.program.name, "its output cannot be read" if lost else late)
+                self._tell("its output cannot be read" if lost else late)
                 with suppress(ProcessLookupError):
                     process.kill()
             return await ended
@@ -163,7 +150,10 @@ class KeptProgram:
                 await process.wait()
                 return
         elif self.program.answers is not None:
-            await self._answered(self.program.answers, started)
+            while True:
+                if await asyncio.to_thread(self.program.answers, started):
+                    break
+                await asyncio.sleep(ASK)
         else:
             await process.wait()
             return
@@ -171,16 +161,10 @@ class KeptProgram:
         self.part = replace(self.part, address=address)
         self.up.set()
         self._move("up")
-        self._tell(self.program.name, "is up")
+        self._tell("is up")
         if process.stdout is not None:
             # Keep reading, because a full pipe would block the program.
             await process.stdout.read()
-
-    async def _answered(self, answers: Callable[[float], bool], started: float) -> None:
-        while True:
-            if await asyncio.to_thread(answers, started):
-                return
-            await asyncio.sleep(ASK)
 
     async def _kill_when_it_hangs(self, process: asyncio.subprocess.Process) -> None:
         """Kill it after too many failed checks in a row, so that it restarts."""
@@ -188,12 +172,13 @@ class KeptProgram:
         silences = 0
         while self.program.page is not None:
             # A timeout is part of the interval.
-            interval = asyncio.create_task(asyncio.sleep(self._listen))
-            there = await asyncio.to_thread(is_there, self.program.page, self._within)
+            interval = asyncio.create_task(asyncio.sleep(self._watch.listen))
+            asking = partial(answer_at, self.program.page, within=self._watch.within)
+            answer = await asyncio.to_thread(asking)
             await interval
-            silences = 0 if there else silences + 1
+            silences = silences + 1 if answer is None else 0
             if silences == SILENCES:
-                self._tell(self.program.name, f"it hangs: no answer to {SILENCES} checks")
+                self._tell(f"it hangs: no answer to {SILENCES} checks")
                 with suppress(ProcessLookupError):
                     process.kill()
                 return
@@ -214,6 +199,9 @@ class KeptProgram:
             remedy=f"its log is {self.log.path}",
         )
 
+    def _tell(self, words: str) -> None:
+        self._watch.tell(self.program.name, words)
+
     def _last_words(self, count: int) -> list[str]:
         return last_words(self.log.path, count, since=self._logged)
 
@@ -221,7 +209,7 @@ class KeptProgram:
         alive = self._process is not None and self._process.returncode is None
         pid = self._process.pid if self._process is not None and alive else None
         self.part = replace(self.part, state=state, since=time.time(), pid=pid)
-        self._note(self)
+        self._watch.note(self)
 
 
 def _address_in(said: dict[str, Any]) -> str | None:
@@ -261,14 +249,10 @@ class Supervisor:
         listen: float = LISTEN,
         within: float = WITHIN,
     ) -> None:
-        self.now = now
+        self.home, self.now, self.tell = home, now, tell
+        self.pause, self.listen, self.within = pause, listen, within
         #: Done when all parts must stop; an error names the part that caused it.
         self.ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._home = home
-        self._tell = tell
-        self._pause = pause
-        self._listen = listen
-        self._within = within
         self._kept: dict[str, KeptProgram] = {}
         self._keeping: list[asyncio.Task[None]] = []
         self._hurry = asyncio.Event()
@@ -287,18 +271,9 @@ class Supervisor:
     def keep(self, program: Program) -> None:
         """Start to supervise a program."""
         needs = [self._kept[name] for name in program.needs if name in self._kept]
-        kept = KeptProgram(
-            program,
-            folder_of(self._home),
-            needs,
-            self._note,
-            self._tell,
-            pause=self._pause,
-            listen=self._listen,
-            within=self._within,
-        )
+        kept = KeptProgram(program, needs, self)
         self._kept[program.name] = kept
-        self._note(kept)
+        self.note(kept)
         self._keeping.append(asyncio.create_task(self._keep(kept), name=program.name))
 
     async def are_up(self, *names: str) -> bool:
@@ -337,10 +312,10 @@ class Supervisor:
         """Add details to the status file."""
         self.now = replace(self.now, **what)
         try:
-            write_up(self._home, self.now)
+            write_up(self.home, self.now)
         except OSError as error:
             # Supervision continues, for example while the disk is full.
-            self._tell("up", f"cannot write the status file: {error.strerror}")
+            self.tell("up", f"cannot write the status file: {error.strerror}")
 
     async def end(self) -> None:
         """Stop everything in reverse order of dependency, then any orphans."""
@@ -368,7 +343,8 @@ class Supervisor:
             if not self.ending.done():
                 self.ending.set_exception(error)
 
-    def _note(self, kept: KeptProgram) -> None:
+    def note(self, kept: KeptProgram) -> None:
+        """Record how a part is."""
         self.change(parts={**self.now.parts, kept.program.name: kept.part})
 
     async def _read_logs(self) -> None:
@@ -385,7 +361,7 @@ class Supervisor:
                 for line in kept.log.new_lines():
                     shows = kept.program.shows
                     if self._speaks and (shows is None or shows.match(line)):
-                        self._tell(name, line)
+                        self.tell(name, line)
 
     def _guard(self) -> None:
         """Start the process that ends the orphans if this one is killed."""

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
-from callsheet.deployments.up.deploy import ask_prefect, make_pool
+from callsheet.deployments.up.deploy import make_pool
 from callsheet.deployments.up.orphans import processes_with
 from callsheet.tasks.runtime.redact import visible
 
@@ -43,18 +43,18 @@ def settle_flow_runs(at: PrefectAddress, pool: str) -> None:
         "flow_runs": {"state": {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}},
         "limit": MOST,
     }
-    for flow_run in ask_prefect(at, "flow_runs/filter", wanted):
+    for flow_run in at.ask("flow_runs/filter", wanted):
         if not processes_with(f"{FLOW_RUN}={flow_run['id']}"):
             state = _state_for(flow_run, _deployment_of(at, flow_run))
             told = {"state": state, "force": True}
-            ask_prefect(at, f"flow_runs/{flow_run['id']}/set_state", told)
+            at.ask(f"flow_runs/{flow_run['id']}/set_state", told)
             print(visible(f"flow run {flow_run['name']} no longer had a process: {state['name']}"))
 
 
 def _deployment_of(at: PrefectAddress, flow_run: dict[str, Any]) -> str | None:
     if flow_run.get("deployment_id") is None:
         return None
-    return str(ask_prefect(at, f"deployments/{flow_run['deployment_id']}")["name"])
+    return str(at.ask(f"deployments/{flow_run['deployment_id']}")["name"])
 
 
 def _state_for(flow_run: dict[str, Any], deployment: str | None) -> dict[str, Any]:

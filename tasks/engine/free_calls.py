@@ -205,17 +205,24 @@ async def _poll(row: CampaignRow, memory: Memory, at: Context) -> Observation:
     try:
         if memory.hint:
             return await _video_first(video_id, at)
-        video = await at.service.get(video_id)
         overdue = at.clock() - accepted > at.settings.deadline
-        if not video_is_asked_for(video.status, memory.polls + 1, overdue=overdue):
-            return Polled(video.status, video.poll_after, _charged(video))
-        try:
-            signed = await at.service.download(video_id)
-        except Conflict:
-            return _without_video(video)
-        return VideoReady(signed.url, _charged(video))
+        return await look(at.service, video_id, polls=memory.polls + 1, overdue=overdue)
     except ServiceError as error:
         return observation_of(error, at.clock())
+
+
+async def look(
+    service: VideoService, video_id: str, *, polls: int, overdue: bool = False
+) -> Polled | VideoReady:
+    """Look at a render for the `polls`-th time; raise ServiceError when that fails."""
+    video = await service.get(video_id)
+    if not video_is_asked_for(video.status, polls, overdue=overdue):
+        return Polled(video.status, video.poll_after, _charged(video))
+    try:
+        signed = await service.download(video_id)
+    except Conflict:
+        return _without_video(video)
+    return VideoReady(signed.url, _charged(video))
 
 
 async def _video_first(video_id: str, at: Context) -> Observation:

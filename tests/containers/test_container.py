@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.deployments.container import alive
+from callsheet.deployments.container import alive, make_secrets
 from callsheet.deployments.container.enter import SECRETS, command_of, with_secrets
-from callsheet.deployments.container.make_secrets import main as make_secrets
 from callsheet.tasks.runtime.known_settings import KNOWN
 from callsheet.tasks.runtime.known_settings import SECRETS as OURS
 from tests.containers.named import prefect_settings
@@ -151,14 +150,15 @@ def test_without_a_command_it_says_what_to_do() -> None:
 
 
 @pytest.mark.always
-def test_secrets_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_made_once(tmp_path: Path) -> None:
+    """By a Python that has no package installed, as on a machine that only runs containers."""
     folder = tmp_path / "secrets"
-    monkeypatch.setattr(sys, "argv", ["make_secrets.py", "--demo", str(folder)])
-    assert make_secrets() == 0
+    command = [sys.executable, "-I", "-S", make_secrets.__file__, "--demo", str(folder)]
+    subprocess.run(command, check=True, capture_output=True)
     made = {path.name: path.read_text() for path in folder.iterdir()}
     (folder / "ledger").unlink()
 
-    assert make_secrets() == 0
+    subprocess.run(command, check=True, capture_output=True)
 
     # What was lost has the same password again.
     assert {path.name: path.read_text() for path in folder.iterdir()} == made

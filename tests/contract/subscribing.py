@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from callsheet.deployments.receiver.acceptance import Receiver
-from callsheet.deployments.receiver.server import receiving
+from callsheet.deployments.receiver.server import Receiver, receiving
 from callsheet.tasks.engine.context import organisation_of
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.webhook_events import Subscription, all_subscriptions

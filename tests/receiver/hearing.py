@@ -14,8 +14,7 @@ from typing import Any
 
 from sqlalchemy import create_engine, text
 
-from callsheet.deployments.receiver.acceptance import Receiver
-from callsheet.deployments.receiver.server import receiving
+from callsheet.deployments.receiver.server import Receiver, receiving
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.webhook_events import Hint
 from callsheet.tasks.runtime.known_settings import Settings
