@@ -71,7 +71,7 @@ class Container:
         """Stop the renders and the deliveries, then close the state."""
         await self.render_pool.close()
         await self.webhooks.close()
-        await self.keyring.keep_uses(self.database)
+        await self.keyring.close(self.database)
         self.database.close()
 
     async def forget_key(self, key: str | None) -> None:

@@ -220,7 +220,7 @@ def _is_head(scope: Scope) -> bool:
 
 def document_of(operations: Sequence[Operation]) -> dict[str, Any]:
     """Describe every operation that is described, as OpenAPI 3.1 has it."""
-    shown = [one for one in operations if one.answer or one.responses]
+    shown = [one for one in operations if one.answer or one.responses or one.extra]
     answers = [one.answer for one in shown if one.answer]
     models: dict[type[BaseModel], None] = dict.fromkeys([Meta, RefusedEnvelope, *answers])
     _, schemas = models_json_schema(

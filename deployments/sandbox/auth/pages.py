@@ -7,10 +7,10 @@ reaches it. So a cookie names who is looking, as they said.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from starlette.requests import Request
@@ -19,14 +19,18 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from callsheet.deployments.sandbox.auth import keys, login
 from callsheet.deployments.sandbox.auth.keys import SCOPES
 from callsheet.deployments.sandbox.auth.login import (
+    CODE_GRANT,
     LONGEST_NAME,
     NO_STORE,
-    AccessRequest,
-    Approval,
+    Client,
+    CodeRequest,
+    OAuthError,
+    client_of,
     normal_code,
     ordered_scopes,
     pairs_of,
 )
+from callsheet.deployments.sandbox.database import find
 from callsheet.deployments.sandbox.envelope import Refusal, RefusedCall
 from callsheet.deployments.sandbox.operations import Call, public
 
@@ -175,12 +179,10 @@ async def api_keys(call: Call) -> Response:
 
 
 async def _show_keys(call: Call, email: str, trouble: str = "") -> Response:
-    service = call.service
-    await service.keyring.keep_uses(service.database)
-    good = [key for key in reversed(service.keyring.all()) if key.is_good(call.now)]
+    good = [key for key in reversed(call.service.keyring.all()) if key.is_good(call.now)]
     return _page(
         "api_keys.html", status=400 if trouble else 200, email=email, here=API_KEYS, keys=good,
-        scopes=_explained(SCOPES), made=service.made.pop(email, None), longest=LONGEST_NAME,
+        scopes=_explained(SCOPES), made=call.service.made.pop(email, None), longest=LONGEST_NAME,
         trouble=trouble,
     )  # fmt: skip
 
@@ -205,7 +207,8 @@ async def revoke_key(call: Call) -> Response:
     """Revoke a key of the organization."""
     form = await pairs_of(call.request)
     _signed_in(call, API_KEYS)
-    await call.service.keyring.revoke(call.service.database, _first(form, "key"))
+    key = await call.run(find, keys.ApiKey, _first(form, "key"))
+    await call.service.keyring.revoke(call.service.database, key)
     return RedirectResponse(API_KEYS, 303)
 
 
@@ -214,96 +217,99 @@ def _told(title: str, sentence: str, mood: str, *, status: int = 200, email: str
     return _page("told.html", status=status, email=email, here=DEVICE, **said)
 
 
+def _consent(
+    email: str, app: str, scopes: Iterable[str], *, here: str, trouble: str = "", **shown: object
+) -> Response:
+    """Ask a person what a program may do; `here` is the address of this question."""
+    known = {"app": app, "asked": _explained(scopes), "place": None, "user_code": None}
+    return _page(
+        "consent.html", status=400 if trouble else 200, email=email, here=here, trouble=trouble,
+        action=here.partition("?")[0], **{**known, **shown},
+    )  # fmt: skip
+
+
 async def authorize(call: Call) -> Response:
     """Ask a person whether the program that sent them here may come in (path 1)."""
-    return await _authorize(call, call.request.query_params.multi_items(), [])
+    return await _authorize(call, dict(call.request.query_params), ())
 
 
 async def answer_request(call: Call) -> Response:
     """Take the person's answer to the program."""
     form = await pairs_of(call.request)
     mine = ("decision", "grant")
-    asked = [(name, value) for name, value in form if name not in mine]
+    asked = {name: value for name, value in form if name not in mine}
     return await _authorize(call, asked, [pair for pair in form if pair[0] in mine])
 
 
-async def _authorize(call: Call, pairs: Pairs, answered: Pairs) -> Response:
-    read = await call.run(login.read_request, pairs, issuer=call.service.origin)
-    if read is None:
+async def _authorize(call: Call, said: Mapping[str, str], answered: Pairs) -> Response:
+    client = await call.run(find, Client, said.get("client_id", ""))
+    if client is None or said.get("redirect_uri") not in client.redirect_uris:
         sentence = "Start again from the program: it did not register this address, or itself."
         return _told("This request cannot be trusted", sentence, "bad", status=400)
-    asking, error = read
-    if error is not None:
-        said = {"error": error.error, "error_description": error.description}
-        return RedirectResponse(asking.answered(**said), 303, NO_STORE)
-    here = f"{AUTHORIZE}?{urlencode(pairs)}"
-    email = _signed_in(call, here)
-    if not answered:
-        return _show_request(email, asking, pairs)
-    if _first(answered, "decision") != "approve":
-        said = {"error": "access_denied", "error_description": "The user declined."}
-        return RedirectResponse(asking.answered(**said), 303, NO_STORE)
-    granted = ordered_scopes(set(_all(answered, "grant")) & set(asking.scopes))
-    if not granted:
-        return _show_request(email, asking, pairs, NOTHING_CHOSEN)
+    try:
+        await call.run(client_of, client.id, CODE_GRANT)
+        asked = login.read(CodeRequest, said)
+    except OAuthError as error:
+        return _back(call, said, error.said)
+    here = f"{AUTHORIZE}?{urlencode(said)}"
+    email, place = _signed_in(call, here), urlsplit(asked.redirect_uri).netloc
+    granted = ordered_scopes(set(_all(answered, "grant")) & set(asked.scopes))
+    approves = _first(answered, "decision") == "approve"
+    if answered and not approves:
+        no = {"error": "access_denied", "error_description": "The user declined."}
+        return _back(call, said, no)
+    if not granted or not approves:
+        trouble = NOTHING_CHOSEN if approves else ""
+        more: dict[str, Any] = {"hidden": said.items(), "place": place, "trouble": trouble}
+        return _consent(email, client.name, asked.scopes, here=here, **more)
     until = call.now + call.service.lifetimes.code
-    code = await call.run(login.grant_code, asking, granted=granted, email=email, until=until)
-    return RedirectResponse(asking.answered(code=code), 303, NO_STORE)
+    code = await call.run(
+        login.grant_code, asked, client, granted=granted, email=email, until=until
+    )
+    return _back(call, said, {"code": code})
 
 
-def _show_request(email: str, asking: AccessRequest, pairs: Pairs, trouble: str = "") -> Response:
-    return _page(
-        "consent.html", status=400 if trouble else 200, email=email,
-        here=f"{AUTHORIZE}?{urlencode(pairs)}", action=AUTHORIZE, hidden=pairs,
-        app=asking.client.name, asked=_explained(asking.scopes),
-        place=urlsplit(asking.redirect_uri).netloc, user_code=None, trouble=trouble,
-    )  # fmt: skip
+def _back(call: Call, said: Mapping[str, str], answer: Mapping[str, str]) -> Response:
+    """Send a person back to the program with an answer (the issuer: RFC 9207)."""
+    state = {"state": said["state"]} if "state" in said else {}
+    query, uri = urlencode({**answer, **state, "iss": call.service.origin}), said["redirect_uri"]
+    return RedirectResponse(f"{uri}{'&' if '?' in uri else '?'}{query}", 303, NO_STORE)
 
 
 async def device(call: Call) -> Response:
     """Ask for the code that a program shows, then whether it may come in (paths 2 and 3)."""
     typed = call.request.query_params.get("user_code", "").strip()
-    code = normal_code(typed)
-    email = _signed_in(call, f"{DEVICE}?user_code={code}" if typed else DEVICE)
-    if not typed:
-        return _page("enter_code.html", email=email, here=DEVICE, typed="")
-    try:
-        return _show_code(email, await call.run(login.open_to, code, email, now=call.now))
-    except Refusal as refusal:
-        return _not_that(email, code, refusal)
+    if typed:
+        return await _answer_code(call, typed, ())
+    return _page("enter_code.html", email=_signed_in(call, DEVICE), here=DEVICE, typed="")
 
 
 async def answer_code(call: Call) -> Response:
     """Write down what a person says about the program behind a code."""
-    form, email = await pairs_of(call.request), _signed_in(call, DEVICE)
-    code, approves = _first(form, "user_code"), _first(form, "decision") == "approve"
+    form = await pairs_of(call.request)
+    return await _answer_code(call, _first(form, "user_code"), form)
+
+
+async def _answer_code(call: Call, typed: str, form: Pairs) -> Response:
+    code, approves = normal_code(typed), _first(form, "decision") == "approve"
+    here = f"{DEVICE}?user_code={code}"
+    email = _signed_in(call, here)
     try:
-        approval = await call.run(login.open_to, normal_code(code), email, now=call.now)
+        approval = await call.run(login.open_to, code, email, now=call.now)
         granted = set(_all(form, "grant")) & set(approval.scopes) if approves else set()
-        if approves and not granted:
-            return _show_code(email, approval, NOTHING_CHOSEN)
-        await call.run(login.answer, approval.id, email, sorted(granted), now=call.now)
+        if not form or (approves and not granted):
+            more: dict[str, Any] = {"hidden": [("user_code", code)], "user_code": code}
+            more["trouble"] = NOTHING_CHOSEN if approves else ""
+            return _consent(email, approval.app, approval.scopes, here=here, **more)
+        await call.run(login.answer, code, email, granted, now=call.now)
     except Refusal as refusal:
-        return _not_that(email, code, refusal)
+        said = {"typed": code, "trouble": refusal.message}
+        return _page("enter_code.html", status=refusal.status, email=email, here=DEVICE, **said)
     if approves:
         sentence = "Go back to it: it goes on by itself. You can close this page."
         return _told(f"{approval.app} is connected", sentence, "good", email=email)
     sentence = "It got no key, and nothing was spent. You can close this page."
     return _told(f"{approval.app} was turned away", sentence, "bad", email=email)
-
-
-def _not_that(email: str, code: str, refusal: Refusal) -> Response:
-    said = {"typed": code, "trouble": refusal.message}
-    return _page("enter_code.html", status=refusal.status, email=email, here=DEVICE, **said)
-
-
-def _show_code(email: str, approval: Approval, trouble: str = "") -> Response:
-    return _page(
-        "consent.html", status=400 if trouble else 200, email=email,
-        here=f"{DEVICE}?user_code={approval.id}", action=DEVICE,
-        hidden=[("user_code", approval.id)], app=approval.app, asked=_explained(approval.scopes),
-        place=None, user_code=approval.id, trouble=trouble,
-    )  # fmt: skip
 
 
 OPERATIONS = [
