@@ -7,48 +7,42 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from callsheet.deployments.sandbox.database import Moment
-from callsheet.deployments.sandbox.video import RenderShown, Status, VideoShown
-
-
-class Record(BaseModel):
-    """Every member is always there, and no other is."""
-
-    model_config = ConfigDict(extra="forbid")
+from callsheet.deployments.sandbox.video import RenderShown, Status, Video
 
 
 class VideoCreated(BaseModel):
     """The answer to every operation that starts a render. A repeat can name a deleted video."""
 
     id: str
-    status: Status | Literal["deleted"]
+    status: Status
     poll_after_seconds: int
 
 
-class VideoList(Record):
+class VideoList(BaseModel):
     """A page of videos, newest first; without a `next_cursor` it is the last."""
 
-    videos: list[VideoShown]
+    videos: list[Video]
     next_cursor: str | None
 
 
-class VideoDeleted(Record):
+class VideoDeleted(BaseModel):
     """The answer to a delete."""
 
     id: str
     deleted: Literal[True]
 
 
-class Quote(Record):
+class Quote(BaseModel):
     """What a video would cost, in whole credits, and what the sum is made of."""
 
     credits: int
     breakdown: dict[str, int]
 
 
-class Link(Record):
+class Link(BaseModel):
     """An address that is good for a while: `expires_in` is in seconds."""
 
     url: str
@@ -62,13 +56,13 @@ class ShareLink(Link):
     page_url: str
 
 
-class RenderList(Record):
+class RenderList(BaseModel):
     """Every render of a video, newest first."""
 
     renders: list[RenderShown]
 
 
-class RenderProgress(Record):
+class RenderProgress(BaseModel):
     """How far the latest render is; `idle` where there was none yet."""
 
     status: Literal["idle", "running", "completed", "failed", "cancelled"]
@@ -76,7 +70,7 @@ class RenderProgress(Record):
     render: RenderShown | None
 
 
-class VoiceProgress(Record):
+class VoiceProgress(BaseModel):
     """How far the latest change of the voice is; `idle` where there was none."""
 
     status: Literal["idle", "running", "completed", "failed"]
@@ -85,7 +79,7 @@ class VoiceProgress(Record):
     failure_reason: str | None
 
 
-class Template(Record):
+class Template(BaseModel):
     """A template: `request` is a body for `POST /videos`, to be completed."""
 
     id: str
@@ -94,13 +88,13 @@ class Template(Record):
     request: dict[str, Any]
 
 
-class TemplateList(Record):
+class TemplateList(BaseModel):
     """The template library."""
 
     templates: list[Template]
 
 
-class ToolField(Record):
+class ToolField(BaseModel):
     """One input of a tool."""
 
     name: str
@@ -108,7 +102,7 @@ class ToolField(Record):
     required: bool = False
 
 
-class Tool(Record):
+class Tool(BaseModel):
     """A tool: it writes a script from named fields."""
 
     id: str
@@ -117,26 +111,26 @@ class Tool(Record):
     fields: list[ToolField]
 
 
-class ToolList(Record):
+class ToolList(BaseModel):
     """Every tool."""
 
     tools: list[Tool]
 
 
-class Character(Record):
+class Character(BaseModel):
     """A character; its id goes into `character_id`."""
 
     id: int
     name: str
 
 
-class CharacterList(Record):
+class CharacterList(BaseModel):
     """Every character on offer."""
 
     characters: list[Character]
 
 
-class Voice(Record):
+class Voice(BaseModel):
     """A voice; its id goes into `voice_id`."""
 
     id: str
@@ -144,13 +138,13 @@ class Voice(Record):
     language: str
 
 
-class VoiceList(Record):
+class VoiceList(BaseModel):
     """Every voice on offer."""
 
     voices: list[Voice]
 
 
-class Credits(Record):
+class Credits(BaseModel):
     """The organization's credits: `available` is the balance without what is reserved."""
 
     balance: int
@@ -158,14 +152,14 @@ class Credits(Record):
     available: int
 
 
-class Organization(Record):
+class Organization(BaseModel):
     """Whom a key belongs to."""
 
     id: str
     name: str
 
 
-class KeyRecord(Record):
+class KeyRecord(BaseModel):
     """The key of this request; its value is never shown."""
 
     id: str
@@ -175,7 +169,7 @@ class KeyRecord(Record):
     expires_at: Moment | None
 
 
-class Me(Record):
+class Me(BaseModel):
     """Whose key this is."""
 
     organization: Organization

@@ -223,7 +223,7 @@ async def _range_shifted(call: StruckCall) -> None:
 async def _old_video(call: StruckCall) -> None:
     asked = parse_qs(call.scope["query_string"].decode()).get("render", [""])[0]
     before = max(1, int(asked) - 1) if asked.isdigit() else 1
-    signed = call.service.links.download(call.video or "", before, now=call.service.now())
+    signed = call.service.links.make("file", call.video or "", before, now=call.service.now())
     query = signed.path.partition("?")[2].encode()
     await call.give(await call.act(query_string=query))
 

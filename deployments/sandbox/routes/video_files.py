@@ -9,10 +9,9 @@ from callsheet.deployments.sandbox.answers import Link, ShareLink
 from callsheet.deployments.sandbox.auth.pages import template
 from callsheet.deployments.sandbox.bodies import ReportVideo
 from callsheet.deployments.sandbox.envelope import Refusal, invalid, not_found
-from callsheet.deployments.sandbox.mp4.video_plan import CAPTION_TYPES, caption_file
+from callsheet.deployments.sandbox.mp4.script import CAPTION_TYPES, caption_file
 from callsheet.deployments.sandbox.operations import API, Call, Operation, public
-from callsheet.deployments.sandbox.rendered_files import SignedLink
-from callsheet.deployments.sandbox.video import Report, ReportKept, Video, keep_report, render_of
+from callsheet.deployments.sandbox.video import Report, Video, keep_report, render_of
 
 CAPTION_FILE = {
     "description": "The caption file, as text.",
@@ -24,8 +23,8 @@ FORMAT = {"format": {"type": "string", "enum": list(CAPTION_TYPES), "default": "
 async def download(call: Call) -> dict[str, object]:
     """Give the signed address of the finished MP4."""
     found = await _finished(call, "download", retryable=True)
-    link = call.service.links.download(found.id, found.render, now=call.now)
-    return {"url": call.service.origin + link.path, **_lasts(link)}
+    link = call.service.links.make("file", found.id, found.render, now=call.now)
+    return {**link._asdict(), "url": call.service.origin + link.path}
 
 
 async def captions(call: Call) -> Response:
@@ -46,18 +45,19 @@ async def captions(call: Call) -> Response:
 
 async def file(call: Call) -> Response:
     """Serve the video that a signed address names, to anyone who has the address."""
-    name, query = call.path["name"], call.request.query_params
-    said = {part: query.get(part, "") for part in ("render", "expires", "signature")}
-    render = call.service.links.read_download(name, **said, now=call.now)
-    return await _video(call, name, render)
+    query = call.request.query_params
+    said = [call.path["name"], *(query.get(part, "") for part in ("render", "expires"))]
+    signature = query.get("signature", "")
+    named = call.service.links.read("file", *said, signature=signature, now=call.now)
+    return await _video(call, *named)
 
 
 async def share(call: Call) -> dict[str, object]:
     """Make a public, expiring link to the MP4 for people without an account."""
     found = await _finished(call, "share")
-    link = call.service.links.share(found.id, found.render, now=call.now)
+    link = call.service.links.make("share", found.id, found.render, now=call.now)
     page_url = call.service.origin + link.path
-    return {"url": f"{page_url}.mp4", "page_url": page_url, **_lasts(link)}
+    return {**link._asdict(), "url": f"{page_url}.mp4", "page_url": page_url}
 
 
 async def report(call: Call) -> Report:
@@ -71,8 +71,7 @@ async def page(call: Call) -> Response:
     """Show a video to anyone who has the link; say in words when there is none any more."""
     token = call.path["token"]
     try:
-        video_id, _ = call.service.links.read_share(token, now=call.now)
-        found = await call.run(video.get, video_id)
+        found = await call.run(video.get, _shared(call)[0])
     except Refusal as refusal:
         gone = refusal.message if refusal.status == 410 else "There is no video here."
         return HTMLResponse(template("gone.html").render(gone=gone), refusal.status)
@@ -86,8 +85,13 @@ async def page(call: Call) -> Response:
 
 async def shared_file(call: Call) -> Response:
     """Serve the video itself."""
-    video_id, render = call.service.links.read_share(call.path["token"], now=call.now)
-    return await _video(call, video_id, render)
+    return await _video(call, *_shared(call))
+
+
+def _shared(call: Call) -> tuple[str, int]:
+    """Give the video and render that a public link names."""
+    *said, signature = call.path["token"].rsplit(".", 3)
+    return call.service.links.read("share", *said, signature=signature, now=call.now)
 
 
 async def _finished(call: Call, to: str, *, retryable: bool = False) -> Video:
@@ -113,10 +117,6 @@ async def _video(call: Call, video_id: str, render: int) -> Response:
     return FileResponse(path, media_type="video/mp4", headers=etag, stat_result=size)
 
 
-def _lasts(link: SignedLink) -> dict[str, object]:
-    return {"expires_at": link.expires, "expires_in": link.expires_in}
-
-
 ONE = f"{API}/videos/{{video_id}}"
 OPERATIONS = [
     Operation("download", "GET", f"{ONE}/download", "read", download, Link, refusals=[404, 409]),
@@ -124,7 +124,7 @@ OPERATIONS = [
               query=FORMAT, responses={"200": CAPTION_FILE}),
     Operation("share", "POST", f"{ONE}/share-link", "write", share, ShareLink,
               refusals=[404, 409]),
-    Operation("report", "POST", f"{ONE}/report", "write", report, ReportKept,
+    Operation("report", "POST", f"{ONE}/report", "write", report, Report,
               refusals=[400, 404], body=ReportVideo),
     public("file", "GET", "/files/{name}.mp4", file),
     public("shared_file", "GET", "/share/{token}.mp4", shared_file),

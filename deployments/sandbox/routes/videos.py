@@ -3,14 +3,12 @@ the helper operations that make a clip from the caller's own picture or footage.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 from collections.abc import Callable
-from functools import partial
 
 from callsheet.deployments.sandbox import lifecycle, video
-from callsheet.deployments.sandbox.accounting import CallTerms, price, quote
+from callsheet.deployments.sandbox.accounting import price, quote
 from callsheet.deployments.sandbox.answers import (
     Quote,
     RenderList,
@@ -32,10 +30,10 @@ from callsheet.deployments.sandbox.bodies import (
     TalkingAvatar,
 )
 from callsheet.deployments.sandbox.envelope import Refusal, invalid
+from callsheet.deployments.sandbox.files import keep_picture
 from callsheet.deployments.sandbox.lifecycle import create_clip, pictures_in
 from callsheet.deployments.sandbox.operations import API, PAID, Call, Operation
-from callsheet.deployments.sandbox.rendered_files import keep_picture
-from callsheet.deployments.sandbox.video import Video, VideoShown, renders_of
+from callsheet.deployments.sandbox.video import Video, renders_of
 
 PAGE = 20
 LONGEST_PAGE = 100
@@ -70,9 +68,7 @@ async def list_videos(call: Call) -> Shown:
 
 async def create(call: Call) -> Video:
     """Create a video from a brief or a script."""
-    asked: CreateVideo = call.body
-    video_id, terms = new_video_id(), _terms(call)
-    made, begins = await call.run(lifecycle.create, asked, video_id=video_id, call=terms)
+    made, begins = await call.run(lifecycle.create, call.body, new_video_id(), call)
     if begins:
         call.service.render_pool.begin(made)
     return made.at(call.now)
@@ -136,7 +132,7 @@ async def _clip(call: Call, asked: ClipBody) -> Video:
         # The first picture that came along is drawn.
         for address in pictures_in(asked):
             path = call.service.videos / file
-            kept = kept or await asyncio.to_thread(keep_picture, address, path)
+            kept = kept or await keep_picture(address, path)
         return await _begin(call, create_clip, asked, video_id, file if kept else None)
     except Exception:
         call.service.render_pool.discard(video_id)
@@ -145,16 +141,9 @@ async def _clip(call: Call, asked: ClipBody) -> Video:
 
 async def _begin(call: Call, act: Callable[..., Video], *said: object) -> Video:
     """Have a render begin by a paid call, and answer as every such call does."""
-    started = await call.run(act, *said, _terms(call))
+    started = await call.run(act, *said, call)
     call.service.render_pool.begin(started)
     return started.at(call.now)
-
-
-def _terms(call: Call) -> CallTerms:
-    assert call.key is not None
-    limits, timing = call.service.limits, call.service.timing
-    name, key = call.operation.name, call.key.id
-    return CallTerms(operation=name, key=key, now=call.now, limits=limits, timing=timing)
 
 
 def new_video_id() -> str:
@@ -168,20 +157,17 @@ async def scene(call: Call) -> Video:
     if not (said.isascii() and said.isdigit() and len(said) <= 9):
         message = f"There is no scene {said[:20]}: scenes are counted from 1."
         raise Refusal(404, "not_found", message)
-    order = partial(lifecycle.one_scene, number=int(said), asked=call.body)
-    return await _begin(call, lifecycle.remake, call.path["video_id"], order)
+    return await _begin(call, lifecycle.make_scene, call.path["video_id"], int(said), call.body)
 
 
 async def voice(call: Call) -> Video:
     """Regenerate the voiceover with another voice."""
-    order = partial(lifecycle.another_voice, asked=call.body)
-    return await _begin(call, lifecycle.remake, call.path["video_id"], order)
+    return await _begin(call, lifecycle.make_voice, call.path["video_id"], call.body)
 
 
 async def export(call: Call) -> Video:
     """Export again, after edits of titles or caption settings."""
-    order = partial(lifecycle.another_export, asked=call.body)
-    return await _begin(call, lifecycle.remake, call.path["video_id"], order)
+    return await _begin(call, lifecycle.make_export, call.path["video_id"], call.body)
 
 
 async def renders(call: Call) -> Shown:
@@ -221,13 +207,13 @@ OPERATIONS = [
               CreateVideo),
     Operation("estimate", "POST", f"{VIDEOS}/estimate", "read", estimate, Quote, refusals=[400],
               body=CreateVideo),
-    Operation("get", "GET", ONE, "read", get, VideoShown, refusals=[404]),
-    Operation("patch", "PATCH", ONE, "write", patch, VideoShown, refusals=[400, 404],
+    Operation("get", "GET", ONE, "read", get, Video, refusals=[404]),
+    Operation("patch", "PATCH", ONE, "write", patch, Video, refusals=[400, 404],
               body=PatchVideo),
     Operation("delete", "DELETE", ONE, "write", delete, VideoDeleted, refusals=[404]),
     Operation("generate", "POST", f"{ONE}/generate", "write", generate, VideoCreated, 202,
               [404, 409, *PAID]),
-    Operation("cancel", "POST", f"{ONE}/cancel", "write", cancel, VideoShown,
+    Operation("cancel", "POST", f"{ONE}/cancel", "write", cancel, Video,
               refusals=[404, 409]),
     Operation("renders", "GET", f"{ONE}/renders", "read", renders, RenderList, refusals=[404]),
     Operation("export", "POST", f"{ONE}/renders", "write", export, VideoCreated, 202,
