@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 
 from callsheet.deployments.sandbox.database import Moment
 from callsheet.deployments.sandbox.video import RenderShown, Status, Video
+
+
+def list_of(name: str, kind: type[BaseModel]) -> type[BaseModel]:
+    """Make the answer that holds a list, under its name, and nothing else."""
+    return create_model(f"{kind.__name__}List", **{name: (list[kind], ...)})  # type: ignore[call-overload, no-any-return, valid-type]
 
 
 class VideoCreated(BaseModel):
@@ -28,7 +33,7 @@ class VideoList(BaseModel):
     next_cursor: str | None
 
 
-class VideoDeleted(BaseModel):
+class Deleted(BaseModel):
     """The answer to a delete."""
 
     id: str
@@ -54,12 +59,6 @@ class ShareLink(Link):
     """A public link to the MP4, and to a page that plays it."""
 
     page_url: str
-
-
-class RenderList(BaseModel):
-    """Every render of a video, newest first."""
-
-    renders: list[RenderShown]
 
 
 class RenderProgress(BaseModel):
@@ -88,12 +87,6 @@ class Template(BaseModel):
     request: dict[str, Any]
 
 
-class TemplateList(BaseModel):
-    """The template library."""
-
-    templates: list[Template]
-
-
 class ToolField(BaseModel):
     """One input of a tool."""
 
@@ -111,23 +104,11 @@ class Tool(BaseModel):
     fields: list[ToolField]
 
 
-class ToolList(BaseModel):
-    """Every tool."""
-
-    tools: list[Tool]
-
-
 class Character(BaseModel):
     """A character; its id goes into `character_id`."""
 
     id: int
     name: str
-
-
-class CharacterList(BaseModel):
-    """Every character on offer."""
-
-    characters: list[Character]
 
 
 class Voice(BaseModel):
@@ -136,12 +117,6 @@ class Voice(BaseModel):
     id: str
     name: str
     language: str
-
-
-class VoiceList(BaseModel):
-    """Every voice on offer."""
-
-    voices: list[Voice]
 
 
 class Credits(BaseModel):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pydantic import BaseModel
+
 from callsheet.deployments.sandbox import accounting
 from callsheet.deployments.sandbox.answers import (
-    CharacterList,
+    Character,
     Credits,
+    Deleted,
     Me,
-    TemplateList,
-    ToolList,
-    VoiceList,
+    Template,
+    Tool,
+    Voice,
+    list_of,
 )
 from callsheet.deployments.sandbox.auth import pages
 from callsheet.deployments.sandbox.bodies import CATALOG
@@ -17,39 +21,23 @@ from callsheet.deployments.sandbox.database import every
 from callsheet.deployments.sandbox.envelope import invalid
 from callsheet.deployments.sandbox.operations import API, Call, Operation
 from callsheet.deployments.sandbox.webhooks import webhook
-from callsheet.deployments.sandbox.webhooks.address import AddressRefused, check_url
-from callsheet.deployments.sandbox.webhooks.dispatcher import PingResult
 from callsheet.deployments.sandbox.webhooks.webhook import (
-    AttemptList,
+    AddressRefused,
+    Attempt,
     CreateWebhook,
     PatchWebhook,
     Webhook,
-    WebhookDeleted,
-    WebhookList,
     WebhookShown,
+    check_url,
 )
 
 Shown = dict[str, object]
 
 
-async def templates(_: Call) -> Shown:
-    """List the template library."""
-    return {"templates": CATALOG["templates"]}
-
-
-async def tools(_: Call) -> Shown:
-    """List the tools that write a script from a brief."""
-    return {"tools": CATALOG["tools"]}
-
-
-async def characters(_: Call) -> Shown:
-    """List the characters."""
-    return {"characters": CATALOG["characters"]}
-
-
-async def voices(_: Call) -> Shown:
-    """List the voices."""
-    return {"voices": CATALOG["voices"]}
+async def catalog(call: Call) -> Shown:
+    """List what a request can choose from."""
+    name = call.operation.name
+    return {name: CATALOG[name]}
 
 
 async def credits(call: Call) -> dict[str, int]:
@@ -101,7 +89,7 @@ async def delete_webhook(call: Call) -> Shown:
     return {"id": webhook_id, "deleted": True}
 
 
-async def test_webhook(call: Call) -> PingResult:
+async def test_webhook(call: Call) -> Attempt:
     """Send a signed test ping."""
     found = await call.run(webhook.get, call.path["webhook_id"])
     return await call.service.webhooks.ping(found)
@@ -109,7 +97,7 @@ async def test_webhook(call: Call) -> PingResult:
 
 async def deliveries(call: Call) -> Shown:
     """List the last 50 delivery attempts, newest first."""
-    return {"deliveries": await call.run(webhook.listed_attempts, call.path["webhook_id"])}
+    return {"deliveries": await call.run(webhook.attempts_at, call.path["webhook_id"])}
 
 
 def _check(call: Call, url: str) -> None:
@@ -119,25 +107,33 @@ def _check(call: Call, url: str) -> None:
         raise invalid(f"url: {refusal}") from None
 
 
+CHOICES: dict[str, type[BaseModel]] = {
+    "templates": Template,
+    "tools": Tool,
+    "characters": Character,
+    "voices": Voice,
+}
 WEBHOOKS, ONE = f"{API}/webhooks", f"{API}/webhooks/{{webhook_id}}"
 OPERATIONS = [
-    Operation("templates", "GET", f"{API}/templates", "read", templates, TemplateList),
-    Operation("tools", "GET", f"{API}/tools", "read", tools, ToolList),
-    Operation("characters", "GET", f"{API}/characters", "read", characters, CharacterList),
-    Operation("voices", "GET", f"{API}/voices", "read", voices, VoiceList),
+    *(
+        Operation(name, "GET", f"{API}/{name}", "read", catalog, list_of(name, kind))
+        for name, kind in CHOICES.items()
+    ),
     Operation("credits", "GET", f"{API}/credits", "read", credits, Credits),
     # Anyone who holds a key may ask what it is good for.
     Operation("me", "GET", f"{API}/me", None, me, Me),
-    Operation("webhooks_list", "GET", WEBHOOKS, "read", list_webhooks, WebhookList),
+    Operation("webhooks_list", "GET", WEBHOOKS, "read", list_webhooks,
+              list_of("webhooks", WebhookShown)),
     Operation("webhooks_create", "POST", WEBHOOKS, "write", create_webhook, Webhook, 201,
               [400], CreateWebhook),
     Operation("webhooks_get", "GET", ONE, "read", get_webhook, WebhookShown, refusals=[404]),
     Operation("webhooks_patch", "PATCH", ONE, "write", patch_webhook, WebhookShown,
               refusals=[400, 404], body=PatchWebhook),
-    Operation("webhooks_delete", "DELETE", ONE, "write", delete_webhook, WebhookDeleted,
+    Operation("webhooks_delete", "DELETE", ONE, "write", delete_webhook, Deleted,
               refusals=[404]),
-    Operation("webhooks_test", "POST", f"{ONE}/test", "write", test_webhook, PingResult,
+    Operation("webhooks_test", "POST", f"{ONE}/test", "write", test_webhook, Attempt,
               refusals=[404]),
-    Operation("webhooks_deliveries", "GET", f"{ONE}/deliveries", "read", deliveries, AttemptList,
+    Operation("webhooks_deliveries", "GET", f"{ONE}/deliveries", "read", deliveries,
+              list_of("deliveries", Attempt),
               refusals=[404]),
 ]  # fmt: skip

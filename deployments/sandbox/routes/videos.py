@@ -10,13 +10,13 @@ from collections.abc import Callable
 from callsheet.deployments.sandbox import lifecycle, video
 from callsheet.deployments.sandbox.accounting import price, quote
 from callsheet.deployments.sandbox.answers import (
+    Deleted,
     Quote,
-    RenderList,
     RenderProgress,
     VideoCreated,
-    VideoDeleted,
     VideoList,
     VoiceProgress,
+    list_of,
 )
 from callsheet.deployments.sandbox.bodies import (
     ChangeVoice,
@@ -33,7 +33,7 @@ from callsheet.deployments.sandbox.envelope import Refusal, invalid
 from callsheet.deployments.sandbox.files import keep_picture
 from callsheet.deployments.sandbox.lifecycle import create_clip, pictures_in
 from callsheet.deployments.sandbox.operations import API, PAID, Call, Operation
-from callsheet.deployments.sandbox.video import Video, renders_of
+from callsheet.deployments.sandbox.video import RenderShown, Video, renders_of
 
 PAGE = 20
 LONGEST_PAGE = 100
@@ -210,12 +210,13 @@ OPERATIONS = [
     Operation("get", "GET", ONE, "read", get, Video, refusals=[404]),
     Operation("patch", "PATCH", ONE, "write", patch, Video, refusals=[400, 404],
               body=PatchVideo),
-    Operation("delete", "DELETE", ONE, "write", delete, VideoDeleted, refusals=[404]),
+    Operation("delete", "DELETE", ONE, "write", delete, Deleted, refusals=[404]),
     Operation("generate", "POST", f"{ONE}/generate", "write", generate, VideoCreated, 202,
               [404, 409, *PAID]),
     Operation("cancel", "POST", f"{ONE}/cancel", "write", cancel, Video,
               refusals=[404, 409]),
-    Operation("renders", "GET", f"{ONE}/renders", "read", renders, RenderList, refusals=[404]),
+    Operation("renders", "GET", f"{ONE}/renders", "read", renders, list_of("renders", RenderShown),
+              refusals=[404]),
     Operation("export", "POST", f"{ONE}/renders", "write", export, VideoCreated, 202,
               [400, 404, 409, *PAID], ExportAgain, body_optional=True),
     Operation("render_progress", "GET", f"{ONE}/renders/progress", "read", render_progress,
