@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
@@ -21,14 +22,12 @@ from starlette.types import Receive, Scope, Send
 from callsheet.deployments.sandbox.auth.keys import ApiKey
 from callsheet.deployments.sandbox.container import Container
 from callsheet.deployments.sandbox.envelope import (
-    LARGEST,
+    MAY_BE_NULL,
     Meta,
     Refusal,
     RefusedCall,
     RefusedEnvelope,
     RequestBody,
-    invalid,
-    raw_body,
     read_body,
     success,
 )
@@ -43,23 +42,12 @@ CALLED = "sandbox.called"
 PAID = (402, 429)
 #: The scope of what takes no key.
 PUBLIC = "public"
-REFUSALS = {
-    400: "The request is not acceptable as it stands.",
-    401: "The key is missing, malformed or revoked.",
-    402: "Not enough credits, or no active subscription.",
-    403: "The key lacks the scope that this operation needs.",
-    404: "There is no such thing.",
-    409: "Its present state does not allow this.",
-    422: "The idempotency key was used before with another body.",
-    429: "A rate or spend limit is reached; Retry-After says when to come back.",
-}
 RETRY_AFTER = {"schema": {"type": "string"}, "description": "Seconds, or a date.", "required": True}
 #: Patterns are for the document alone: any other id is one that we do not know, which is 404.
 PATH_SCHEMAS = {
     "video_id": {"type": "string", "pattern": "^vid_[0-9a-z]+$"},
     "n": {"type": "integer", "minimum": 1},
 }
-MAY_BE_NULL = {"character_id"}
 
 
 @dataclass(frozen=True)
@@ -186,9 +174,7 @@ class Operations:
             authorization = request.headers.get("authorization")
             key = self._container.keyring.admit(authorization, operation.scope)
         if operation.body is not None:
-            raw = await raw_body(request, LARGEST)
-            if raw is None:
-                raise invalid(f"The body is larger than {LARGEST} bytes.")
+            raw = await request.body()
             body = read_body(operation.body, raw, optional=operation.body_optional)
         call = Call(
             service=self._container, operation=operation, request=request, path=called.path,
@@ -255,7 +241,9 @@ def _described(one: Operation) -> dict[str, Any]:
         responses[str(one.status)] = _response("Successful Response", _enveloped(one.answer))
     if one.scope != PUBLIC:
         for refusal in sorted({401, 403, *one.refusals}):
-            responses[str(refusal)] = _response(REFUSALS[refusal], _reference(RefusedEnvelope))
+            responses[str(refusal)] = _response(
+                HTTPStatus(refusal).phrase, _reference(RefusedEnvelope)
+            )
             if refusal == 429:
                 responses["429"]["headers"] = {"Retry-After": RETRY_AFTER}
     needs = f" Needs the `{one.scope}` scope." if one.scope not in (None, PUBLIC) else ""

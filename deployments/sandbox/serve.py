@@ -140,7 +140,7 @@ def _origin(listening: socket.socket) -> str:
 
 def _announce(container: Container) -> None:
     keys, origin = container.keyring, container.origin
-    if container.options.json:
+    if container.options.json_:
         said = {
             "base_url": f"{origin}/api/v1",
             "auth_url": origin,
