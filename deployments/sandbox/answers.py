@@ -13,9 +13,9 @@ from callsheet.deployments.sandbox.database import Moment
 from callsheet.deployments.sandbox.video import RenderShown, Status, Video
 
 
-def list_of(name: str, kind: type[BaseModel]) -> type[BaseModel]:
+def list_of(name: str, kind: type[Any] = dict) -> type[BaseModel]:
     """Make the answer that holds a list, under its name, and nothing else."""
-    return create_model(f"{kind.__name__}List", **{name: (list[kind], ...)})  # type: ignore[call-overload, no-any-return, valid-type]
+    return create_model(f"ListOf{name.capitalize()}", **{name: (list[kind], ...)})  # type: ignore[call-overload, no-any-return, valid-type]
 
 
 class VideoCreated(BaseModel):
@@ -76,47 +76,6 @@ class VoiceProgress(BaseModel):
     percent: int
     voice_id: str | None
     failure_reason: str | None
-
-
-class Template(BaseModel):
-    """A template: `request` is a body for `POST /videos`, to be completed."""
-
-    id: str
-    name: str
-    description: str
-    request: dict[str, Any]
-
-
-class ToolField(BaseModel):
-    """One input of a tool."""
-
-    name: str
-    description: str
-    required: bool = False
-
-
-class Tool(BaseModel):
-    """A tool: it writes a script from named fields."""
-
-    id: str
-    name: str
-    description: str
-    fields: list[ToolField]
-
-
-class Character(BaseModel):
-    """A character; its id goes into `character_id`."""
-
-    id: int
-    name: str
-
-
-class Voice(BaseModel):
-    """A voice; its id goes into `voice_id`."""
-
-    id: str
-    name: str
-    language: str
 
 
 class Credits(BaseModel):

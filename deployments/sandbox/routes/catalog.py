@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
-
 from callsheet.deployments.sandbox import accounting
 from callsheet.deployments.sandbox.answers import (
-    Character,
     Credits,
     Deleted,
     Me,
-    Template,
-    Tool,
-    Voice,
     list_of,
 )
 from callsheet.deployments.sandbox.auth import pages
@@ -107,17 +101,10 @@ def _check(call: Call, url: str) -> None:
         raise invalid(f"url: {refusal}") from None
 
 
-CHOICES: dict[str, type[BaseModel]] = {
-    "templates": Template,
-    "tools": Tool,
-    "characters": Character,
-    "voices": Voice,
-}
 WEBHOOKS, ONE = f"{API}/webhooks", f"{API}/webhooks/{{webhook_id}}"
 OPERATIONS = [
     *(
-        Operation(name, "GET", f"{API}/{name}", "read", catalog, list_of(name, kind))
-        for name, kind in CHOICES.items()
+        Operation(name, "GET", f"{API}/{name}", "read", catalog, list_of(name)) for name in CATALOG
     ),
     Operation("credits", "GET", f"{API}/credits", "read", credits, Credits),
     # Anyone who holds a key may ask what it is good for.
