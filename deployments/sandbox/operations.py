@@ -35,11 +35,10 @@ from callsheet.deployments.sandbox.envelope import (
 P = ParamSpec("P")
 Result = TypeVar("Result")
 Act = Callable[["Call"], Awaitable[object]]
+Declared = Callable[[Act], Act]
 API = "/api/v1"
 #: Where a request keeps which operation it calls, once that is known.
 CALLED = "sandbox.called"
-#: What every operation that spends credits can refuse with, besides its own refusals.
-PAID = (402, 429)
 #: The scope of what takes no key.
 PUBLIC = "public"
 RETRY_AFTER = {"schema": {"type": "string"}, "description": "Seconds, or a date.", "required": True}
@@ -56,7 +55,9 @@ class Operation:
 
     `name` is what its calls are counted and struck under; `scope` is what its key must hold, None
     for any key; `answer` is what its envelope holds, and a response that `act` gives goes out as
-    it is. Without either, the document leaves it out. `query` and `responses` describe the rest.
+    it is. Without either, the document leaves it out. A body that is `optional` may be left out.
+    `refusals` are those beyond what every operation of its kind has; `query`, `responses` and
+    `extra` describe the rest.
     """
 
     name: str
@@ -68,16 +69,42 @@ class Operation:
     status: int = 200
     refusals: Sequence[int] = ()
     body: type[RequestBody] | None = None
-    body_optional: bool = False
+    optional: bool = False
     query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     responses: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-def public(name: str, method: str, path: str, act: Act) -> Operation:
-    """Make an operation that takes no key and that no document shows; one of the sandbox's own,
-    without a name, is neither counted nor struck."""
-    return Operation(name, method, path, PUBLIC, act)
+#: Every operation, in the order in which they are declared.
+OPERATIONS: list[Operation] = []
+
+
+def operation(
+    name: str,
+    method: str,
+    path: str,
+    scope: str | None,
+    answer: type[BaseModel] | None = None,
+    **more: Any,
+) -> Declared:
+    """Declare the operation of the REST API that a function is."""
+
+    def declare(act: Act) -> Act:
+        OPERATIONS.append(Operation(name, method, API + path, scope, act, answer, **more))
+        return act
+
+    return declare
+
+
+def public(name: str, method: str, path: str, **more: Any) -> Declared:
+    """Declare an operation that takes no key; one of the sandbox's own, without a name, is neither
+    counted nor struck."""
+
+    def declare(act: Act) -> Act:
+        OPERATIONS.append(Operation(name, method, path, PUBLIC, act, **more))
+        return act
+
+    return declare
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +150,6 @@ class Operations:
 
     def __init__(self, container: Container, operations: Sequence[Operation]) -> None:
         self._container = container
-        self._described: dict[str, Any] = {}
-        operations = [*operations, public("", "GET", f"{API}/openapi.json", self._show)]
         self._all = operations
         self._fixed = {one.path for one in operations if "{" not in one.path}
         self._routes = [(compile_path(one.path)[0], one) for one in operations]
@@ -175,7 +200,7 @@ class Operations:
             key = self._container.keyring.admit(authorization, operation.scope)
         if operation.body is not None:
             raw = await request.body()
-            body = read_body(operation.body, raw, optional=operation.body_optional)
+            body = read_body(operation.body, raw, optional=operation.optional)
         call = Call(
             service=self._container, operation=operation, request=request, path=called.path,
             now=self._container.now(), key=key, body=body,
@@ -188,11 +213,6 @@ class Operations:
         said = _adapter(operation.answer).dump_python(shown, mode="json")
         return success(said, status=operation.status)
 
-    async def _show(self, _: Call) -> Response:
-        """Give the OpenAPI document, written when it is first asked for."""
-        self._described = self._described or document_of(self._all)
-        return JSONResponse(self._described)
-
 
 @functools.cache
 def _adapter(answer: type[BaseModel]) -> TypeAdapter[Any]:
@@ -204,9 +224,16 @@ def _is_head(scope: Scope) -> bool:
     return scope["method"] == "HEAD" and str(scope["path"]).startswith(("/files/", "/share/"))
 
 
-def document_of(operations: Sequence[Operation]) -> dict[str, Any]:
+@public("", "GET", f"{API}/openapi.json")
+async def description(_: Call) -> Response:
     """Describe every operation that is described, as OpenAPI 3.1 has it."""
-    shown = [one for one in operations if one.answer or one.responses or one.extra]
+    return JSONResponse(document())
+
+
+@functools.cache
+def document() -> dict[str, Any]:
+    """Write the OpenAPI document, when it is first asked for."""
+    shown = [one for one in OPERATIONS if one.answer or one.responses or one.extra]
     answers = [one.answer for one in shown if one.answer]
     models: dict[type[BaseModel], None] = dict.fromkeys([Meta, RefusedEnvelope, *answers])
     _, schemas = models_json_schema(
@@ -240,7 +267,7 @@ def _described(one: Operation) -> dict[str, Any]:
     if one.answer is not None:
         responses[str(one.status)] = _response("Successful Response", _enveloped(one.answer))
     if one.scope != PUBLIC:
-        for refusal in sorted({401, 403, *one.refusals}):
+        for refusal in sorted(_refusals(one)):
             responses[str(refusal)] = _response(
                 HTTPStatus(refusal).phrase, _reference(RefusedEnvelope)
             )
@@ -248,13 +275,24 @@ def _described(one: Operation) -> dict[str, Any]:
                 responses["429"]["headers"] = {"Retry-After": RETRY_AFTER}
     needs = f" Needs the `{one.scope}` scope." if one.scope not in (None, PUBLIC) else ""
     about = f"{(one.act.__doc__ or '').strip()}{needs}"
-    body = _described_body(one.body, optional=one.body_optional) if one.body else {}
+    body = _described_body(one.body, optional=one.optional) if one.body else {}
     security: list[dict[str, list[str]]] = [] if one.scope == PUBLIC else [{"key": []}]
     return {
         "operationId": one.name, "summary": one.name, "description": about,
         "parameters": parameters, "responses": responses, "security": security,
         **body, **one.extra,
     }  # fmt: skip
+
+
+def _refusals(one: Operation) -> set[int]:
+    """Give the statuses of what can be refused: by its key, its input, its path, its price."""
+    begins, named = one.status == 202, "{" in one.path
+    return {401, 403, *one.refusals}.union(
+        {400} if one.body or one.query else (),
+        {404} if named else (),
+        {402, 429} if begins else (),
+        {409} if begins and named else (),
+    )
 
 
 def _response(about: str, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -146,6 +146,7 @@ def _explained(scopes: Iterable[str]) -> list[tuple[str, str, str]]:
     return [(scope, *SCOPE_MEANINGS[scope]) for scope in scopes]
 
 
+@public("style", "GET", "/pages.css")
 async def style(_: Call) -> Response:
     """Give the style of every page."""
     sheet = files("callsheet.deployments.sandbox.auth") / "pages.css"
@@ -153,11 +154,13 @@ async def style(_: Call) -> Response:
     return Response(text, media_type="text/css", headers={"cache-control": "no-cache"})
 
 
+@public("sign_in_page", "GET", "/sign-in")
 async def sign_in_page(call: Call) -> Response:
     """Ask who is looking."""
     raise SignInNeeded(call.request.query_params.get("next", API_KEYS))
 
 
+@public("sign_in", "POST", "/sign-in")
 async def sign_in(call: Call) -> Response:
     """Remember who is looking."""
     form = await pairs_of(call.request)
@@ -167,12 +170,14 @@ async def sign_in(call: Call) -> Response:
     return _session(call, email, following)
 
 
+@public("sign_out", "POST", "/sign-out")
 async def sign_out(call: Call) -> Response:
     """Forget who is looking."""
     form = await pairs_of(call.request)
     return _session(call, "", _first(form, "next") or API_KEYS)
 
 
+@public("api_keys", "GET", "/settings/api-keys")
 async def api_keys(call: Call) -> Response:
     """Show the keys that work now, the newest first, and a new one's value this once."""
     return await _show_keys(call, _signed_in(call, API_KEYS))
@@ -187,6 +192,7 @@ async def _show_keys(call: Call, email: str, trouble: str = "") -> Response:
     )  # fmt: skip
 
 
+@public("make_key", "POST", "/settings/api-keys")
 async def make_key(call: Call) -> Response:
     """Make a key of the organization."""
     form, email = await pairs_of(call.request), _signed_in(call, API_KEYS)
@@ -203,6 +209,7 @@ async def make_key(call: Call) -> Response:
     return RedirectResponse(API_KEYS, 303)
 
 
+@public("revoke_key", "POST", "/settings/api-keys/revoke")
 async def revoke_key(call: Call) -> Response:
     """Revoke a key of the organization."""
     form = await pairs_of(call.request)
@@ -228,11 +235,13 @@ def _consent(
     )  # fmt: skip
 
 
+@public("authorize", "GET", "/api/oauth/authorize")
 async def authorize(call: Call) -> Response:
     """Ask a person whether the program that sent them here may come in (path 1)."""
     return await _authorize(call, dict(call.request.query_params), ())
 
 
+@public("answer_request", "POST", "/api/oauth/authorize")
 async def answer_request(call: Call) -> Response:
     """Take the person's answer to the program."""
     form = await pairs_of(call.request)
@@ -276,6 +285,7 @@ def _back(call: Call, said: Mapping[str, str], answer: Mapping[str, str]) -> Res
     return RedirectResponse(f"{uri}{'&' if '?' in uri else '?'}{query}", 303, NO_STORE)
 
 
+@public("device", "GET", "/device")
 async def device(call: Call) -> Response:
     """Ask for the code that a program shows, then whether it may come in (paths 2 and 3)."""
     typed = call.request.query_params.get("user_code", "").strip()
@@ -284,6 +294,7 @@ async def device(call: Call) -> Response:
     return _page("enter_code.html", email=_signed_in(call, DEVICE), here=DEVICE, typed="")
 
 
+@public("answer_code", "POST", "/device")
 async def answer_code(call: Call) -> Response:
     """Write down what a person says about the program behind a code."""
     form = await pairs_of(call.request)
@@ -310,18 +321,3 @@ async def _answer_code(call: Call, typed: str, form: Pairs) -> Response:
         return _told(f"{approval.app} is connected", sentence, "good", email=email)
     sentence = "It got no key, and nothing was spent. You can close this page."
     return _told(f"{approval.app} was turned away", sentence, "bad", email=email)
-
-
-OPERATIONS = [
-    public("style", "GET", "/pages.css", style),
-    public("sign_in_page", "GET", "/sign-in", sign_in_page),
-    public("sign_in", "POST", "/sign-in", sign_in),
-    public("sign_out", "POST", "/sign-out", sign_out),
-    public("api_keys", "GET", API_KEYS, api_keys),
-    public("make_key", "POST", API_KEYS, make_key),
-    public("revoke_key", "POST", f"{API_KEYS}/revoke", revoke_key),
-    public("authorize", "GET", AUTHORIZE, authorize),
-    public("answer_request", "POST", AUTHORIZE, answer_request),
-    public("device", "GET", DEVICE, device),
-    public("answer_code", "POST", DEVICE, answer_code),
-]

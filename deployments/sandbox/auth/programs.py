@@ -32,12 +32,41 @@ from callsheet.deployments.sandbox.auth.login import (
 )
 from callsheet.deployments.sandbox.database import stamp
 from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.operations import API, PUBLIC, Call, Operation, public
+from callsheet.deployments.sandbox.operations import Call, public
 
 PARSE_ERROR, NO_METHOD = -32700, -32601
 MCP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
+def _described(**members: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe an operation that answers as RFC 8628 does, and takes a form or JSON."""
+    needed = [name for name, said in members.items() if said.get("minLength")]
+    body = {"schema": {"type": "object", "properties": members, "required": needed}}
+    said = {"application/json": {"schema": {"type": "object"}}}
+    statuses = {
+        "200": "The answer of RFC 8628.",
+        "400": "A refusal, or not yet: `error` says which.",
+        "401": "No program is registered as this client_id.",
+    }
+    forms = {"application/json": body, "application/x-www-form-urlencoded": body}
+    return {
+        "requestBody": {"required": bool(needed), "content": forms},
+        "responses": {
+            one: {"description": about, "content": said} for one, about in statuses.items()
+        },
+    }
+
+
+_TEXT = {"type": "string"}
+_BEGIN = _described(**DeviceRequest.model_json_schema()["properties"])
+_POLL = _described(
+    grant_type={**_TEXT, "enum": [DEVICE_GRANT]},
+    device_code={**_TEXT, "minLength": 1},
+    client_id=_TEXT,
+)
+
+
+@public("authorization_server", "GET", "/.well-known/oauth-authorization-server")
 async def authorization_server(call: Call) -> Response:
     """Describe the authorization server; the issuer is `auth_url`, to the letter."""
     origin = call.service.origin
@@ -60,6 +89,8 @@ async def authorization_server(call: Call) -> Response:
     })  # fmt: skip
 
 
+@public("protected_resource", "GET", "/mcp/.well-known/oauth-protected-resource")
+@public("protected_resource", "GET", "/.well-known/oauth-protected-resource/mcp")
 async def protected_resource(call: Call) -> Response:
     """Describe the MCP server as a resource that takes our tokens."""
     return JSONResponse({
@@ -93,11 +124,17 @@ async def mcp(call: Call) -> Response:
     return _no_result(said["id"], NO_METHOD, "The sandbox has no MCP tools: use its REST API.")
 
 
+for _method in MCP_METHODS:
+    for _path in ("/mcp", "/mcp/"):
+        public("mcp", _method, _path)(mcp)
+
+
 def _no_result(call_id: object, code: int, message: str, *, status: int = 200) -> Response:
     error = {"code": code, "message": message}
     return JSONResponse({"jsonrpc": "2.0", "id": call_id, "error": error}, status)
 
 
+@public("register", "POST", "/api/oauth/register")
 async def register(call: Call) -> Response:
     """Register a program."""
     said = await json_of(call.request, Registration.error)
@@ -114,6 +151,8 @@ async def register(call: Call) -> Response:
     return JSONResponse(answer, 201, NO_STORE)
 
 
+@public("device_authorization", "POST", "/api/oauth/device_authorization")
+@public("device_authorization", "POST", "/api/v1/auth/device", extra=_BEGIN)
 async def device_authorization(call: Call) -> Response:
     """Begin a login on a device (RFC 8628, 3.2)."""
     said = login.read(DeviceRequest, await fields_of(call.request))
@@ -134,11 +173,13 @@ def _asked(call: Call, approval: Approval) -> dict[str, object]:
     }
 
 
+@public("token", "POST", "/api/oauth/token")
 async def token(call: Call) -> Response:
     """Give a token (RFC 6749, 5)."""
     return await _token(call, await fields_of(call.request))
 
 
+@public("token", "POST", "/api/v1/auth/device/token", extra=_POLL)
 async def poll_device_login(call: Call) -> Response:
     """Poll for the key that a person approves."""
     said = await fields_of(call.request)
@@ -159,6 +200,7 @@ async def _token(call: Call, said: Fields) -> Response:
     return JSONResponse(answer, headers=NO_STORE)
 
 
+@public("revoke", "POST", "/api/oauth/revoke")
 async def revoke(call: Call) -> Response:
     """Take a key back; whatever was sent, the answer is 200 (RFC 7009)."""
     with contextlib.suppress(OAuthError):
@@ -167,6 +209,7 @@ async def revoke(call: Call) -> Response:
     return Response(headers=NO_STORE)
 
 
+@public("identity", "POST", "/agent/identity")
 async def identity(call: Call) -> Response:
     """Begin a claim for the person with an e-mail address."""
     said = await fields_of(call.request)
@@ -179,6 +222,7 @@ async def identity(call: Call) -> Response:
     return JSONResponse(answer, headers=NO_STORE)
 
 
+@public("identity_claim", "POST", "/agent/identity/claim")
 async def fresh_user_code(call: Call) -> Response:
     """Make a fresh user code for a claim. Where it stands is not specified: as in the first
     answer, and by itself."""
@@ -188,51 +232,3 @@ async def fresh_user_code(call: Call) -> Response:
     asked, expires = _asked(call, approval), stamp(approval.until)
     answer = {**asked, "claim_token_expires": expires, "claim": asked}
     return JSONResponse(answer, headers=NO_STORE)
-
-
-def _described(**members: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe an operation that answers as RFC 8628 does, and takes a form or JSON."""
-    needed = [name for name, said in members.items() if said.get("minLength")]
-    body = {"schema": {"type": "object", "properties": members, "required": needed}}
-    said = {"application/json": {"schema": {"type": "object"}}}
-    statuses = {
-        "200": "The answer of RFC 8628.",
-        "400": "A refusal, or not yet: `error` says which.",
-        "401": "No program is registered as this client_id.",
-    }
-    forms = {"application/json": body, "application/x-www-form-urlencoded": body}
-    return {
-        "requestBody": {"required": bool(needed), "content": forms},
-        "responses": {
-            one: {"description": about, "content": said} for one, about in statuses.items()
-        },
-    }
-
-
-_TEXT = {"type": "string"}
-_BEGIN = _described(**DeviceRequest.model_json_schema()["properties"])
-_POLL = _described(
-    grant_type={**_TEXT, "enum": [DEVICE_GRANT]},
-    device_code={**_TEXT, "minLength": 1},
-    client_id=_TEXT,
-)
-OPERATIONS = [
-    public("authorization_server", "GET", "/.well-known/oauth-authorization-server",
-           authorization_server),
-    public("protected_resource", "GET", "/mcp/.well-known/oauth-protected-resource",
-           protected_resource),
-    public("protected_resource", "GET", "/.well-known/oauth-protected-resource/mcp",
-           protected_resource),
-    *(public("mcp", method, path, mcp) for path in ("/mcp", "/mcp/") for method in MCP_METHODS),
-    public("register", "POST", "/api/oauth/register", register),
-    public("device_authorization", "POST", "/api/oauth/device_authorization",
-           device_authorization),
-    public("token", "POST", "/api/oauth/token", token),
-    public("revoke", "POST", "/api/oauth/revoke", revoke),
-    public("identity", "POST", "/agent/identity", identity),
-    public("identity_claim", "POST", "/agent/identity/claim", fresh_user_code),
-    Operation("device_authorization", "POST", f"{API}/auth/device", PUBLIC, device_authorization,
-              extra=_BEGIN),
-    Operation("token", "POST", f"{API}/auth/device/token", PUBLIC, poll_device_login,
-              extra=_POLL),
-]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.responses import FileResponse, HTMLResponse, Response
 
 from callsheet.deployments.sandbox import video
@@ -10,16 +12,20 @@ from callsheet.deployments.sandbox.auth.pages import template
 from callsheet.deployments.sandbox.bodies import ReportVideo
 from callsheet.deployments.sandbox.envelope import Refusal, invalid, not_found
 from callsheet.deployments.sandbox.mp4.script import CAPTION_TYPES, caption_file
-from callsheet.deployments.sandbox.operations import API, Call, Operation, public
+from callsheet.deployments.sandbox.operations import Call, operation, public
 from callsheet.deployments.sandbox.video import Report, Video, keep_report, render_of
 
 CAPTION_FILE = {
     "description": "The caption file, as text.",
     "content": {kind: {"schema": {"type": "string"}} for kind in CAPTION_TYPES.values()},
 }
-FORMAT = {"format": {"type": "string", "enum": list(CAPTION_TYPES), "default": "srt"}}
+CAPTIONS: dict[str, Any] = {
+    "query": {"format": {"type": "string", "enum": list(CAPTION_TYPES), "default": "srt"}},
+    "responses": {"200": CAPTION_FILE},
+}
 
 
+@operation("download", "GET", "/videos/{video_id}/download", "read", Link, refusals=[409])
 async def download(call: Call) -> dict[str, object]:
     """Give the signed address of the finished MP4."""
     found = await _finished(call, "download", retryable=True)
@@ -27,6 +33,7 @@ async def download(call: Call) -> dict[str, object]:
     return {**link._asdict(), "url": call.service.origin + link.path}
 
 
+@operation("captions", "GET", "/videos/{video_id}/captions", "read", **CAPTIONS)
 async def captions(call: Call) -> Response:
     """Give the caption file as text, not JSON."""
     form = call.request.query_params.get("format", "srt")
@@ -43,6 +50,7 @@ async def captions(call: Call) -> Response:
     return Response(text, headers={"content-type": f"{CAPTION_TYPES[form]}; charset=utf-8"})
 
 
+@public("file", "GET", "/files/{name}.mp4")
 async def file(call: Call) -> Response:
     """Serve the video that a signed address names, to anyone who has the address."""
     query = call.request.query_params
@@ -52,6 +60,7 @@ async def file(call: Call) -> Response:
     return await _video(call, *named)
 
 
+@operation("share", "POST", "/videos/{video_id}/share-link", "write", ShareLink, refusals=[409])
 async def share(call: Call) -> dict[str, object]:
     """Make a public, expiring link to the MP4 for people without an account."""
     found = await _finished(call, "share")
@@ -60,6 +69,7 @@ async def share(call: Call) -> dict[str, object]:
     return {**link._asdict(), "url": f"{page_url}.mp4", "page_url": page_url}
 
 
+@operation("report", "POST", "/videos/{video_id}/report", "write", Report, body=ReportVideo)
 async def report(call: Call) -> Report:
     """Flag a video for review."""
     assert call.key is not None
@@ -67,6 +77,14 @@ async def report(call: Call) -> Report:
     return await call.run(keep_report, *said, key=call.key.id, now=call.now)
 
 
+# Before the page: of two paths that fit, the first one is called.
+@public("shared_file", "GET", "/share/{token}.mp4")
+async def shared_file(call: Call) -> Response:
+    """Serve the video itself."""
+    return await _video(call, *_shared(call))
+
+
+@public("shared_page", "GET", "/share/{token}")
 async def page(call: Call) -> Response:
     """Show a video to anyone who has the link; say in words when there is none any more."""
     token = call.path["token"]
@@ -81,11 +99,6 @@ async def page(call: Call) -> Response:
     )  # fmt: skip
     # The link is a secret: no other site is to learn it from a browser.
     return HTMLResponse(shown, headers={"referrer-policy": "no-referrer"})
-
-
-async def shared_file(call: Call) -> Response:
-    """Serve the video itself."""
-    return await _video(call, *_shared(call))
 
 
 def _shared(call: Call) -> tuple[str, int]:
@@ -115,18 +128,3 @@ async def _video(call: Call, video_id: str, render: int) -> Response:
         raise not_found(video_id) from None
     etag = {"etag": f'"{found.sha256}"'}
     return FileResponse(path, media_type="video/mp4", headers=etag, stat_result=size)
-
-
-ONE = f"{API}/videos/{{video_id}}"
-OPERATIONS = [
-    Operation("download", "GET", f"{ONE}/download", "read", download, Link, refusals=[404, 409]),
-    Operation("captions", "GET", f"{ONE}/captions", "read", captions, refusals=[400, 404],
-              query=FORMAT, responses={"200": CAPTION_FILE}),
-    Operation("share", "POST", f"{ONE}/share-link", "write", share, ShareLink,
-              refusals=[404, 409]),
-    Operation("report", "POST", f"{ONE}/report", "write", report, Report,
-              refusals=[400, 404], body=ReportVideo),
-    public("file", "GET", "/files/{name}.mp4", file),
-    public("shared_file", "GET", "/share/{token}.mp4", shared_file),
-    public("shared_page", "GET", "/share/{token}", page),
-]  # fmt: skip
