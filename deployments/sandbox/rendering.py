@@ -95,9 +95,7 @@ def strike_render(db: sqlite3.Connection, video: Video, fault: Fault) -> Render:
     due_at = render.due_at + late
     if (seen.status, seen.render) == (video.status, video.render):
         put(db, seen.changed(due_at=due_at))
-    reason = fault.message or "The video could not be made."
-    struck = render.changed(fault=fault.do, due_at=due_at)
-    return put(db, struck.changed(failure_reason=reason) if fault.do == "fail" else struck)
+    return put(db, render.changed(fault=fault.do, reason=fault.message, due_at=due_at))
 
 
 # Owns renders under way: as many video processes at once as there are processors, every video
@@ -184,7 +182,7 @@ class RenderPool:
         try:
             if do == "fail":
                 await self._until(render.due_at)
-                raise RenderFailed(render.failure_reason)
+                raise RenderFailed(render.reason or "The video could not be made.")
             file = await self._make(render.plan, own=do == "corrupt")
             if do == "corrupt":
                 await asyncio.to_thread(damage, self._videos / file)

@@ -130,7 +130,7 @@ class RenderShown(BaseModel):
 
 class Render(Document, RenderShown):
     """One render as it is kept. `number` counts the renders of its video from 1; `operation` and
-    `key` say what call pays for it, and whose; `fault` is what goes wrong with it."""
+    `key` say what call pays for it, and whose; `fault` is what goes wrong, for a `reason`."""
 
     video_id: str
     operation: str
@@ -139,6 +139,7 @@ class Render(Document, RenderShown):
     due_at: float
     file: str | None = None
     fault: str | None = None
+    reason: str | None = None
 
     def found_by(self) -> tuple[str, str, float]:
         return self.video_id, self.status, self.number

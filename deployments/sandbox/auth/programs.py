@@ -34,7 +34,7 @@ from callsheet.deployments.sandbox.database import stamp
 from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.operations import Call, public
 
-PARSE_ERROR, NO_METHOD = -32700, -32601
+NO_METHOD = -32601
 MCP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
@@ -115,23 +115,14 @@ async def mcp(call: Call) -> Response:
     if call.request.method != "POST":
         message, allowed = "Send JSON-RPC by POST.", {"allow": "POST"}
         raise Refusal(405, "method_not_allowed", message, headers=allowed)
-    try:
-        said = await json_of(call.request)
-    except OAuthError as error:
-        return _no_result(None, PARSE_ERROR, str(error), status=400)
-    if "id" not in said:
-        return Response(status_code=202)
-    return _no_result(said["id"], NO_METHOD, "The sandbox has no MCP tools: use its REST API.")
+    said = await json_of(call.request)
+    error = {"code": NO_METHOD, "message": "The sandbox has no MCP tools: use its REST API."}
+    return JSONResponse({"jsonrpc": "2.0", "id": said.get("id"), "error": error})
 
 
 for _method in MCP_METHODS:
     for _path in ("/mcp", "/mcp/"):
         public("mcp", _method, _path)(mcp)
-
-
-def _no_result(call_id: object, code: int, message: str, *, status: int = 200) -> Response:
-    error = {"code": code, "message": message}
-    return JSONResponse({"jsonrpc": "2.0", "id": call_id, "error": error}, status)
 
 
 @public("register", "POST", "/api/oauth/register")

@@ -49,21 +49,28 @@ NO_BODY = (204, 304)
 OAUTH = ("/api/oauth/", "/agent/")
 
 
-async def _after(call: StruckCall, how: Effect) -> None:
-    await call.act()
-    await how(call)
+def _after(how: Effect) -> Effect:
+    """Act in full before this effect."""
+
+    async def acted(call: StruckCall) -> None:
+        await call.act()
+        await how(call)
+
+    return acted
 
 
 async def _crash(_: StruckCall) -> None:
     os._exit(KILLED)
 
 
-async def _slow(call: StruckCall, *, before: bool) -> None:
-    if before:
-        await asyncio.sleep(call.fault.seconds)
+async def _slow_before(call: StruckCall) -> None:
+    await asyncio.sleep(call.fault.seconds)
+    await call.give(await call.act())
+
+
+async def _slow(call: StruckCall) -> None:
     answer = await call.act()
-    if not before:
-        await asyncio.sleep(call.fault.seconds)
+    await asyncio.sleep(call.fault.seconds)
     await call.give(answer)
 
 
@@ -97,7 +104,7 @@ async def _close_idle(call: StruckCall) -> None:
     await call.drop()
 
 
-async def _break_off(call: StruckCall, how: Effect) -> None:
+async def _break_off(call: StruckCall, how: Effect = StruckCall.drop) -> None:
     answer = await call.act()
     if call.fault.framing == "close":
         await call.give(replace(answer, body=answer.half()), "close")
@@ -239,6 +246,10 @@ async def _old_video(call: StruckCall) -> None:
     await call.give(await call.act(query_string=query))
 
 
+def _answers(status: int) -> Effect:
+    return partial(_refuse, status=status)
+
+
 async def _refuse(call: StruckCall, status: int | None = None) -> None:
     fault = call.fault.model_copy(update={"status": status or call.fault.status})
     answer = _page(None, fault) if fault.html else _words(call, fault)
@@ -304,21 +315,16 @@ TABLE: dict[str, list[tuple[str, Effect, Mapping[str, Any], str]]] = {
     "*": [
         # The connection.
         ("drop-before", _DROP, {}, "closes the connection without acting and without an answer"),
-        ("drop-after", partial(_after, how=_DROP), {},
-         "acts, then closes the connection without an answer"),
+        ("drop-after", _after(_DROP), {}, "acts, then closes the connection without an answer"),
         ("reset-before", _RESET, {}, "resets the connection (TCP RST) without acting"),
-        ("reset-after", partial(_after, how=_RESET), {},
+        ("reset-after", _after(_RESET), {},
          "acts, then resets the connection (TCP RST) without an answer"),
         ("hang-before", _GONE, {}, "never acts, never answers, until the client leaves"),
-        ("hang", partial(_after, how=_GONE), {},
-         "acts, then never answers, until the client leaves"),
-        ("crash-before", _crash, {},
-         "ends the sandbox at once, as SIGKILL does, without acting"),
-        ("crash-after", partial(_after, how=_crash), {},
-         "acts, then ends the sandbox at once, as SIGKILL does"),
-        ("slow-before", partial(_slow, before=True), {"seconds": 1.0},
-         "waits, then acts and answers"),
-        ("slow", partial(_slow, before=False), {"seconds": 1.0}, "acts, waits, then answers"),
+        ("hang", _after(_GONE), {}, "acts, then never answers, until the client leaves"),
+        ("crash-before", _crash, {}, "ends the sandbox at once, as SIGKILL does, without acting"),
+        ("crash-after", _after(_crash), {}, "acts, then ends the sandbox at once, as SIGKILL does"),
+        ("slow-before", _slow_before, {"seconds": 1.0}, "waits, then acts and answers"),
+        ("slow", _slow, {"seconds": 1.0}, "acts, waits, then answers"),
         ("drip", _drip, _DROPS, "sends the body a few bytes at a time"),
         ("drip-headers", _drip_headers, _DROPS, "sends headers and body in pieces"),
         ("close-idle", _close_idle, {"seconds": 0.0},
@@ -326,17 +332,14 @@ TABLE: dict[str, list[tuple[str, Effect, Mapping[str, Any], str]]] = {
         # Another answer, without acting.
         ("error-before", _refuse, _ERROR, "answers an error without acting"),
         ("status", _refuse, {**_ERROR, "status": ...}, "answers the given status without acting"),
-        ("unauthorized", partial(_refuse, status=401), _WORDS,
-         "answers 401 without acting, as for a revoked key"),
-        ("no-credits", partial(_refuse, status=402), _WORDS, "answers 402 without acting"),
-        ("forbidden", partial(_refuse, status=403), _WORDS,
-         "answers 403 without acting, as for a missing scope"),
-        ("conflict", partial(_refuse, status=409), _WORDS, "answers 409 without acting"),
-        ("limited", partial(_refuse, status=429), {**_WORDS, **_RETRY},
-         "answers 429 without acting"),
+        ("unauthorized", _answers(401), _WORDS, "answers 401 without acting, as for a revoked key"),
+        ("no-credits", _answers(402), _WORDS, "answers 402 without acting"),
+        ("forbidden", _answers(403), _WORDS, "answers 403 without acting, as for a missing scope"),
+        ("conflict", _answers(409), _WORDS, "answers 409 without acting"),
+        ("limited", _answers(429), {**_WORDS, **_RETRY}, "answers 429 without acting"),
         ("redirect", _redirect, {"location": None}, "answers 307 to another host without acting"),
         # Another answer, after acting.
-        ("error-after", partial(_after, how=_refuse), _ERROR, "acts, then answers an error"),
+        ("error-after", _after(_refuse), _ERROR, "acts, then answers an error"),
         ("html", _change(_page), _OK, "acts, then answers a proxy's HTML page"),
         ("xml", _change(_xml), _OK, "acts, then answers a storage service's XML error"),
         ("empty", _change(_empty), {}, "acts, then answers without a body"),
@@ -347,8 +350,7 @@ TABLE: dict[str, list[tuple[str, Effect, Mapping[str, Any], str]]] = {
         ("rewrite", _change(_rewrite), {"set": {}, "remove": []},
          "acts, and changes members of its answer"),
         ("restatus", _change(_restatus), _OK, "acts, and answers with another status of success"),
-        ("cut-body", partial(_break_off, how=_DROP), _LENGTH,
-         "acts, and closes halfway through the body"),
+        ("cut-body", _break_off, _LENGTH, "acts, and closes halfway through the body"),
         ("reset-midway", partial(_break_off, how=_RESET), {},
          "acts, and resets the connection halfway through the body"),
         ("truncated", _truncated, _LENGTH, "acts, and answers half the body as a whole"),
@@ -371,8 +373,7 @@ TABLE: dict[str, list[tuple[str, Effect, Mapping[str, Any], str]]] = {
         ("range-ignored", _range_ignored, {}, "answers the whole video to a Range request"),
         ("range-shifted", _range_shifted, {"bytes": 1},
          "answers another range than the client asked for"),
-        ("old-video", _old_video, {},
-         "answers the video of the previous render, if there was one"),
+        ("old-video", _old_video, {}, "answers the video of the previous render, if there was one"),
         ("etag-changed", _change(_etag_changed), {}, "answers with another ETag"),
     ],
     # On a render, whatever asked for it.
