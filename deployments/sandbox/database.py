@@ -184,7 +184,7 @@ class Document(BaseModel):
     it is due or took place.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     id: str
 

@@ -92,7 +92,7 @@ MAY_BE_NULL = {"character_id"}
 class RequestBody(BaseModel):
     """Strict: no unknown field, no text for a number, null only where the specification has it."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

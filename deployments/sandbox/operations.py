@@ -80,28 +80,21 @@ OPERATIONS: list[Operation] = []
 
 
 def operation(
-    name: str,
-    method: str,
-    path: str,
-    scope: str | None,
-    answer: type[BaseModel] | None = None,
-    **more: Any,
+    name: str, method: str, path: str, scope: str | None, answer: Any = None, **more: Any
 ) -> Declared:
     """Declare the operation of the REST API that a function is."""
-
-    def declare(act: Act) -> Act:
-        OPERATIONS.append(Operation(name, method, API + path, scope, act, answer, **more))
-        return act
-
-    return declare
+    return _declared(name, method, API + path, scope, answer=answer, **more)
 
 
 def public(name: str, method: str, path: str, **more: Any) -> Declared:
     """Declare an operation that takes no key; one of the sandbox's own, without a name, is neither
     counted nor struck."""
+    return _declared(name, method, path, PUBLIC, **more)
 
+
+def _declared(name: str, method: str, path: str, scope: str | None, **more: Any) -> Declared:
     def declare(act: Act) -> Act:
-        OPERATIONS.append(Operation(name, method, path, PUBLIC, act, **more))
+        OPERATIONS.append(Operation(name, method, path, scope, act, **more))
         return act
 
     return declare

@@ -16,7 +16,7 @@ import secrets
 import sqlite3
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from starlette.requests import Request
@@ -148,6 +148,7 @@ class ClaimRequest(ScopesAsked):
 
 
 Fields = dict[str, Any]
+Form = dict[str, list[str]]
 AnyAsked = TypeVar("AnyAsked", bound=Asked)
 
 
@@ -175,15 +176,21 @@ def read_grant(said: Fields) -> str:
     return str(grant)
 
 
-async def pairs_of(request: Request) -> list[tuple[str, str]]:
-    """Read a form as it was filled in, in order."""
-    return parse_qsl((await request.body()).decode(errors="replace"), keep_blank_values=True)
+async def form_of(request: Request) -> Form:
+    """Read a form as it was filled in: every value of each field."""
+    return parse_qs((await request.body()).decode(errors="replace"), keep_blank_values=True)
+
+
+def first(form: Form, name: str) -> str:
+    """Give the value of a field that has one; empty where it was left out."""
+    return next(iter(form.get(name, ())), "")
 
 
 async def fields_of(request: Request) -> Fields:
     """Read a form or a JSON object. An empty member counts as not said (RFC 6749, 3.2)."""
     is_json = "json" in request.headers.get("content-type", "")
-    said = await json_of(request) if is_json else dict(await pairs_of(request))
+    form: Form = {} if is_json else await form_of(request)
+    said = await json_of(request) if is_json else {name: first(form, name) for name in form}
     return {name: value for name, value in said.items() if value not in ("", None)}
 
 

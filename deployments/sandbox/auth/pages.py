@@ -7,7 +7,7 @@ reaches it. So a cookie names who is looking, as they said.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,11 +24,13 @@ from callsheet.deployments.sandbox.auth.login import (
     NO_STORE,
     Client,
     CodeRequest,
+    Form,
     OAuthError,
     client_of,
+    first,
+    form_of,
     normal_code,
     ordered_scopes,
-    pairs_of,
 )
 from callsheet.deployments.sandbox.database import find
 from callsheet.deployments.sandbox.envelope import Refusal, RefusedCall
@@ -50,7 +52,6 @@ SCOPE_MEANINGS = {
         "Spends credits.",
     ),
 }
-Pairs = Sequence[tuple[str, str]]
 
 
 class Person(NamedTuple):
@@ -134,14 +135,6 @@ def _session(call: Call, email: str, following: str) -> Response:
     return response
 
 
-def _first(form: Pairs, name: str) -> str:
-    return next((value for said, value in form if said == name), "")
-
-
-def _all(form: Pairs, name: str) -> list[str]:
-    return [value for said, value in form if said == name]
-
-
 def _explained(scopes: Iterable[str]) -> list[tuple[str, str, str]]:
     return [(scope, *SCOPE_MEANINGS[scope]) for scope in scopes]
 
@@ -163,8 +156,8 @@ async def sign_in_page(call: Call) -> Response:
 @public("sign_in", "POST", "/sign-in")
 async def sign_in(call: Call) -> Response:
     """Remember who is looking."""
-    form = await pairs_of(call.request)
-    following, email = _first(form, "next") or API_KEYS, login.email_of(_first(form, "email"))
+    form = await form_of(call.request)
+    following, email = first(form, "next") or API_KEYS, login.email_of(first(form, "email"))
     if email is None:
         raise SignInNeeded(following, "That is not an e-mail address: it is name@example.com.")
     return _session(call, email, following)
@@ -173,8 +166,8 @@ async def sign_in(call: Call) -> Response:
 @public("sign_out", "POST", "/sign-out")
 async def sign_out(call: Call) -> Response:
     """Forget who is looking."""
-    form = await pairs_of(call.request)
-    return _session(call, "", _first(form, "next") or API_KEYS)
+    form = await form_of(call.request)
+    return _session(call, "", first(form, "next") or API_KEYS)
 
 
 @public("api_keys", "GET", "/settings/api-keys")
@@ -195,8 +188,8 @@ async def _show_keys(call: Call, email: str, trouble: str = "") -> Response:
 @public("make_key", "POST", "/settings/api-keys")
 async def make_key(call: Call) -> Response:
     """Make a key of the organization."""
-    form, email = await pairs_of(call.request), _signed_in(call, API_KEYS)
-    name, chosen = _first(form, "name").strip(), ordered_scopes(_all(form, "scope"))
+    form, email = await form_of(call.request), _signed_in(call, API_KEYS)
+    name, chosen = first(form, "name").strip(), ordered_scopes(form.get("scope", []))
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         trouble = f"Give the key a name of 1 to {LONGEST_NAME} characters."
         return await _show_keys(call, email, trouble)
@@ -212,9 +205,9 @@ async def make_key(call: Call) -> Response:
 @public("revoke_key", "POST", "/settings/api-keys/revoke")
 async def revoke_key(call: Call) -> Response:
     """Revoke a key of the organization."""
-    form = await pairs_of(call.request)
+    form = await form_of(call.request)
     _signed_in(call, API_KEYS)
-    key = await call.run(find, keys.ApiKey, _first(form, "key"))
+    key = await call.run(find, keys.ApiKey, first(form, "key"))
     await call.service.keyring.revoke(call.service.database, key)
     return RedirectResponse(API_KEYS, 303)
 
@@ -238,19 +231,18 @@ def _consent(
 @public("authorize", "GET", "/api/oauth/authorize")
 async def authorize(call: Call) -> Response:
     """Ask a person whether the program that sent them here may come in (path 1)."""
-    return await _authorize(call, dict(call.request.query_params), ())
+    return await _authorize(call, dict(call.request.query_params), {})
 
 
 @public("answer_request", "POST", "/api/oauth/authorize")
 async def answer_request(call: Call) -> Response:
     """Take the person's answer to the program."""
-    form = await pairs_of(call.request)
-    mine = ("decision", "grant")
-    asked = {name: value for name, value in form if name not in mine}
-    return await _authorize(call, asked, [pair for pair in form if pair[0] in mine])
+    form = await form_of(call.request)
+    answered = {name: form.pop(name, []) for name in ("decision", "grant")}
+    return await _authorize(call, {name: first(form, name) for name in form}, answered)
 
 
-async def _authorize(call: Call, said: Mapping[str, str], answered: Pairs) -> Response:
+async def _authorize(call: Call, said: Mapping[str, str], answered: Form) -> Response:
     client = await call.run(find, Client, said.get("client_id", ""))
     if client is None or said.get("redirect_uri") not in client.redirect_uris:
         sentence = "Start again from the program: it did not register this address, or itself."
@@ -262,8 +254,8 @@ async def _authorize(call: Call, said: Mapping[str, str], answered: Pairs) -> Re
         return _back(call, said, error.said)
     here = f"{AUTHORIZE}?{urlencode(said)}"
     email, place = _signed_in(call, here), urlsplit(asked.redirect_uri).netloc
-    granted = ordered_scopes(set(_all(answered, "grant")) & set(asked.scopes))
-    approves = _first(answered, "decision") == "approve"
+    granted = ordered_scopes(set(answered.get("grant", [])) & set(asked.scopes))
+    approves = first(answered, "decision") == "approve"
     if answered and not approves:
         no = {"error": "access_denied", "error_description": "The user declined."}
         return _back(call, said, no)
@@ -290,24 +282,24 @@ async def device(call: Call) -> Response:
     """Ask for the code that a program shows, then whether it may come in (paths 2 and 3)."""
     typed = call.request.query_params.get("user_code", "").strip()
     if typed:
-        return await _answer_code(call, typed, ())
+        return await _answer_code(call, typed, {})
     return _page("enter_code.html", email=_signed_in(call, DEVICE), here=DEVICE, typed="")
 
 
 @public("answer_code", "POST", "/device")
 async def answer_code(call: Call) -> Response:
     """Write down what a person says about the program behind a code."""
-    form = await pairs_of(call.request)
-    return await _answer_code(call, _first(form, "user_code"), form)
+    form = await form_of(call.request)
+    return await _answer_code(call, first(form, "user_code"), form)
 
 
-async def _answer_code(call: Call, typed: str, form: Pairs) -> Response:
-    code, approves = normal_code(typed), _first(form, "decision") == "approve"
+async def _answer_code(call: Call, typed: str, form: Form) -> Response:
+    code, approves = normal_code(typed), first(form, "decision") == "approve"
     here = f"{DEVICE}?user_code={code}"
     email = _signed_in(call, here)
     try:
         approval = await call.run(login.open_to, code, email, now=call.now)
-        granted = set(_all(form, "grant")) & set(approval.scopes) if approves else set()
+        granted = set(form.get("grant", [])) & set(approval.scopes) if approves else set()
         if not form or (approves and not granted):
             more: dict[str, Any] = {"hidden": [("user_code", code)], "user_code": code}
             more["trouble"] = NOTHING_CHOSEN if approves else ""
