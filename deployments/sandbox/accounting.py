@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 import sqlite3
 import zlib
-from dataclasses import dataclass
 from email.utils import formatdate
 
 from callsheet.deployments.sandbox.bodies import CreateVideo
 from callsheet.deployments.sandbox.database import stamp
 from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.options import Options
+from callsheet.deployments.sandbox.options import Options, RetryAfter
 from callsheet.deployments.sandbox.video import Render, Video
 
 PER_SECOND = {
@@ -51,47 +50,29 @@ def price(asked: CreateVideo) -> int:
     return sum(quote(asked).values())
 
 
-def clip_price(operation: str, duration: int) -> int:
-    """Say what a clip of so many seconds costs."""
-    return CLIP_PER_SECOND[operation] * duration
+#: How the account changes with each event of a render.
+MOVES = {
+    "reserve": "reserved = reserved + :credits WHERE balance - reserved >= :credits",
+    "charge": "balance = balance - :credits, reserved = reserved - :credits",
+    "release": "reserved = reserved - :credits",
+}
 
 
-def scene_price(seconds: float) -> int:
-    """Say what one scene costs when it is made again."""
-    return SCENE_PER_SECOND * math.ceil(seconds)
-
-
-def voice_price(duration: int) -> int:
-    """Say what another voice over the whole video costs."""
-    return VOICE_PER_SECOND * duration
-
-
-def reserve(db: sqlite3.Connection, video: Video, render: Render, *, now: float) -> None:
-    """Set the price of a render aside, or refuse with 402."""
-    enough = db.execute(
-        "UPDATE account SET reserved = reserved + :price WHERE balance - reserved >= :price",
-        {"price": render.credits},
-    )
-    if enough.rowcount == 0:
+def move(db: sqlite3.Connection, event: str, video: Video, render: Render, *, now: float) -> None:
+    """Reserve the price of a render, or refuse with 402; charge or release what was reserved."""
+    changed = db.execute(f"UPDATE account SET {MOVES[event]}", {"credits": render.credits})
+    if changed.rowcount == 0:
         available = account(db)["available"]
         message = f"This takes {render.credits} credits and {available} are available."
         raise Refusal(402, "insufficient_credits", message)
-    _write(db, "reserve", video, render, now)
-
-
-def charge(db: sqlite3.Connection, video: Video, render: Render, *, now: float) -> None:
-    """Take what was reserved for a render for good."""
     db.execute(
-        "UPDATE account SET balance = balance - :credits, reserved = reserved - :credits",
-        {"credits": render.credits},
+        "INSERT INTO charges (time, event, video_id, idempotency_key, title, credits, operation,"
+        " render, key_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(now, event, video.id, video.idempotency_key, video.title),
+            *(render.credits, render.operation, render.number, render.key),
+        ),
     )
-    _write(db, "charge", video, render, now)
-
-
-def release(db: sqlite3.Connection, video: Video, render: Render, *, now: float) -> None:
-    """Give back what was reserved for a render."""
-    db.execute("UPDATE account SET reserved = reserved - ?", (render.credits,))
-    _write(db, "release", video, render, now)
 
 
 def account(db: sqlite3.Connection) -> dict[str, int]:
@@ -107,111 +88,49 @@ def charge_log(db: sqlite3.Connection) -> list[dict[str, object]]:
     return [{**dict(row), "time": stamp(row["time"])} for row in rows]
 
 
-def _write(db: sqlite3.Connection, event: str, video: Video, render: Render, now: float) -> None:
-    db.execute(
-        "INSERT INTO charges (time, event, video_id, idempotency_key, title, credits, operation,"
-        " render, key_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(now, event, video.id, video.idempotency_key, video.title),
-            *(render.credits, render.operation, render.number, render.key),
-        ),
-    )
-
-
-# Owns what a paid call is made under: who calls and when, the rate limit and the spend limit, and
-# how long a render takes, which is minutes divided by the time scale.
-
-
 SPREAD = 0.3
 
 
-class Timing:
-    """How long a render lasts in this sandbox."""
-
-    def __init__(self, time_scale: float, *, instant: bool) -> None:
-        self._time_scale = time_scale
-        self._instant = instant
-
-    def render_seconds(self, video_id: str, duration: float) -> float:
-        """Say how long it takes to make so many seconds of video; a video always takes the same."""
-        if self._instant:
-            return 0.0
-        share = zlib.crc32(video_id.encode()) / 0xFFFFFFFF
-        factor = 1 - SPREAD + 2 * SPREAD * share
-        return (60 + 3 * duration) * factor / self._time_scale
+def render_seconds(options: Options, video_id: str, duration: float) -> float:
+    """Say how long it takes to make so many seconds of video: minutes divided by the time scale. A
+    video always takes the same."""
+    if options.render == "instant":
+        return 0.0
+    share = zlib.crc32(video_id.encode()) / 0xFFFFFFFF
+    factor = 1 - SPREAD + 2 * SPREAD * share
+    return (60 + 3 * duration) * factor / options.time_scale
 
 
-class Limits:
-    """Counts calls and credits, each in a window of its own; None is no limit."""
+class Limit:
+    """So much in a window of so many seconds; None is no limit."""
 
-    def __init__(self, options: Options) -> None:
-        self._calls = _Window(options.rate, options.rate_window)
-        self._credits = _Window(options.spend_limit, options.spend_window)
-        self._form = options.retry_after
-        self._refused = 0
+    def __init__(
+        self, most: int | None, length: float, code: str, what: str, form: RetryAfter
+    ) -> None:
+        self._most, self._length, self._code, self._what = most, length, code, what
+        self._form = form
+        self._began = -math.inf
+        self._taken = self._refused = 0
 
-    def count(self, *, now: float) -> None:
-        """Count one call, or refuse it."""
-        if not self._calls.take(1, now):
-            told = f"More than {self._calls.limit} calls in {self._calls.length:g} s"
-            raise self._refusal("rate_limited", told, self._calls.again, now)
+    def take(self, amount: int, now: float) -> None:
+        """Take an amount whole, or refuse it with 429."""
+        if self._most is None:
+            return
+        if now >= self._began + self._length:
+            self._began, self._taken = now, 0
+        if self._taken + amount > self._most:
+            raise self._refusal(self._began + self._length, now)
+        self._taken += amount
 
-    def spend(self, credits: int, *, now: float) -> None:
-        """Count credits, or refuse all of them."""
-        if not self._credits.take(credits, now):
-            told = f"More than {self._credits.limit} credits in {self._credits.length:g} s"
-            raise self._refusal("spend_limited", told, self._credits.again, now)
-
-    def _refusal(self, code: str, told: str, again: float, now: float) -> Refusal:
+    def _refusal(self, again: float, now: float) -> Refusal:
         self._refused += 1
         by_turns = "seconds" if self._refused % 2 else "date"
         form = by_turns if self._form == "turns" else self._form
         # A date has whole seconds: rounded up, so that coming back then is never too early.
-        after = max(1, math.ceil(again - now)) if form == "seconds" else None
-        header = str(after) if after else formatdate(math.ceil(again), usegmt=True)
-        message = f"{told}; come back after Retry-After."
-        return Refusal(429, code, message, headers={"retry-after": header})
-
-
-class _Window:
-    def __init__(self, limit: int | None, length: float) -> None:
-        self.limit = limit
-        self.length = length
-        self._began = -math.inf
-        self._taken = 0
-
-    @property
-    def again(self) -> float:
-        """The moment when the next window begins."""
-        return self._began + self.length
-
-    def take(self, amount: int, now: float) -> bool:
-        """Take an amount whole, or nothing of it."""
-        if self.limit is None:
-            return True
-        if now >= self.again:
-            self._began, self._taken = now, 0
-        if self._taken + amount > self.limit:
-            return False
-        self._taken += amount
-        return True
-
-
-@dataclass(frozen=True, kw_only=True)
-class CallTerms:
-    """What one call is made under: `operation`, its name in the charge log, the id of the caller's
-    key, and the limits."""
-
-    operation: str
-    key: str
-    now: float
-    timing: Timing
-    limits: Limits
-
-    def count(self) -> None:
-        """Count this call against the rate limit, or refuse it with 429."""
-        self.limits.count(now=self.now)
-
-    def spend(self, credits: int) -> None:
-        """Count credits against the spend limit, or refuse with 429."""
-        self.limits.spend(credits, now=self.now)
+        after = str(max(1, math.ceil(again - now)))
+        header = after if form == "seconds" else formatdate(math.ceil(again), usegmt=True)
+        message = (
+            f"More than {self._most} {self._what} in {self._length:g} s; come back after "
+            "Retry-After."
+        )
+        return Refusal(429, self._code, message, headers={"retry-after": header})

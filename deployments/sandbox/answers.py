@@ -7,48 +7,47 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, create_model
 
 from callsheet.deployments.sandbox.database import Moment
-from callsheet.deployments.sandbox.video import RenderShown, Status, VideoShown
+from callsheet.deployments.sandbox.video import RenderShown, Status, Video
 
 
-class Record(BaseModel):
-    """Every member is always there, and no other is."""
-
-    model_config = ConfigDict(extra="forbid")
+def list_of(name: str, kind: type[Any] = dict) -> type[BaseModel]:
+    """Make the answer that holds a list, under its name, and nothing else."""
+    return create_model(f"ListOf{name.capitalize()}", **{name: (list[kind], ...)})  # type: ignore[call-overload, no-any-return, valid-type]
 
 
 class VideoCreated(BaseModel):
     """The answer to every operation that starts a render. A repeat can name a deleted video."""
 
     id: str
-    status: Status | Literal["deleted"]
+    status: Status
     poll_after_seconds: int
 
 
-class VideoList(Record):
+class VideoList(BaseModel):
     """A page of videos, newest first; without a `next_cursor` it is the last."""
 
-    videos: list[VideoShown]
+    videos: list[Video]
     next_cursor: str | None
 
 
-class VideoDeleted(Record):
+class Deleted(BaseModel):
     """The answer to a delete."""
 
     id: str
     deleted: Literal[True]
 
 
-class Quote(Record):
+class Quote(BaseModel):
     """What a video would cost, in whole credits, and what the sum is made of."""
 
     credits: int
     breakdown: dict[str, int]
 
 
-class Link(Record):
+class Link(BaseModel):
     """An address that is good for a while: `expires_in` is in seconds."""
 
     url: str
@@ -62,13 +61,7 @@ class ShareLink(Link):
     page_url: str
 
 
-class RenderList(Record):
-    """Every render of a video, newest first."""
-
-    renders: list[RenderShown]
-
-
-class RenderProgress(Record):
+class RenderProgress(BaseModel):
     """How far the latest render is; `idle` where there was none yet."""
 
     status: Literal["idle", "running", "completed", "failed", "cancelled"]
@@ -76,7 +69,7 @@ class RenderProgress(Record):
     render: RenderShown | None
 
 
-class VoiceProgress(Record):
+class VoiceProgress(BaseModel):
     """How far the latest change of the voice is; `idle` where there was none."""
 
     status: Literal["idle", "running", "completed", "failed"]
@@ -85,72 +78,7 @@ class VoiceProgress(Record):
     failure_reason: str | None
 
 
-class Template(Record):
-    """A template: `request` is a body for `POST /videos`, to be completed."""
-
-    id: str
-    name: str
-    description: str
-    request: dict[str, Any]
-
-
-class TemplateList(Record):
-    """The template library."""
-
-    templates: list[Template]
-
-
-class ToolField(Record):
-    """One input of a tool."""
-
-    name: str
-    description: str
-    required: bool = False
-
-
-class Tool(Record):
-    """A tool: it writes a script from named fields."""
-
-    id: str
-    name: str
-    description: str
-    fields: list[ToolField]
-
-
-class ToolList(Record):
-    """Every tool."""
-
-    tools: list[Tool]
-
-
-class Character(Record):
-    """A character; its id goes into `character_id`."""
-
-    id: int
-    name: str
-
-
-class CharacterList(Record):
-    """Every character on offer."""
-
-    characters: list[Character]
-
-
-class Voice(Record):
-    """A voice; its id goes into `voice_id`."""
-
-    id: str
-    name: str
-    language: str
-
-
-class VoiceList(Record):
-    """Every voice on offer."""
-
-    voices: list[Voice]
-
-
-class Credits(Record):
+class Credits(BaseModel):
     """The organization's credits: `available` is the balance without what is reserved."""
 
     balance: int
@@ -158,14 +86,14 @@ class Credits(Record):
     available: int
 
 
-class Organization(Record):
+class Organization(BaseModel):
     """Whom a key belongs to."""
 
     id: str
     name: str
 
 
-class KeyRecord(Record):
+class KeyRecord(BaseModel):
     """The key of this request; its value is never shown."""
 
     id: str
@@ -175,7 +103,7 @@ class KeyRecord(Record):
     expires_at: Moment | None
 
 
-class Me(Record):
+class Me(BaseModel):
     """Whose key this is."""
 
     organization: Organization

@@ -6,17 +6,16 @@ idempotency key for clips is in it: one is refused there like any unknown field.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     ConfigDict,
     Field,
     JsonValue,
     StringConstraints,
-    field_validator,
     model_validator,
 )
 
@@ -32,17 +31,36 @@ Mode = Literal["talking-head", "cinematic", "hybrid", "stock-narrated", "smart-m
 Language = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
 IdempotencyKey = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 HexColour = Annotated[str, StringConstraints(pattern=r"^#[0-9a-fA-F]{6}$")]
+
+
+def _with_scenes(script: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuse a script whose `scenes` are not a list with something in it."""
+    if "scenes" in script and not (isinstance(script["scenes"], list) and script["scenes"]):
+        raise ValueError("scenes must be a list of scenes")
+    return script
+
+
 Script = Annotated[
     dict[str, JsonValue],
     Field(
         min_length=1,
         json_schema_extra={"properties": {"scenes": {"type": "array", "minItems": 1}}},
     ),
+    AfterValidator(_with_scenes),
 ]
-LINK = r"^https?://[A-Za-z0-9.\-]+(:[0-9]+)?(/[^\s]*)?$"
-UPLOAD = r"^[A-Za-z0-9][A-Za-z0-9._\-]{0,199}$"
-DATA = r"^data:image/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+={0,2}$"
-LONGEST_PICTURE = 12_000_000
+#: A web address, the name of an upload, or the picture itself. Nothing is ever fetched.
+Link = Annotated[
+    str,
+    StringConstraints(pattern=r"^https?://[A-Za-z0-9.\-]+(:[0-9]+)?(/[^\s]*)?$", max_length=2000),
+]
+Upload = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._\-]{0,199}$")]
+Data = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^data:image/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+={0,2}$",
+        max_length=12_000_000,
+    ),
+]
 
 
 def _one_of_tool_and_script(schema: dict[str, Any]) -> None:
@@ -51,13 +69,6 @@ def _one_of_tool_and_script(schema: dict[str, Any]) -> None:
         {"required": ["tool"], "not": {"required": ["script"]}},
         {"required": ["script"], "not": {"anyOf": [{"required": [n]} for n in ("tool", "fields")]}},
     ]
-
-
-def check_scenes(script: object) -> None:
-    """Refuse a script whose `scenes` are not a list with something in it."""
-    scenes = script.get("scenes", ...) if isinstance(script, dict) else ...
-    if scenes is not ... and (not isinstance(scenes, list) or not scenes):
-        raise ValueError("scenes must be a list of scenes")
 
 
 class CreateVideo(RequestBody):
@@ -91,7 +102,6 @@ class CreateVideo(RequestBody):
             raise ValueError(f"tool must be one of {', '.join(TOOLS)}")
         if self.fields is not None and self.tool is None:
             raise ValueError("fields are inputs for a tool, and there is no tool")
-        check_scenes(self.script)
         return self
 
 
@@ -114,11 +124,6 @@ class PatchVideo(RequestBody):
     script: Script | None = None
     caption_style: Text | None = None
     caption_settings: CaptionSettings | None = None
-
-    @model_validator(mode="after")
-    def _has_scenes(self) -> PatchVideo:
-        check_scenes(self.script)
-        return self
 
 
 class RegenerateScene(RequestBody):
@@ -146,39 +151,6 @@ class ReportVideo(RequestBody):
     details: Text | None = None
 
 
-#: A web address, the name of an upload, or the picture itself. Nothing is ever fetched.
-Picture = Annotated[
-    str,
-    StringConstraints(max_length=LONGEST_PICTURE),
-    Field(
-        json_schema_extra={
-            "anyOf": [
-                {"pattern": LINK, "maxLength": 2000},
-                {"pattern": UPLOAD},
-                {"pattern": DATA},
-            ]
-        }
-    ),
-]
-Footage = Annotated[
-    str,
-    StringConstraints(max_length=2000),
-    Field(json_schema_extra={"anyOf": [{"pattern": LINK}, {"pattern": UPLOAD}]}),
-]
-
-
-def _picture(said: str) -> str:
-    if not (re.match(DATA, said) or _footage(said)):
-        raise ValueError("must be a web address, the name of an upload, or a data:image/ address")
-    return said
-
-
-def _footage(said: str) -> str:
-    if not (re.match(LINK, said) or re.match(UPLOAD, said)) or said.endswith("\n"):
-        raise ValueError("must be a web address or the name of an upload")
-    return said
-
-
 class _Clip(RequestBody):
     title: Text | None = None
     topic: Text | None = None
@@ -188,29 +160,20 @@ class _Clip(RequestBody):
 class ImageToVideo(_Clip):
     """What `POST /videos/image-to-video` takes."""
 
-    image: Picture
+    image: Link | Upload | Data
     duration_seconds: Literal[5, 10] = 5
     narration: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
     language: Language = "en"
     voice_id: Text | None = None
 
-    _is_a_picture = field_validator("image")(_picture)
-
 
 class TalkingAvatar(_Clip):
     """What `POST /videos/talking-avatar` takes; the clip is as long as its script takes to say."""
 
-    clip: Footage
+    clip: Link | Upload
     script: Annotated[str, StringConstraints(min_length=1, max_length=20_000)] | Script
     language: Language = "en"
     voice_id: Text | None = None
-
-    _is_footage = field_validator("clip")(_footage)
-
-    @model_validator(mode="after")
-    def _has_scenes(self) -> TalkingAvatar:
-        check_scenes(self.script)
-        return self
 
 
 def _one_of_photos_and_character(schema: dict[str, Any]) -> None:
@@ -223,17 +186,10 @@ class CharacterSwap(_Clip):
 
     model_config = ConfigDict(json_schema_extra=_one_of_photos_and_character)
 
-    clip: Footage
-    photos: Annotated[list[Picture], Field(min_length=1, max_length=10)] | None = None
+    clip: Link | Upload
+    photos: Annotated[list[Link | Upload | Data], Field(min_length=1, max_length=10)] | None = None
     character_id: int | None = None
     duration_seconds: Annotated[int, Field(ge=3, le=60)] = 10
-
-    _is_footage = field_validator("clip")(_footage)
-
-    @field_validator("photos")
-    @classmethod
-    def _are_pictures(cls, photos: list[str] | None) -> list[str] | None:
-        return photos and [_picture(one) for one in photos]
 
     @model_validator(mode="after")
     def _one_of_two(self) -> CharacterSwap:

@@ -7,15 +7,15 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from callsheet.deployments.sandbox.accounting import Limits, Timing
+from callsheet.deployments.sandbox.accounting import Limit
 from callsheet.deployments.sandbox.auth.keys import Keyring
 from callsheet.deployments.sandbox.auth.login import Lifetimes
 from callsheet.deployments.sandbox.database import Database, drop
 from callsheet.deployments.sandbox.faults.planned import Faults
-from callsheet.deployments.sandbox.lifecycle import KnownKey
+from callsheet.deployments.sandbox.files import Links
 from callsheet.deployments.sandbox.options import OptionRefused, Options
-from callsheet.deployments.sandbox.rendered_files import Links
 from callsheet.deployments.sandbox.rendering import RenderPool
+from callsheet.deployments.sandbox.video import KnownKey
 from callsheet.deployments.sandbox.webhooks.dispatcher import Dispatcher
 
 
@@ -23,7 +23,6 @@ class Container:
     """One sandbox: its state, its keys and its render pool."""
 
     def __init__(self, options: Options, *, now: Callable[[], float] = time.time) -> None:
-        instant = options.render == "instant"
         videos = options.state / "videos"
         try:
             videos.mkdir(parents=True, exist_ok=True)
@@ -37,12 +36,13 @@ class Container:
         self.now = now
         self.links = Links(self.keyring.signing, options.time_scale)
         self.lifetimes = Lifetimes(options.time_scale)
-        self.timing = Timing(options.time_scale, instant=instant)
-        self.limits = Limits(options)
+        rate, spend, form = options.rate, options.spend_limit, options.retry_after
+        self.rate = Limit(rate, options.rate_window, "rate_limited", "calls", form)
+        self.spending = Limit(spend, options.spend_window, "spend_limited", "credits", form)
         self.render_pool = RenderPool(
             self.database,
             videos,
-            instant=instant,
+            instant=options.render == "instant",
             now=now,
             strike=lambda video: self.faults.strike("render", video=video),
             ready=lambda: self.webhooks.wake(),
@@ -71,7 +71,7 @@ class Container:
         """Stop the renders and the deliveries, then close the state."""
         await self.render_pool.close()
         await self.webhooks.close()
-        await self.keyring.keep_uses(self.database)
+        await self.keyring.close(self.database)
         self.database.close()
 
     async def forget_key(self, key: str | None) -> None:

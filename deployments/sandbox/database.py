@@ -184,7 +184,7 @@ class Document(BaseModel):
     it is due or took place.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     id: str
 
@@ -207,7 +207,7 @@ def put(db: sqlite3.Connection, document: Kept) -> Kept:
         "INSERT INTO documents (kind, id, owner, state, due, body) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (kind, id) DO UPDATE SET owner = excluded.owner, state = excluded.state,"
         " due = excluded.due, body = excluded.body",
-        (*kept, json.dumps(document.model_dump())),
+        (*kept, json.dumps(document.model_dump(exclude_defaults=True))),
     )
     return document
 

@@ -7,7 +7,7 @@ otherwise. Refusals, files and texts are the same in every dialect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,7 +18,6 @@ from callsheet.deployments.sandbox.operations import Operations
 from callsheet.deployments.sandbox.options import Answers
 
 JsonObject = dict[str, Any]
-Renaming = Callable[[JsonObject, str], JsonObject]
 
 VERSION = "2031-04-01"
 
@@ -65,14 +64,21 @@ def _enveloped(answer: Answer) -> JsonObject | None:
 
 
 def _renamed(operation: str, said: JsonObject, scope: Scope) -> JsonObject:
-    data = _restated(said["data"])
-    rename = RENAMED.get(operation) or _by_shape(data)
-    if rename is not None:
-        data = rename(data, _address(scope))
-    elif isinstance(data, dict):
+    host = dict(scope["headers"]).get(b"host", b"localhost").decode("latin-1")
+    here, data = f"http://{host}{scope['path']}", _restated(said["data"])
+    if operation in RENAMED:
+        data = RENAMED[operation](data, here)
+    elif set(data) == {"id", "status", "poll_after_seconds"}:
+        # A created video, whatever made it.
+        called = {"video_id": data.pop("id"), **data}
+        data = {**called, "object": "video.created", "watch": f"{here}/{called['video_id']}"}
+    elif [type(value) for value in data.values()] == [list]:
+        [items] = data.values()
+        data = {"items": items, "count": len(items)}
+    else:
         data = {**data, "object": operation}
     meta = {**said["meta"], "api_version": VERSION, "warnings": []}
-    return {"data": data, "meta": meta, "links": {"self": _address(scope)}}
+    return {"data": data, "meta": meta, "links": {"self": here}}
 
 
 def _restated(data: Any) -> Any:
@@ -87,106 +93,62 @@ def _restated(data: Any) -> Any:
     return kept
 
 
-def _address(scope: Scope) -> str:
-    host = dict(scope["headers"]).get(b"host", b"localhost").decode("latin-1")
-    return f"http://{host}{scope['path']}"
+def _video(data: JsonObject) -> JsonObject:
+    called = {MEMBERS.get(name, name): value for name, value in data.items()}
+    return {**called, "object": "video", "labels": []}
 
 
-def _by_shape(data: Any) -> Renaming | None:
-    """Know a created video by its members, whatever made it, and a list by having no others."""
-    if not isinstance(data, dict):
-        return None
-    if set(data) == {"id", "status", "poll_after_seconds"}:
-        return _created
-    return _items if [type(value) for value in data.values()] == [list] else None
-
-
-def _created(data: JsonObject, address: str) -> JsonObject:
-    called = {"video_id": data.pop("id"), **data}
-    return {**called, "object": "video.created", "watch": f"{address}/{called['video_id']}"}
-
-
-def _video(data: JsonObject, _: str) -> JsonObject:
-    called = {
-        "credits_used": data.pop("credits_charged", None),
-        "credits_held": data.pop("credits_reserved", None),
-        "percent": data.pop("progress", None),
-        "error_detail": data.pop("failure_reason", None),
+def _tool(tool: JsonObject) -> JsonObject:
+    fields = tool["fields"]
+    schema = {
+        "type": "object",
+        "properties": {one["name"]: {"title": one["description"]} for one in fields},
+        "required": [one["name"] for one in fields if one.get("required")],
     }
-    return {
-        "video": {**data, **called, "object": "video", "labels": []},
-        "viewer": {"can_edit": True},
-    }
+    known = {"slug": tool["id"], "label": tool["name"], "summary": tool["description"]}
+    return {**known, "input_schema": schema}
 
 
-def _quote(data: JsonObject, _: str) -> JsonObject:
-    total = {"credits": data["credits"], "unit": "credit"}
-    return {"quote": {"total": total, "lines": data.get("breakdown")}, "valid_for_seconds": 900}
-
-
-def _download(data: JsonObject, address: str) -> JsonObject:
-    return {
-        "download_url": data["url"],
-        "valid_until": data.get("expires_at"),
-        "poster": {"href": f"{address}/poster.jpg", "mime_type": "image/jpeg"},
-        "mime_type": "video/mp4",
-    }
-
-
-def _share(data: JsonObject, _: str) -> JsonObject:
-    return {"share_url": data["url"], "valid_until": data.get("expires_at"), "views": 0}
-
-
-def _webhook(data: JsonObject, _: str) -> JsonObject:
-    return {"webhook": {**data, "object": "webhook", "api_version": VERSION}}
-
-
-def _items(data: JsonObject, _: str) -> JsonObject:
-    [items] = data.values()
-    return {"items": items, "count": len(items)}
-
-
-def _tools(data: JsonObject, _: str) -> JsonObject:
-    items = [
-        {
-            "slug": tool["id"],
-            "label": tool["name"],
-            "summary": tool["description"],
-            "input_schema": {
-                "type": "object",
-                "properties": {
-                    one["name"]: {"title": one["description"]} for one in tool["fields"]
-                },
-                "required": [one["name"] for one in tool["fields"] if one["required"]],
-            },
-        }
-        for tool in data["tools"]
-    ]
-    return {"items": items, "count": len(items)}
-
-
-def _list(data: JsonObject, address: str) -> JsonObject:
-    cursor = data["next_cursor"]
-    following = f"{address}?{urlencode({'cursor': cursor})}" if cursor else None
-    items = [_video(video, address)["video"] for video in data["videos"]]
+def _list(data: JsonObject, here: str) -> JsonObject:
+    items, cursor = [_video(video) for video in data["videos"]], data["next_cursor"]
+    following = f"{here}?{urlencode({'cursor': cursor})}" if cursor else None
     return {"items": items, "next": following, "count": len(items)}
 
 
-def _done(_: JsonObject, __: str) -> JsonObject:
-    return {"ok": True}
-
-
-RENAMED: Mapping[str, Renaming] = {
-    "get": _video,
-    "patch": _video,
-    "estimate": _quote,
-    "download": _download,
+MEMBERS = {
+    "credits_charged": "credits_used",
+    "credits_reserved": "credits_held",
+    "progress": "percent",
+    "failure_reason": "error_detail",
+}
+#: What an operation answers in place of its data; `here` is its own address.
+RENAMED: dict[str, Callable[[JsonObject, str], JsonObject]] = {
+    **dict.fromkeys(
+        ("get", "patch"), lambda data, _: {"video": _video(data), "viewer": {"can_edit": True}}
+    ),
+    **dict.fromkeys(
+        ("webhooks_create", "webhooks_get", "webhooks_patch"),
+        lambda data, _: {"webhook": {**data, "object": "webhook", "api_version": VERSION}},
+    ),
+    **dict.fromkeys(("cancel", "delete"), lambda data, _: {"ok": True}),
+    "estimate": lambda data, _: {
+        "quote": {
+            "total": {"credits": data["credits"], "unit": "credit"},
+            "lines": data["breakdown"],
+        },
+        "valid_for_seconds": 900,
+    },
+    "download": lambda data, here: {
+        "download_url": data["url"],
+        "valid_until": data["expires_at"],
+        "poster": {"href": f"{here}/poster.jpg", "mime_type": "image/jpeg"},
+        "mime_type": "video/mp4",
+    },
+    "share": lambda data, _: {
+        "share_url": data["url"],
+        "valid_until": data["expires_at"],
+        "views": 0,
+    },
+    "tools": lambda data, _: {"items": [_tool(tool) for tool in data["tools"]]},
     "list": _list,
-    "tools": _tools,
-    "share": _share,
-    "webhooks_create": _webhook,
-    "webhooks_get": _webhook,
-    "webhooks_patch": _webhook,
-    "cancel": _done,
-    "delete": _done,
 }

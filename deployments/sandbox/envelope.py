@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 
@@ -88,14 +87,12 @@ Text = Annotated[str, StringConstraints(max_length=2000)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 MAY_BE_NULL = {"character_id"}
-LARGEST = 16_000_000
-DEEPEST = 64
 
 
 class RequestBody(BaseModel):
     """Strict: no unknown field, no text for a number, null only where the specification has it."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -119,16 +116,6 @@ def read_body(kind: type[AnyBody], raw: bytes, *, optional: bool = False) -> Any
         raise invalid(_sentence(error)) from None
 
 
-async def raw_body(request: Request, most: int) -> bytes | None:
-    """Read a body, but never more of it than is ever taken; None for a longer one."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > most:
-            return None
-    return bytes(body)
-
-
 def parsed(raw: bytes) -> Any:
     """Read JSON, and nothing that only passes for it. Raises ValueError."""
     try:
@@ -148,23 +135,7 @@ def _object(raw: bytes) -> dict[str, Any]:
         raise invalid("The body is not JSON.") from None
     if not isinstance(said, dict):
         raise invalid("The body must be a JSON object.")
-    if _is_deeper(said, DEEPEST):
-        raise invalid(f"The body is nested deeper than {DEEPEST} levels.")
     return said
-
-
-def _is_deeper(said: object, levels: int) -> bool:
-    layer = [said]
-    for _ in range(levels):
-        layer = [
-            inner
-            for one in layer
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not layer:
-            return False
-    return True
 
 
 def _number(text: str) -> float:

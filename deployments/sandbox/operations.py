@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
@@ -21,14 +22,12 @@ from starlette.types import Receive, Scope, Send
 from callsheet.deployments.sandbox.auth.keys import ApiKey
 from callsheet.deployments.sandbox.container import Container
 from callsheet.deployments.sandbox.envelope import (
-    LARGEST,
+    MAY_BE_NULL,
     Meta,
     Refusal,
     RefusedCall,
     RefusedEnvelope,
     RequestBody,
-    invalid,
-    raw_body,
     read_body,
     success,
 )
@@ -36,30 +35,18 @@ from callsheet.deployments.sandbox.envelope import (
 P = ParamSpec("P")
 Result = TypeVar("Result")
 Act = Callable[["Call"], Awaitable[object]]
+Declared = Callable[[Act], Act]
 API = "/api/v1"
 #: Where a request keeps which operation it calls, once that is known.
 CALLED = "sandbox.called"
-#: What every operation that spends credits can refuse with, besides its own refusals.
-PAID = (402, 429)
 #: The scope of what takes no key.
 PUBLIC = "public"
-REFUSALS = {
-    400: "The request is not acceptable as it stands.",
-    401: "The key is missing, malformed or revoked.",
-    402: "Not enough credits, or no active subscription.",
-    403: "The key lacks the scope that this operation needs.",
-    404: "There is no such thing.",
-    409: "Its present state does not allow this.",
-    422: "The idempotency key was used before with another body.",
-    429: "A rate or spend limit is reached; Retry-After says when to come back.",
-}
 RETRY_AFTER = {"schema": {"type": "string"}, "description": "Seconds, or a date.", "required": True}
 #: Patterns are for the document alone: any other id is one that we do not know, which is 404.
 PATH_SCHEMAS = {
     "video_id": {"type": "string", "pattern": "^vid_[0-9a-z]+$"},
     "n": {"type": "integer", "minimum": 1},
 }
-MAY_BE_NULL = {"character_id"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +55,9 @@ class Operation:
 
     `name` is what its calls are counted and struck under; `scope` is what its key must hold, None
     for any key; `answer` is what its envelope holds, and a response that `act` gives goes out as
-    it is. Without either, the document leaves it out. `query` and `responses` describe the rest.
+    it is. Without either, the document leaves it out. A body that is `optional` may be left out.
+    `refusals` are those beyond what every operation of its kind has; `query`, `responses` and
+    `extra` describe the rest.
     """
 
     name: str
@@ -80,16 +69,35 @@ class Operation:
     status: int = 200
     refusals: Sequence[int] = ()
     body: type[RequestBody] | None = None
-    body_optional: bool = False
+    optional: bool = False
     query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     responses: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-def public(name: str, method: str, path: str, act: Act) -> Operation:
-    """Make an operation that takes no key and that no document shows; one of the sandbox's own,
-    without a name, is neither counted nor struck."""
-    return Operation(name, method, path, PUBLIC, act)
+#: Every operation, in the order in which they are declared.
+OPERATIONS: list[Operation] = []
+
+
+def operation(
+    name: str, method: str, path: str, scope: str | None, answer: Any = None, **more: Any
+) -> Declared:
+    """Declare the operation of the REST API that a function is."""
+    return _declared(name, method, API + path, scope, answer=answer, **more)
+
+
+def public(name: str, method: str, path: str, **more: Any) -> Declared:
+    """Declare an operation that takes no key; one of the sandbox's own, without a name, is neither
+    counted nor struck."""
+    return _declared(name, method, path, PUBLIC, **more)
+
+
+def _declared(name: str, method: str, path: str, scope: str | None, **more: Any) -> Declared:
+    def declare(act: Act) -> Act:
+        OPERATIONS.append(Operation(name, method, path, scope, act, **more))
+        return act
+
+    return declare
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +143,6 @@ class Operations:
 
     def __init__(self, container: Container, operations: Sequence[Operation]) -> None:
         self._container = container
-        self._described: dict[str, Any] = {}
-        operations = [*operations, public("", "GET", f"{API}/openapi.json", self._show)]
         self._all = operations
         self._fixed = {one.path for one in operations if "{" not in one.path}
         self._routes = [(compile_path(one.path)[0], one) for one in operations]
@@ -186,10 +192,8 @@ class Operations:
             authorization = request.headers.get("authorization")
             key = self._container.keyring.admit(authorization, operation.scope)
         if operation.body is not None:
-            raw = await raw_body(request, LARGEST)
-            if raw is None:
-                raise invalid(f"The body is larger than {LARGEST} bytes.")
-            body = read_body(operation.body, raw, optional=operation.body_optional)
+            raw = await request.body()
+            body = read_body(operation.body, raw, optional=operation.optional)
         call = Call(
             service=self._container, operation=operation, request=request, path=called.path,
             now=self._container.now(), key=key, body=body,
@@ -202,11 +206,6 @@ class Operations:
         said = _adapter(operation.answer).dump_python(shown, mode="json")
         return success(said, status=operation.status)
 
-    async def _show(self, _: Call) -> Response:
-        """Give the OpenAPI document, written when it is first asked for."""
-        self._described = self._described or document_of(self._all)
-        return JSONResponse(self._described)
-
 
 @functools.cache
 def _adapter(answer: type[BaseModel]) -> TypeAdapter[Any]:
@@ -218,9 +217,16 @@ def _is_head(scope: Scope) -> bool:
     return scope["method"] == "HEAD" and str(scope["path"]).startswith(("/files/", "/share/"))
 
 
-def document_of(operations: Sequence[Operation]) -> dict[str, Any]:
+@public("", "GET", f"{API}/openapi.json")
+async def description(_: Call) -> Response:
     """Describe every operation that is described, as OpenAPI 3.1 has it."""
-    shown = [one for one in operations if one.answer or one.responses]
+    return JSONResponse(document())
+
+
+@functools.cache
+def document() -> dict[str, Any]:
+    """Write the OpenAPI document, when it is first asked for."""
+    shown = [one for one in OPERATIONS if one.answer or one.responses or one.extra]
     answers = [one.answer for one in shown if one.answer]
     models: dict[type[BaseModel], None] = dict.fromkeys([Meta, RefusedEnvelope, *answers])
     _, schemas = models_json_schema(
@@ -254,19 +260,32 @@ def _described(one: Operation) -> dict[str, Any]:
     if one.answer is not None:
         responses[str(one.status)] = _response("Successful Response", _enveloped(one.answer))
     if one.scope != PUBLIC:
-        for refusal in sorted({401, 403, *one.refusals}):
-            responses[str(refusal)] = _response(REFUSALS[refusal], _reference(RefusedEnvelope))
+        for refusal in sorted(_refusals(one)):
+            responses[str(refusal)] = _response(
+                HTTPStatus(refusal).phrase, _reference(RefusedEnvelope)
+            )
             if refusal == 429:
                 responses["429"]["headers"] = {"Retry-After": RETRY_AFTER}
     needs = f" Needs the `{one.scope}` scope." if one.scope not in (None, PUBLIC) else ""
     about = f"{(one.act.__doc__ or '').strip()}{needs}"
-    body = _described_body(one.body, optional=one.body_optional) if one.body else {}
+    body = _described_body(one.body, optional=one.optional) if one.body else {}
     security: list[dict[str, list[str]]] = [] if one.scope == PUBLIC else [{"key": []}]
     return {
         "operationId": one.name, "summary": one.name, "description": about,
         "parameters": parameters, "responses": responses, "security": security,
         **body, **one.extra,
     }  # fmt: skip
+
+
+def _refusals(one: Operation) -> set[int]:
+    """Give the statuses of what can be refused: by its key, its input, its path, its price."""
+    begins, named = one.status == 202, "{" in one.path
+    return {401, 403, *one.refusals}.union(
+        {400} if one.body or one.query else (),
+        {404} if named else (),
+        {402, 429} if begins else (),
+        {409} if begins and named else (),
+    )
 
 
 def _response(about: str, schema: Mapping[str, Any]) -> dict[str, Any]:

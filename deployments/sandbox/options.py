@@ -3,94 +3,81 @@
 from __future__ import annotations
 
 import ipaddress
-import math
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 Rendering = Literal["real", "instant"]
 RetryAfter = Literal["seconds", "date", "turns"]
 Answers = Literal["enveloped", "bare", "renamed"]
-
-_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?")
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class OptionRefused(Exception):
     """An option that cannot work; the message says why in a sentence."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How one sandbox is run. `credits` counts only when the state directory is new."""
+class Options(BaseModel):
+    """How one sandbox is run; a description is what `--help` says. `credits` counts only when the
+    state directory is new. Raises OptionRefused.
+    """
 
-    host: str = "127.0.0.1"
-    port: int = 8791
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: str = Field("127.0.0.1", description="a loopback address")
+    port: int = Field(8791, ge=0, le=65535, description="0 takes any free one")
     #: The file of a socket on which the parent process already listens, instead of host and port.
     fd: int | None = None
-    #: How others reach it, where they do: in a network of containers.
-    origin: str | None = None
-    #: A file with the key that holds every scope; without it that is made up.
-    key_file: Path | None = None
-    state: Path = Path(".callsheet/sandbox")
-    time_scale: float = 1.0
-    render: Rendering = "real"
-    credits: int = 100_000
-    rate: int | None = None
-    rate_window: float = 60.0
-    spend_limit: int | None = None
-    spend_window: float = 60.0
-    retry_after: RetryAfter = "turns"
-    allow_loopback_webhooks: bool = False
-    webhook_vendor: str = "Service"
-    answers: Answers = "enveloped"
-    script: Path | None = None
-    exit_with_parent: bool = False
-    json: bool = False
+    origin: str | None = Field(
+        None,
+        pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$",
+        description="how others reach it; --host may then be any address",
+    )
+    key_file: Path | None = Field(None, description="with the key that holds every scope")
+    state: Path = Field(Path(".callsheet/sandbox"), description="where it keeps itself")
+    time_scale: Seconds = Field(1.0, description="60 makes minutes seconds")
+    render: Rendering = Field("real", description="instant: the same video for each shape, at once")
+    credits: int = Field(100_000, ge=0, description="the balance of a new state")
+    rate: int | None = Field(None, ge=1, description="paid calls allowed in a window")
+    rate_window: Seconds = Field(60.0, description="its length in seconds")
+    spend_limit: int | None = Field(None, ge=1, description="credits in a window")
+    spend_window: Seconds = Field(60.0, description="its length in seconds")
+    retry_after: RetryAfter = Field("turns", description="in which form a 429 tells it")
+    allow_loopback_webhooks: bool = Field(False, description="for tests on one machine")
+    webhook_vendor: str = Field(
+        "Service",
+        pattern=r"^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$",
+        description="X-<this>-Signature and so on",
+    )
+    answers: Answers = Field("enveloped", description="in which shape")
+    script: Path | None = Field(None, description="faults to plan, in TOML or JSON")
+    exit_with_parent: bool = Field(False, description="stop when stdin ends")
+    json_: bool = Field(False, alias="json", description="say in one line of JSON when it is ready")
 
-    def __post_init__(self) -> None:
-        for good, sentence in self._rules():
-            if not good:
-                raise OptionRefused(sentence)
+    def __init__(self, **said: Any) -> None:
+        try:
+            super().__init__(**said)
+        except ValidationError as error:
+            trouble = error.errors(include_url=False)[0]
+            option = " ".join(str(part) for part in trouble["loc"]).replace("_", "-")
+            said_of = f"--{option}: " if option else ""
+            message = trouble["msg"].removeprefix("Value error, ")
+            raise OptionRefused(f"{said_of}{message}.") from None
 
-    def _rules(self) -> Iterator[tuple[bool, str]]:
-        here = f"The sandbox listens on this machine only: {self.host} is not a loopback address."
-        yield is_loopback(self.host) or self.origin is not None, here
-        origin = (
-            "The origin is how others reach it, like http://sandbox:8791, and no more than that."
-        )
-        yield self.origin is None or bool(_ORIGIN.fullmatch(self.origin)), origin
-        port = f"There is no port {self.port}: use 0 (any free one) to 65535."
-        yield 0 <= self.port <= 65535, port
-        scale = "The time scale must be a number above 0; 60 makes minutes seconds."
-        yield _above_zero(self.time_scale), scale
-        yield self.render in get_args(Rendering), "Rendering is either real or instant."
-        answers = get_args(Answers)
-        yield self.answers in answers, f"Answers are one of {', '.join(answers)}."
-        yield self.credits >= 0, "The balance of credits cannot begin below 0."
-        rate = "The rate must be at least one paid call per window."
-        yield self.rate is None or self.rate >= 1, rate
-        window = "must be a number of seconds above 0."
-        yield _above_zero(self.rate_window), f"The rate window {window}"
-        limit = "The spend limit must be at least one credit per window."
-        yield self.spend_limit is None or self.spend_limit >= 1, limit
-        yield _above_zero(self.spend_window), f"The spend window {window}"
-        forms = get_args(RetryAfter)
-        yield self.retry_after in forms, f"Retry-After comes as one of {', '.join(forms)}."
-        vendor = "The webhook vendor is a part of header names: letters, digits and hyphens."
-        yield bool(re.fullmatch(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", self.webhook_vendor)), vendor
-
-
-def _above_zero(number: float) -> bool:
-    return math.isfinite(number) and number > 0
+    @model_validator(mode="after")
+    def _listens_here(self) -> Self:
+        if not is_loopback(self.host) and self.origin is None:
+            message = (
+                f"The sandbox listens on this machine only: {self.host} is not a loopback address"
+            )
+            raise ValueError(message)
+        return self
 
 
 def is_loopback(host: str) -> bool:
     """Say whether a host is this machine."""
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False

@@ -1,4 +1,4 @@
-"""Renders under way: started, processed, ended in one of four ways.
+"""Renders under way: processed, and ended in one of four ways.
 
 Each step is one transaction, guarded by the state and the render it starts from, and moves the
 credits with it.
@@ -10,81 +10,32 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import TypeAdapter
+from typing import Any
 
 from callsheet.deployments.sandbox import accounting
-from callsheet.deployments.sandbox.accounting import CallTerms
 from callsheet.deployments.sandbox.database import Database, every, find, put
-from callsheet.deployments.sandbox.envelope import Refusal
 from callsheet.deployments.sandbox.faults.fault import Fault
-from callsheet.deployments.sandbox.mp4.video_plan import Scene, VideoPlan
-from callsheet.deployments.sandbox.rendered_files import (
+from callsheet.deployments.sandbox.files import (
     RenderFailed,
     copy_marked,
     damage,
-    fingerprint,
     make_video,
+    sha256_of,
 )
+from callsheet.deployments.sandbox.mp4.script import Scene
 from callsheet.deployments.sandbox.video import (
     CANCELLED,
     COMPLETED,
     DELETED,
     FAILED,
     GENERATING,
-    RUNNING,
     Render,
-    RenderFault,
     Video,
-    VideoShown,
     render_of,
 )
 from callsheet.deployments.sandbox.webhooks.webhook import READY, emit
-
-
-@dataclass(frozen=True, kw_only=True)
-class RenderOrder:
-    """A video that is wanted. `seconds` of it are made again, which says how long it takes."""
-
-    kind: Literal["generate", "scene", "voice", "export"]
-    plan: VideoPlan
-    credits: int
-    seconds: float
-    scene: int | None = None
-
-
-def refuse_if_generating(video: Video) -> None:
-    """Refuse with 409 to start a second render."""
-    if video.status == GENERATING:
-        raise Refusal(409, "already_generating", "This video is already being generated.")
-
-
-def start(db: sqlite3.Connection, video: Video, order: RenderOrder, call: CallTerms) -> Video:
-    """Begin a render: reserve its credits and move the video to generating.
-
-    Raises 402 without credits and 429 over the spend limit; nothing has happened then.
-    """
-    number, now = video.render + 1, call.now
-    due_at = now + call.timing.render_seconds(video.id, order.seconds)
-    render = Render(
-        id=f"{video.id} {number}", video_id=video.id, number=number, kind=order.kind,
-        status=RUNNING, operation=call.operation, key=call.key, credits=order.credits,
-        plan=order.plan.but(render=number), voice_id=order.plan.voice,
-        aspect_ratio=order.plan.aspect_ratio, scene=order.scene, started_at=now, due_at=due_at,
-    )  # fmt: skip
-    accounting.reserve(db, video, render, now=now)
-    call.spend(order.credits)
-    put(db, render)
-    begun = video.changed(
-        status=GENERATING, render=number, scenes=order.plan.scenes, due_at=due_at,
-        credits_reserved=order.credits, started_at=now, finished_at=None, failure_reason=None,
-        updated_at=now,
-    )  # fmt: skip
-    return put(db, begun)
 
 
 def finish(
@@ -98,9 +49,9 @@ def finish(
     finished = finished.changed(finished_at=now)
     if render.kind == "voice":
         # From now on the video speaks with this voice, in the next generate too.
-        finished = finished.changed(voice_id=render.plan.voice)
+        finished = finished.changed(voice_id=render.voice_id)
     put(db, finished)
-    shown = TypeAdapter(VideoShown).dump_python(finished.at(now), mode="json")
+    shown = finished.at(now).model_dump(mode="json")
     emit(db, kind=READY, data={**shown, "render_kind": render.kind}, now=now)
     return True
 
@@ -129,8 +80,8 @@ def leave(
     render = render_of(db, video.id, video.render)
     if seen.status != GENERATING or render is None:
         return None
-    move = accounting.charge if status == COMPLETED else accounting.release
-    move(db, seen, render, now=now)
+    event = "charge" if status == COMPLETED else "release"
+    accounting.move(db, event, seen, render, now=now)
     ended = CANCELLED if status == DELETED else status
     return left, put(db, render.changed(status=ended, finished_at=now, **made))
 
@@ -144,8 +95,7 @@ def strike_render(db: sqlite3.Connection, video: Video, fault: Fault) -> Render:
     due_at = render.due_at + late
     if (seen.status, seen.render) == (video.status, video.render):
         put(db, seen.changed(due_at=due_at))
-    struck = RenderFault(do=fault.do, message=fault.message)
-    return put(db, render.changed(fault=struck, due_at=due_at))
+    return put(db, render.changed(fault=fault.do, reason=fault.message, due_at=due_at))
 
 
 # Owns renders under way: as many video processes at once as there are processors, every video
@@ -226,33 +176,30 @@ class RenderPool:
             found = await self._database.run(render_of, video.id, video.render)
             assert found is not None
             render = found
-        do, due_at = render.fault.do if render.fault else None, render.due_at
+        do = render.fault
         if do == "never":
             return
         try:
-            if render.fault is not None and do == "fail":
-                await self._until(due_at)
-                raise RenderFailed(render.fault.message or "The video could not be made.")
+            if do == "fail":
+                await self._until(render.due_at)
+                raise RenderFailed(render.reason or "The video could not be made.")
             file = await self._make(render.plan, own=do == "corrupt")
             if do == "corrupt":
                 await asyncio.to_thread(damage, self._videos / file)
-            made = await asyncio.to_thread(fingerprint, self._videos / file)
+            sha256 = await asyncio.to_thread(sha256_of, self._videos / file)
         except (RenderFailed, OSError) as error:
             reason = str(error)
             await self._database.run(fail, video, reason=reason, now=self._now())
             return
-        await self._until(due_at)
-        size, now = made.bytes, self._now()
-        told = await self._database.run(
-            finish, video, file=file, sha256=made.sha256, size=size, now=now
-        )
-        if told:
+        await self._until(render.due_at)
+        size, now = (self._videos / file).stat().st_size, self._now()
+        if await self._database.run(finish, video, file=file, sha256=sha256, size=size, now=now):
             self._ready()
 
     async def _until(self, moment: float) -> None:
         await asyncio.sleep(max(0.0, moment - self._now()))
 
-    async def _make(self, plan: VideoPlan, *, own: bool) -> str:
+    async def _make(self, plan: Video, *, own: bool) -> str:
         """Make the file of a render; give its name.
 
         Instant videos are copies: first videos of all videos share one, unless `own` is asked for.
@@ -263,7 +210,7 @@ class RenderPool:
                 await make_video(plan, self._videos / file)
             return file
         sample = await self._sample(plan.aspect_ratio)
-        if plan.render == 1 and plan.clip is None and not own:
+        if plan.render == 1 and plan.kind == "video" and not own:
             return sample
         mark = f"{plan.id} render {plan.render}"
         await asyncio.to_thread(copy_marked, self._videos / sample, self._videos / file, mark)
@@ -280,9 +227,9 @@ class RenderPool:
         return file
 
 
-def _sample_plan(aspect_ratio: str) -> VideoPlan:
+def _sample_plan(aspect_ratio: str) -> Video:
     scene = Scene(number=1, narration="A video made at once.", visual="", start=0.0, end=1.0)
-    return VideoPlan(
-        id="vid_sample", seed=len(aspect_ratio), title="Sample", topic="", language="en",
-        aspect_ratio=aspect_ratio, duration=1, scenes=[scene],
+    return Video(
+        id="vid_sample", number=len(aspect_ratio), status=GENERATING, title="Sample", render=1,
+        aspect_ratio=aspect_ratio, duration_seconds=1, scenes=[scene], created_at=0, updated_at=0,
     )  # fmt: skip

@@ -10,21 +10,25 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from callsheet.deployments.sandbox.auth import pages, programs
 from callsheet.deployments.sandbox.container import Container
 from callsheet.deployments.sandbox.dialect import Dialect
 from callsheet.deployments.sandbox.faults.layer import FaultLayer
 from callsheet.deployments.sandbox.faults.planned import FaultRefused, read_script
 from callsheet.deployments.sandbox.faults.struck import ShowingProtocol
-from callsheet.deployments.sandbox.operations import Operations
+from callsheet.deployments.sandbox.operations import OPERATIONS, Operations
 from callsheet.deployments.sandbox.options import OptionRefused, Options
-from callsheet.deployments.sandbox.routes import catalog, control, video_files, videos
 
+#: Each declares its operations.
+PARTS = (
+    *("routes.videos", "routes.video_files", "routes.catalog", "routes.control"),
+    *("auth.programs", "auth.pages"),
+)
 #: An installation that only ever works with a real service has no use for it.
 NO_ENCODER = (
     "The encoder that the sandbox makes videos with is not installed: pip install "
@@ -140,7 +144,7 @@ def _origin(listening: socket.socket) -> str:
 
 def _announce(container: Container) -> None:
     keys, origin = container.keyring, container.origin
-    if container.options.json:
+    if container.options.json_:
         said = {
             "base_url": f"{origin}/api/v1",
             "auth_url": origin,
@@ -172,9 +176,9 @@ def _announce(container: Container) -> None:
 
 def create_app(container: Container) -> ASGIApp:
     """Put the service together around one container."""
-    parts = (videos, video_files, catalog, control, programs, pages)
-    every = [one for part in parts for one in part.OPERATIONS]
-    operations = Operations(container, every)
+    for part in PARTS:
+        import_module(f"callsheet.deployments.sandbox.{part}")
+    operations = Operations(container, OPERATIONS)
     container.faults.operations = operations.names
     app: ASGIApp = operations
     # The last layer is the outermost: faults strike whatever way of answering was chosen.

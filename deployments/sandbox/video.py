@@ -18,41 +18,47 @@ from pydantic import BaseModel
 from callsheet.deployments.sandbox.bodies import ReportVideo
 from callsheet.deployments.sandbox.database import Document, Moment, every, find, put
 from callsheet.deployments.sandbox.envelope import not_found
-from callsheet.deployments.sandbox.mp4.video_plan import Scene, SceneShown, VideoPlan
+from callsheet.deployments.sandbox.mp4.script import Scene
 
 DRAFT: Final = "draft"
 GENERATING: Final = "generating"
 RUNNING: Final = "running"
-COMPLETED = "completed"
-FAILED = "failed"
-CANCELLED = "cancelled"
-DELETED = "deleted"
+COMPLETED: Final = "completed"
+FAILED: Final = "failed"
+CANCELLED: Final = "cancelled"
+DELETED: Final = "deleted"
 STATUSES = (DRAFT, GENERATING, COMPLETED, FAILED, CANCELLED)
-Status = Literal["draft", "generating", "completed", "failed", "cancelled"]
+RenderKind = Literal["generate", "scene", "voice", "export"]
+Status = Literal["draft", "generating", "completed", "failed", "cancelled", "deleted"]
 
 
-class VideoShown(Document):
+class Video(Document):
     """A video, its latest render, and everything that was asked for in it; null where it was not.
 
-    `kind` is `video` or the clip operation that made it.
+    `kind` is `video` or the clip operation that made it, `number` counts the videos of the
+    organization from 1, `price` is what each generate costs, and `picture` is the file of the
+    picture that came along. The plan of a render is such a record too: the video as it is made.
     """
 
     status: Status
     poll_after_seconds: int = 0
-    kind: Literal["video", "image-to-video", "talking-avatar", "character-swap"]
+    kind: Literal["video", "image-to-video", "talking-avatar", "character-swap"] = "video"
+    number: int
+    price: int = 0
     progress: int = 0
     render: int = 0
-    scenes: Sequence[SceneShown] = ()
+    scenes: Sequence[Scene] = ()
     credits_reserved: int = 0
     credits_charged: int = 0
     created_at: Moment
     updated_at: Moment
     started_at: Moment | None = None
+    due_at: Moment | None = None
     finished_at: Moment | None = None
     failure_reason: str | None = None
     tool: str | None = None
     fields: dict[str, Any] | None = None
-    duration_seconds: int | None = None
+    duration_seconds: int = 0
     script: str | dict[str, Any] | None = None
     title: str | None = None
     topic: str | None = None
@@ -63,8 +69,8 @@ class VideoShown(Document):
     music_id: str | None = None
     caption_style: str | None = None
     caption_settings: dict[str, Any] | None = None
-    aspect_ratio: str | None = None
-    language: str | None = None
+    aspect_ratio: str = "9:16"
+    language: str = "en"
     start_generation: bool | None = None
     idempotency_key: str | None = None
     video_model: str | None = None
@@ -72,24 +78,20 @@ class VideoShown(Document):
     narration: str | None = None
     clip: str | None = None
     photos: list[str] | None = None
-
-
-class Video(VideoShown):
-    """A video as it is kept. `number` counts the videos of the organization from 1."""
-
-    status: Status | Literal["deleted"]  # type: ignore[assignment]
-    scenes: Sequence[Scene] = ()
-    number: int
-    price: int
     picture: str | None = None
-    due_at: float | None = None
 
     def found_by(self) -> tuple[str, str, float]:
         return "", self.status, self.number
 
+    @property
+    def spoken(self) -> bool:
+        """Say whether there are any words in it, and so a voice and captions."""
+        return any(scene.narration for scene in self.scenes)
+
     def at(self, now: float) -> Video:
         """Give the video as it is at this moment."""
-        return self.changed(progress=self._progress(now), poll_after_seconds=self._wait(now))
+        percent = percent_of(self.status, self.started_at, self.due_at, now)
+        return self.changed(progress=percent, poll_after_seconds=self._wait(now))
 
     def _wait(self, now: float) -> int:
         """Say in whole seconds when a look is worth while; 0 where nothing will change by itself.
@@ -100,17 +102,19 @@ class Video(VideoShown):
             return 0
         return max(1, math.ceil(self.due_at - now))
 
-    def _progress(self, now: float) -> int:
-        if self.status == GENERATING:
-            return percent(self.started_at, self.due_at, now)
-        return 100 if self.status == COMPLETED else 0
+
+class KnownKey(Document):
+    """An idempotency key that came, what came with it, and the video that it made."""
+
+    digest: str
+    video_id: str
 
 
 class RenderShown(BaseModel):
     """One render: the first video, a video with a scene or the voice again, or another export."""
 
     number: int
-    kind: Literal["generate", "scene", "voice", "export"]
+    kind: RenderKind
     status: Literal["running", "completed", "failed", "cancelled"]
     percent: int = 0
     credits: int
@@ -124,39 +128,33 @@ class RenderShown(BaseModel):
     failure_reason: str | None = None
 
 
-class RenderFault(BaseModel):
-    """What goes wrong with a render; `message` is the reason of a failure."""
-
-    do: str
-    message: str | None = None
-
-
 class Render(Document, RenderShown):
     """One render as it is kept. `number` counts the renders of its video from 1; `operation` and
-    `key` say what call pays for it, and whose."""
+    `key` say what call pays for it, and whose; `fault` is what goes wrong, for a `reason`."""
 
     video_id: str
     operation: str
     key: str
-    plan: VideoPlan
+    plan: Video
     due_at: float
     file: str | None = None
-    fault: RenderFault | None = None
+    fault: str | None = None
+    reason: str | None = None
 
     def found_by(self) -> tuple[str, str, float]:
         return self.video_id, self.status, self.number
 
     def at(self, now: float) -> Render:
-        """Give it as it is at this moment: 100 percent when it is finished, 0 when it came to
-        nothing."""
-        if self.status == RUNNING:
-            return self.changed(percent=percent(self.started_at, self.due_at, now))
-        return self.changed(percent=100 if self.status == COMPLETED else 0)
+        """Give it as it is at this moment."""
+        return self.changed(percent=percent_of(self.status, self.started_at, self.due_at, now))
 
 
-def percent(started_at: float | None, due_at: float | None, now: float) -> int:
-    """Say how far something that is still under way is: 0 to 99."""
-    if started_at is None or due_at is None:
+def percent_of(status: str, started_at: float | None, due_at: float | None, now: float) -> int:
+    """Say how far something is: 100 when it is finished, 0 to 99 while it is under way, and 0 when
+    it came to nothing."""
+    if status == COMPLETED:
+        return 100
+    if status not in (GENERATING, RUNNING) or started_at is None or due_at is None:
         return 0
     length = max(due_at - started_at, 0.001)
     return max(0, min(99, int(100 * (now - started_at) / length)))
@@ -206,18 +204,13 @@ def renders_of(db: sqlite3.Connection, video_id: str) -> list[Render]:
     return every(db, Render, owner=video_id, newest=True)
 
 
-class ReportKept(Document):
-    """The answer to a report."""
+class Report(Document):
+    """A video that was flagged for review, and the key that did it."""
 
     video_id: str
     reason: str
     details: str | None
     created_at: Moment
-
-
-class Report(ReportKept):
-    """A report as it is kept."""
-
     key_id: str
 
 

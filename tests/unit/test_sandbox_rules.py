@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from callsheet.deployments.sandbox.accounting import Limits, Timing, price, quote
+from callsheet.deployments.sandbox.accounting import Limit, price, quote, render_seconds
 from callsheet.deployments.sandbox.bodies import CreateVideo
 from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.files import Links
 from callsheet.deployments.sandbox.mp4.encode import plain
-from callsheet.deployments.sandbox.mp4.video_plan import Scene, caption_file
+from callsheet.deployments.sandbox.mp4.script import Scene, caption_file
 from callsheet.deployments.sandbox.options import OptionRefused, Options
-from callsheet.deployments.sandbox.rendered_files import Links
 
 
 def test_the_price_is_the_sum_of_its_parts() -> None:
@@ -24,68 +24,74 @@ def test_the_price_is_the_sum_of_its_parts() -> None:
 
 def test_a_signed_address_is_good_until_its_moment() -> None:
     links = Links(b"secret", 1.0)
-    signed = links.download("vid_a", 2, now=1000.0)
+    signed = links.make("file", "vid_a", 2, now=1000.0)
     query = dict(part.split("=") for part in signed.path.partition("?")[2].split("&"))
-    assert signed.expires == 1900
-    assert links.read_download("vid_a", **query, now=1899.9) == 2
+    said, signature = (query["render"], query["expires"]), query["signature"]
+    assert signed.expires_at == 1900
+    assert links.read("file", "vid_a", *said, signature=signature, now=1899.9) == ("vid_a", 2)
     with pytest.raises(Refusal, match="expired"):
-        links.read_download("vid_a", **query, now=1900.0)
+        links.read("file", "vid_a", *said, signature=signature, now=1900.0)
     with pytest.raises(Refusal, match="not one of ours"):
-        links.read_download("vid_b", **query, now=1000.0)
+        links.read("file", "vid_b", *said, signature=signature, now=1000.0)
 
 
 @pytest.mark.parametrize(("scale", "lifetime"), [(1, 900), (60, 15), (10_000, 5)])
 def test_addresses_live_shorter_in_fast_time_but_never_too_short(
     scale: float, lifetime: float
 ) -> None:
-    assert Links(b"secret", scale).download_lifetime == lifetime
+    made = Links(b"secret", scale).make("file", "vid_a", 1, now=0.0)
+    assert made.expires_in == made.expires_at == lifetime
 
 
 def test_retry_after_is_never_too_early_in_either_form() -> None:
-    limits = Limits(Options(rate=1, rate_window=10.0))
-    limits.count(now=1000.4)
+    limit = Limit(1, 10.0, "rate_limited", "calls", "turns")
+    limit.take(1, 1000.4)
     with pytest.raises(Refusal) as seconds:
-        limits.count(now=1003.0)
+        limit.take(1, 1003.0)
     assert seconds.value.headers["retry-after"] == "8"
     with pytest.raises(Refusal) as date:
-        limits.count(now=1003.0)
+        limit.take(1, 1003.0)
     assert parsedate_to_datetime(date.value.headers["retry-after"]).timestamp() == 1011
-    limits.count(now=1010.5)
+    limit.take(1, 1010.5)
 
 
 def test_credits_are_spent_whole_or_not_at_all() -> None:
-    limits = Limits(Options(spend_limit=30, spend_window=10.0, retry_after="seconds"))
-    limits.spend(20, now=0.0)
+    limit = Limit(30, 10.0, "spend_limited", "credits", "seconds")
+    limit.take(20, 0.0)
     for _ in range(2):
         with pytest.raises(Refusal, match="30 credits") as refusal:
-            limits.spend(11, now=4.0)
+            limit.take(11, 4.0)
         assert refusal.value.headers["retry-after"] == "6"
-    limits.spend(10, now=9.9)
-    limits.spend(30, now=10.0)
+    limit.take(10, 9.9)
+    limit.take(30, 10.0)
 
 
 def test_a_share_link_says_what_it_shares_until_its_end() -> None:
     links = Links(b"secret", 1.0)
-    link = links.share("vid_a", 3, now=1000.0)
-    token = link.path.removeprefix("/share/")
-    assert link.expires == 1000 + 7 * 86_400
-    assert links.read_share(token, now=link.expires - 0.1) == ("vid_a", 3)
-    for made_up in (token.replace("vid_a", "vid_b"), token[:-1], "x", "", "é.1.2.3"):
+    link = links.make("share", "vid_a", 3, now=1000.0)
+    *said, signature = link.path.removeprefix("/share/").rsplit(".", 3)
+    assert link.expires_at == 1000 + 7 * 86_400
+    last = link.expires_at - 0.1
+    assert links.read("share", *said, signature=signature, now=last) == ("vid_a", 3)
+    for made_up in (["vid_b", *said[1:]], said[:-1], [], ["x"]):
         with pytest.raises(Refusal) as refusal:
-            links.read_share(made_up, now=1000.0)
+            links.read("share", *made_up, signature=signature, now=1000.0)
+        assert refusal.value.status == 404
+    for other in (signature[:-1], "", "é"):
+        with pytest.raises(Refusal) as refusal:
+            links.read("share", *said, signature=other, now=1000.0)
         assert refusal.value.status == 404
     with pytest.raises(Refusal) as gone:
-        links.read_share(token, now=float(link.expires))
+        links.read("share", *said, signature=signature, now=float(link.expires_at))
     assert gone.value.status == 410
 
 
 def test_a_render_takes_minutes_and_always_the_same_time() -> None:
-    timing = Timing(1.0, instant=False)
-    times = [timing.render_seconds(f"vid_{n}", 10) for n in range(100)]
+    times = [render_seconds(Options(), f"vid_{n}", 10) for n in range(100)]
     assert all(63 <= seconds <= 117 for seconds in times)
     assert len(set(times)) == 100
-    assert Timing(60.0, instant=False).render_seconds("vid_1", 10) == times[1] / 60
-    assert Timing(1.0, instant=True).render_seconds("vid_1", 10) == 0
+    assert render_seconds(Options(time_scale=60.0), "vid_1", 10) == times[1] / 60
+    assert render_seconds(Options(render="instant"), "vid_1", 10) == 0
 
 
 @pytest.mark.parametrize(
@@ -94,14 +100,14 @@ def test_a_render_takes_minutes_and_always_the_same_time() -> None:
         ({"host": "0.0.0.0"}, "loopback"),
         ({"host": "example.com"}, "loopback"),
         ({"port": 70_000}, "port"),
-        ({"time_scale": 0.0}, "time scale"),
-        ({"time_scale": float("nan")}, "time scale"),
+        ({"time_scale": 0.0}, "time-scale"),
+        ({"time_scale": float("nan")}, "time-scale"),
         ({"credits": -1}, "credits"),
         ({"rate": 0}, "rate"),
-        ({"rate_window": 0.0}, "window"),
-        ({"spend_limit": 0}, "spend limit"),
-        ({"spend_window": float("inf")}, "spend window"),
-        ({"retry_after": "soon"}, "Retry-After"),
+        ({"rate_window": 0.0}, "rate-window"),
+        ({"spend_limit": 0}, "spend-limit"),
+        ({"spend_window": float("inf")}, "spend-window"),
+        ({"retry_after": "soon"}, "retry-after"),
     ],
 )
 def test_it_refuses_an_option_that_cannot_work(option: dict[str, Any], words: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callsheet.deployments.sandbox.mp4.video_plan import Scene, scenes_of
+from callsheet.deployments.sandbox.mp4.script import Scene, scenes_of
 
 
 def said(script: dict[str, Any] | None = None, **given: Any) -> list[Scene]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from callsheet.deployments.sandbox.database import Database, Document, every, find, put
+from callsheet.deployments.sandbox.database import Database, Document, every, put
 from callsheet.deployments.sandbox.envelope import Refusal
 
 SCOPES = ("read", "write", "ai")
@@ -71,14 +70,6 @@ def issue_key(
     return put(db, key), value
 
 
-def revoke_key(db: sqlite3.Connection, key_id: str, *, now: float) -> ApiKey | None:
-    """Take a key back for good; the first time counts. None: there is no such key."""
-    key = find(db, ApiKey, key_id)
-    if key is None or key.revoked_at is not None:
-        return key
-    return put(db, key.changed(revoked_at=now))
-
-
 class Keyring:
     """The keys of one organization and the scopes each of them has.
 
@@ -91,15 +82,13 @@ class Keyring:
         if not path.exists():
             made = {name: new_secret("mav") for name in FIXED}
             _write(path, {**made, "signing": secrets.token_hex(32)})
-        kept = json.loads(path.read_text("utf-8"))
-        self.signing: bytes = bytes.fromhex(kept["signing"])
-        self._fixed: dict[str, str] = {name: kept[name] for name in FIXED}
+        self._fixed: dict[str, str] = json.loads(path.read_text("utf-8"))
+        self.signing = bytes.fromhex(self._fixed.pop("signing"))
         if given:
             self._fixed["all"] = given
         self._path = path
         self._now = now
         self._keys: dict[str, ApiKey] = {}
-        self._used: dict[str, float] = {}
 
     @property
     def all_scopes(self) -> str:
@@ -115,11 +104,11 @@ class Keyring:
         """Learn every key from the state; a fixed key that was revoked is made again."""
         for key in await database.run(every, ApiKey):
             self.put(key)
-        known = {name: self.find(value) for name, value in self._fixed.items()}
-        revoked = [name for name, key in known.items() if key and key.revoked_at is not None]
-        if revoked:
-            self._fixed |= {name: new_secret("mav") for name in revoked}
-            _write(self._path, {**self._fixed, "signing": self.signing.hex()})
+        for name, value in self._fixed.items():
+            key_of_name = self.find(value)
+            if key_of_name is not None and key_of_name.revoked_at is not None:
+                self._fixed[name] = new_secret("mav")
+                _write(self._path, {**self._fixed, "signing": self.signing.hex()})
         missing = [name for name, value in self._fixed.items() if self.find(value) is None]
         # All in one transaction: each alone would be flushed to the disk by itself.
         for key in await database.run(self._issue_fixed, missing):
@@ -146,27 +135,21 @@ class Keyring:
         if scope is not None and scope not in key.scopes:
             message = f"This key lacks the {scope} scope; issue a key that holds it."
             raise Refusal(403, "forbidden", message)
-        self._used[key.digest] = now
-        return key
+        used = self._keys[key.digest] = key.changed(last_used_at=now)
+        return used
 
     def find(self, value: str) -> ApiKey | None:
         """Give the key with this value, whatever has become of it."""
         return self._keys.get(digest(value))
 
-    async def revoke(self, database: Database, key_id: str) -> None:
-        """Take a key back: on the disk first, then for every request from now on."""
-        key = await database.run(revoke_key, key_id, now=self._now())
-        if key is not None:
-            self.put(key)
+    async def revoke(self, database: Database, key: ApiKey | None) -> None:
+        """Take a key back for good: on the disk first, then for every request from now on."""
+        if key is not None and key.revoked_at is None:
+            self.put(await database.run(put, key.changed(revoked_at=self._now())))
 
-    async def keep_uses(self, database: Database) -> None:
+    async def close(self, database: Database) -> None:
         """Write down when keys were last used; doing so at every request would slow each down."""
-        used, self._used = self._used, {}
-        for value, moment in used.items():
-            self._keys[value] = self._keys[value].changed(last_used_at=moment)
-        changed = [self._keys[value] for value in used]
-        if changed:
-            await database.run(lambda db: [put(db, key) for key in changed])
+        await database.run(lambda db: [put(db, key) for key in self._keys.values()])
 
     def all(self) -> list[ApiKey]:
         """Give every key there ever was, oldest first."""
@@ -190,11 +173,6 @@ def _unauthorized(trouble: str, *, fault: str = ' error="invalid_token"') -> Ref
 def _write(path: Path, kept: dict[str, str]) -> None:
     # Written next to it and then moved in place: a kill in between must not leave half a file.
     temporary = path.with_suffix(".new")
-    temporary.unlink(missing_ok=True)
-    with open(
-        os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-    ) as file:
-        json.dump(kept, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
+    temporary.touch(mode=0o600)
+    temporary.write_text(json.dumps(kept, indent=1), encoding="utf-8")
     temporary.replace(path)

@@ -7,10 +7,10 @@ reaches it. So a cookie names who is looking, as they said.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from starlette.requests import Request
@@ -19,14 +19,20 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from callsheet.deployments.sandbox.auth import keys, login
 from callsheet.deployments.sandbox.auth.keys import SCOPES
 from callsheet.deployments.sandbox.auth.login import (
+    CODE_GRANT,
     LONGEST_NAME,
     NO_STORE,
-    AccessRequest,
-    Approval,
+    Client,
+    CodeRequest,
+    Form,
+    OAuthError,
+    client_of,
+    first,
+    form_of,
     normal_code,
     ordered_scopes,
-    pairs_of,
 )
+from callsheet.deployments.sandbox.database import find
 from callsheet.deployments.sandbox.envelope import Refusal, RefusedCall
 from callsheet.deployments.sandbox.operations import Call, public
 
@@ -46,7 +52,6 @@ SCOPE_MEANINGS = {
         "Spends credits.",
     ),
 }
-Pairs = Sequence[tuple[str, str]]
 
 
 class Person(NamedTuple):
@@ -130,18 +135,11 @@ def _session(call: Call, email: str, following: str) -> Response:
     return response
 
 
-def _first(form: Pairs, name: str) -> str:
-    return next((value for said, value in form if said == name), "")
-
-
-def _all(form: Pairs, name: str) -> list[str]:
-    return [value for said, value in form if said == name]
-
-
 def _explained(scopes: Iterable[str]) -> list[tuple[str, str, str]]:
     return [(scope, *SCOPE_MEANINGS[scope]) for scope in scopes]
 
 
+@public("style", "GET", "/pages.css")
 async def style(_: Call) -> Response:
     """Give the style of every page."""
     sheet = files("callsheet.deployments.sandbox.auth") / "pages.css"
@@ -149,46 +147,49 @@ async def style(_: Call) -> Response:
     return Response(text, media_type="text/css", headers={"cache-control": "no-cache"})
 
 
+@public("sign_in_page", "GET", "/sign-in")
 async def sign_in_page(call: Call) -> Response:
     """Ask who is looking."""
     raise SignInNeeded(call.request.query_params.get("next", API_KEYS))
 
 
+@public("sign_in", "POST", "/sign-in")
 async def sign_in(call: Call) -> Response:
     """Remember who is looking."""
-    form = await pairs_of(call.request)
-    following, email = _first(form, "next") or API_KEYS, login.email_of(_first(form, "email"))
+    form = await form_of(call.request)
+    following, email = first(form, "next") or API_KEYS, login.email_of(first(form, "email"))
     if email is None:
         raise SignInNeeded(following, "That is not an e-mail address: it is name@example.com.")
     return _session(call, email, following)
 
 
+@public("sign_out", "POST", "/sign-out")
 async def sign_out(call: Call) -> Response:
     """Forget who is looking."""
-    form = await pairs_of(call.request)
-    return _session(call, "", _first(form, "next") or API_KEYS)
+    form = await form_of(call.request)
+    return _session(call, "", first(form, "next") or API_KEYS)
 
 
+@public("api_keys", "GET", "/settings/api-keys")
 async def api_keys(call: Call) -> Response:
     """Show the keys that work now, the newest first, and a new one's value this once."""
     return await _show_keys(call, _signed_in(call, API_KEYS))
 
 
 async def _show_keys(call: Call, email: str, trouble: str = "") -> Response:
-    service = call.service
-    await service.keyring.keep_uses(service.database)
-    good = [key for key in reversed(service.keyring.all()) if key.is_good(call.now)]
+    good = [key for key in reversed(call.service.keyring.all()) if key.is_good(call.now)]
     return _page(
         "api_keys.html", status=400 if trouble else 200, email=email, here=API_KEYS, keys=good,
-        scopes=_explained(SCOPES), made=service.made.pop(email, None), longest=LONGEST_NAME,
+        scopes=_explained(SCOPES), made=call.service.made.pop(email, None), longest=LONGEST_NAME,
         trouble=trouble,
     )  # fmt: skip
 
 
+@public("make_key", "POST", "/settings/api-keys")
 async def make_key(call: Call) -> Response:
     """Make a key of the organization."""
-    form, email = await pairs_of(call.request), _signed_in(call, API_KEYS)
-    name, chosen = _first(form, "name").strip(), ordered_scopes(_all(form, "scope"))
+    form, email = await form_of(call.request), _signed_in(call, API_KEYS)
+    name, chosen = first(form, "name").strip(), ordered_scopes(form.get("scope", []))
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         trouble = f"Give the key a name of 1 to {LONGEST_NAME} characters."
         return await _show_keys(call, email, trouble)
@@ -201,11 +202,13 @@ async def make_key(call: Call) -> Response:
     return RedirectResponse(API_KEYS, 303)
 
 
+@public("revoke_key", "POST", "/settings/api-keys/revoke")
 async def revoke_key(call: Call) -> Response:
     """Revoke a key of the organization."""
-    form = await pairs_of(call.request)
+    form = await form_of(call.request)
     _signed_in(call, API_KEYS)
-    await call.service.keyring.revoke(call.service.database, _first(form, "key"))
+    key = await call.run(find, keys.ApiKey, first(form, "key"))
+    await call.service.keyring.revoke(call.service.database, key)
     return RedirectResponse(API_KEYS, 303)
 
 
@@ -214,108 +217,99 @@ def _told(title: str, sentence: str, mood: str, *, status: int = 200, email: str
     return _page("told.html", status=status, email=email, here=DEVICE, **said)
 
 
-async def authorize(call: Call) -> Response:
-    """Ask a person whether the program that sent them here may come in (path 1)."""
-    return await _authorize(call, call.request.query_params.multi_items(), [])
-
-
-async def answer_request(call: Call) -> Response:
-    """Take the person's answer to the program."""
-    form = await pairs_of(call.request)
-    mine = ("decision", "grant")
-    asked = [(name, value) for name, value in form if name not in mine]
-    return await _authorize(call, asked, [pair for pair in form if pair[0] in mine])
-
-
-async def _authorize(call: Call, pairs: Pairs, answered: Pairs) -> Response:
-    read = await call.run(login.read_request, pairs, issuer=call.service.origin)
-    if read is None:
-        sentence = "Start again from the program: it did not register this address, or itself."
-        return _told("This request cannot be trusted", sentence, "bad", status=400)
-    asking, error = read
-    if error is not None:
-        said = {"error": error.error, "error_description": error.description}
-        return RedirectResponse(asking.answered(**said), 303, NO_STORE)
-    here = f"{AUTHORIZE}?{urlencode(pairs)}"
-    email = _signed_in(call, here)
-    if not answered:
-        return _show_request(email, asking, pairs)
-    if _first(answered, "decision") != "approve":
-        said = {"error": "access_denied", "error_description": "The user declined."}
-        return RedirectResponse(asking.answered(**said), 303, NO_STORE)
-    granted = ordered_scopes(set(_all(answered, "grant")) & set(asking.scopes))
-    if not granted:
-        return _show_request(email, asking, pairs, NOTHING_CHOSEN)
-    until = call.now + call.service.lifetimes.code
-    code = await call.run(login.grant_code, asking, granted=granted, email=email, until=until)
-    return RedirectResponse(asking.answered(code=code), 303, NO_STORE)
-
-
-def _show_request(email: str, asking: AccessRequest, pairs: Pairs, trouble: str = "") -> Response:
+def _consent(
+    email: str, app: str, scopes: Iterable[str], *, here: str, trouble: str = "", **shown: object
+) -> Response:
+    """Ask a person what a program may do; `here` is the address of this question."""
+    known = {"app": app, "asked": _explained(scopes), "place": None, "user_code": None}
     return _page(
-        "consent.html", status=400 if trouble else 200, email=email,
-        here=f"{AUTHORIZE}?{urlencode(pairs)}", action=AUTHORIZE, hidden=pairs,
-        app=asking.client.name, asked=_explained(asking.scopes),
-        place=urlsplit(asking.redirect_uri).netloc, user_code=None, trouble=trouble,
+        "consent.html", status=400 if trouble else 200, email=email, here=here, trouble=trouble,
+        action=here.partition("?")[0], **{**known, **shown},
     )  # fmt: skip
 
 
+@public("authorize", "GET", "/api/oauth/authorize")
+async def authorize(call: Call) -> Response:
+    """Ask a person whether the program that sent them here may come in (path 1)."""
+    return await _authorize(call, dict(call.request.query_params), {})
+
+
+@public("answer_request", "POST", "/api/oauth/authorize")
+async def answer_request(call: Call) -> Response:
+    """Take the person's answer to the program."""
+    form = await form_of(call.request)
+    answered = {name: form.pop(name, []) for name in ("decision", "grant")}
+    return await _authorize(call, {name: first(form, name) for name in form}, answered)
+
+
+async def _authorize(call: Call, said: Mapping[str, str], answered: Form) -> Response:
+    client = await call.run(find, Client, said.get("client_id", ""))
+    if client is None or said.get("redirect_uri") not in client.redirect_uris:
+        sentence = "Start again from the program: it did not register this address, or itself."
+        return _told("This request cannot be trusted", sentence, "bad", status=400)
+    try:
+        await call.run(client_of, client.id, CODE_GRANT)
+        asked = login.read(CodeRequest, said)
+    except OAuthError as error:
+        return _back(call, said, error.said)
+    here = f"{AUTHORIZE}?{urlencode(said)}"
+    email, place = _signed_in(call, here), urlsplit(asked.redirect_uri).netloc
+    granted = ordered_scopes(set(answered.get("grant", [])) & set(asked.scopes))
+    approves = first(answered, "decision") == "approve"
+    if answered and not approves:
+        no = {"error": "access_denied", "error_description": "The user declined."}
+        return _back(call, said, no)
+    if not granted or not approves:
+        trouble = NOTHING_CHOSEN if approves else ""
+        more: dict[str, Any] = {"hidden": said.items(), "place": place, "trouble": trouble}
+        return _consent(email, client.name, asked.scopes, here=here, **more)
+    until = call.now + call.service.lifetimes.code
+    code = await call.run(
+        login.grant_code, asked, client, granted=granted, email=email, until=until
+    )
+    return _back(call, said, {"code": code})
+
+
+def _back(call: Call, said: Mapping[str, str], answer: Mapping[str, str]) -> Response:
+    """Send a person back to the program with an answer (the issuer: RFC 9207)."""
+    state = {"state": said["state"]} if "state" in said else {}
+    query, uri = urlencode({**answer, **state, "iss": call.service.origin}), said["redirect_uri"]
+    return RedirectResponse(f"{uri}{'&' if '?' in uri else '?'}{query}", 303, NO_STORE)
+
+
+@public("device", "GET", "/device")
 async def device(call: Call) -> Response:
     """Ask for the code that a program shows, then whether it may come in (paths 2 and 3)."""
     typed = call.request.query_params.get("user_code", "").strip()
-    code = normal_code(typed)
-    email = _signed_in(call, f"{DEVICE}?user_code={code}" if typed else DEVICE)
-    if not typed:
-        return _page("enter_code.html", email=email, here=DEVICE, typed="")
-    try:
-        return _show_code(email, await call.run(login.open_to, code, email, now=call.now))
-    except Refusal as refusal:
-        return _not_that(email, code, refusal)
+    if typed:
+        return await _answer_code(call, typed, {})
+    return _page("enter_code.html", email=_signed_in(call, DEVICE), here=DEVICE, typed="")
 
 
+@public("answer_code", "POST", "/device")
 async def answer_code(call: Call) -> Response:
     """Write down what a person says about the program behind a code."""
-    form, email = await pairs_of(call.request), _signed_in(call, DEVICE)
-    code, approves = _first(form, "user_code"), _first(form, "decision") == "approve"
+    form = await form_of(call.request)
+    return await _answer_code(call, first(form, "user_code"), form)
+
+
+async def _answer_code(call: Call, typed: str, form: Form) -> Response:
+    code, approves = normal_code(typed), first(form, "decision") == "approve"
+    here = f"{DEVICE}?user_code={code}"
+    email = _signed_in(call, here)
     try:
-        approval = await call.run(login.open_to, normal_code(code), email, now=call.now)
-        granted = set(_all(form, "grant")) & set(approval.scopes) if approves else set()
-        if approves and not granted:
-            return _show_code(email, approval, NOTHING_CHOSEN)
-        await call.run(login.answer, approval.id, email, sorted(granted), now=call.now)
+        approval = await call.run(login.open_to, code, email, now=call.now)
+        granted = set(form.get("grant", [])) & set(approval.scopes) if approves else set()
+        if not form or (approves and not granted):
+            more: dict[str, Any] = {"hidden": [("user_code", code)], "user_code": code}
+            more["trouble"] = NOTHING_CHOSEN if approves else ""
+            return _consent(email, approval.app, approval.scopes, here=here, **more)
+        await call.run(login.answer, code, email, granted, now=call.now)
     except Refusal as refusal:
-        return _not_that(email, code, refusal)
+        said = {"typed": code, "trouble": refusal.message}
+        return _page("enter_code.html", status=refusal.status, email=email, here=DEVICE, **said)
     if approves:
         sentence = "Go back to it: it goes on by itself. You can close this page."
         return _told(f"{approval.app} is connected", sentence, "good", email=email)
     sentence = "It got no key, and nothing was spent. You can close this page."
     return _told(f"{approval.app} was turned away", sentence, "bad", email=email)
-
-
-def _not_that(email: str, code: str, refusal: Refusal) -> Response:
-    said = {"typed": code, "trouble": refusal.message}
-    return _page("enter_code.html", status=refusal.status, email=email, here=DEVICE, **said)
-
-
-def _show_code(email: str, approval: Approval, trouble: str = "") -> Response:
-    return _page(
-        "consent.html", status=400 if trouble else 200, email=email,
-        here=f"{DEVICE}?user_code={approval.id}", action=DEVICE,
-        hidden=[("user_code", approval.id)], app=approval.app, asked=_explained(approval.scopes),
-        place=None, user_code=approval.id, trouble=trouble,
-    )  # fmt: skip
-
-
-OPERATIONS = [
-    public("style", "GET", "/pages.css", style),
-    public("sign_in_page", "GET", "/sign-in", sign_in_page),
-    public("sign_in", "POST", "/sign-in", sign_in),
-    public("sign_out", "POST", "/sign-out", sign_out),
-    public("api_keys", "GET", API_KEYS, api_keys),
-    public("make_key", "POST", API_KEYS, make_key),
-    public("revoke_key", "POST", f"{API_KEYS}/revoke", revoke_key),
-    public("authorize", "GET", AUTHORIZE, authorize),
-    public("answer_request", "POST", AUTHORIZE, answer_request),
-    public("device", "GET", DEVICE, device),
-    public("answer_code", "POST", DEVICE, answer_code),
-]

@@ -7,33 +7,66 @@ envelope: any client of that RFC can use it. It and discovery are what takes no 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import contextlib
+from collections.abc import Mapping
+from typing import Any
 
-from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse, Response
 
 from callsheet.deployments.sandbox.auth import login
 from callsheet.deployments.sandbox.auth.keys import SCOPES
 from callsheet.deployments.sandbox.auth.login import (
+    CODE_GRANT,
     DEVICE_GRANT,
     GRANTS,
-    LONGEST_NAME,
     NO_STORE,
+    NOT_ENABLED,
     Approval,
+    ClaimRequest,
+    DeviceRequest,
     Fields,
     OAuthError,
+    Registration,
     fields_of,
     json_of,
-    needed,
 )
 from callsheet.deployments.sandbox.database import stamp
 from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.operations import API, PUBLIC, Call, Operation, public
+from callsheet.deployments.sandbox.operations import Call, public
 
-PARSE_ERROR, NO_METHOD = -32700, -32601
+NO_METHOD = -32601
 MCP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
+def _described(**members: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe an operation that answers as RFC 8628 does, and takes a form or JSON."""
+    needed = [name for name, said in members.items() if said.get("minLength")]
+    body = {"schema": {"type": "object", "properties": members, "required": needed}}
+    said = {"application/json": {"schema": {"type": "object"}}}
+    statuses = {
+        "200": "The answer of RFC 8628.",
+        "400": "A refusal, or not yet: `error` says which.",
+        "401": "No program is registered as this client_id.",
+    }
+    forms = {"application/json": body, "application/x-www-form-urlencoded": body}
+    return {
+        "requestBody": {"required": bool(needed), "content": forms},
+        "responses": {
+            one: {"description": about, "content": said} for one, about in statuses.items()
+        },
+    }
+
+
+_TEXT = {"type": "string"}
+_BEGIN = _described(**DeviceRequest.model_json_schema()["properties"])
+_POLL = _described(
+    grant_type={**_TEXT, "enum": [DEVICE_GRANT]},
+    device_code={**_TEXT, "minLength": 1},
+    client_id=_TEXT,
+)
+
+
+@public("authorization_server", "GET", "/.well-known/oauth-authorization-server")
 async def authorization_server(call: Call) -> Response:
     """Describe the authorization server; the issuer is `auth_url`, to the letter."""
     origin = call.service.origin
@@ -56,6 +89,8 @@ async def authorization_server(call: Call) -> Response:
     })  # fmt: skip
 
 
+@public("protected_resource", "GET", "/mcp/.well-known/oauth-protected-resource")
+@public("protected_resource", "GET", "/.well-known/oauth-protected-resource/mcp")
 async def protected_resource(call: Call) -> Response:
     """Describe the MCP server as a resource that takes our tokens."""
     return JSONResponse({
@@ -80,30 +115,39 @@ async def mcp(call: Call) -> Response:
     if call.request.method != "POST":
         message, allowed = "Send JSON-RPC by POST.", {"allow": "POST"}
         raise Refusal(405, "method_not_allowed", message, headers=allowed)
-    try:
-        said = await json_of(call.request)
-    except OAuthError as error:
-        return _no_result(None, PARSE_ERROR, error.description, status=400)
-    if "id" not in said:
-        return Response(status_code=202)
-    return _no_result(said["id"], NO_METHOD, "The sandbox has no MCP tools: use its REST API.")
+    said = await json_of(call.request)
+    error = {"code": NO_METHOD, "message": "The sandbox has no MCP tools: use its REST API."}
+    return JSONResponse({"jsonrpc": "2.0", "id": said.get("id"), "error": error})
 
 
-def _no_result(call_id: object, code: int, message: str, *, status: int = 200) -> Response:
-    error = {"code": code, "message": message}
-    return JSONResponse({"jsonrpc": "2.0", "id": call_id, "error": error}, status)
+for _method in MCP_METHODS:
+    for _path in ("/mcp", "/mcp/"):
+        public("mcp", _method, _path)(mcp)
 
 
+@public("register", "POST", "/api/oauth/register")
 async def register(call: Call) -> Response:
     """Register a program."""
-    said = await json_of(call.request, "invalid_client_metadata")
-    client = await call.run(login.register, said, now=call.now)
-    return JSONResponse(client.shown(), 201, NO_STORE)
+    said = await json_of(call.request, Registration.error)
+    client = await call.run(login.register, login.read(Registration, said), now=call.now)
+    answer = {
+        "client_id": client.id,
+        "client_id_issued_at": int(client.created_at),
+        "client_name": client.name,
+        "redirect_uris": client.redirect_uris,
+        "grant_types": client.grant_types,
+        "response_types": ["code"] if CODE_GRANT in client.grant_types else [],
+        "token_endpoint_auth_method": "none",
+    }
+    return JSONResponse(answer, 201, NO_STORE)
 
 
+@public("device_authorization", "POST", "/api/oauth/device_authorization")
+@public("device_authorization", "POST", "/api/v1/auth/device", extra=_BEGIN)
 async def device_authorization(call: Call) -> Response:
     """Begin a login on a device (RFC 8628, 3.2)."""
-    said, lifetimes = await fields_of(call.request), call.service.lifetimes
+    said = login.read(DeviceRequest, await fields_of(call.request))
+    lifetimes = call.service.lifetimes
     approval, code = await call.run(login.begin_device, said, lifetimes, now=call.now)
     asked = _asked(call, approval)
     complete = f"{asked['verification_uri']}?user_code={approval.id}"
@@ -120,11 +164,13 @@ def _asked(call: Call, approval: Approval) -> dict[str, object]:
     }
 
 
+@public("token", "POST", "/api/oauth/token")
 async def token(call: Call) -> Response:
     """Give a token (RFC 6749, 5)."""
     return await _token(call, await fields_of(call.request))
 
 
+@public("token", "POST", "/api/v1/auth/device/token", extra=_POLL)
 async def poll_device_login(call: Call) -> Response:
     """Poll for the key that a person approves."""
     said = await fields_of(call.request)
@@ -134,137 +180,46 @@ async def poll_device_login(call: Call) -> Response:
 
 
 async def _token(call: Call, said: Fields) -> Response:
-    (grant,) = needed(said, "grant_type")
-    if grant not in GRANTS:
-        raise OAuthError("unsupported_grant_type", f"grant_type: one of {', '.join(GRANTS)}.")
     lifetimes = call.service.lifetimes
-    key, value, refusal = await call.run(GRANTS[grant], said, lifetimes, call.now)
-    if key is not None:
-        call.service.keyring.put(key)
-    if refusal is not None:
-        raise refusal
-    assert key is not None
+    redeemed = await call.run(login.redeem, said, lifetimes, now=call.now)
+    if isinstance(redeemed, OAuthError):
+        raise redeemed
+    key, value = redeemed
+    call.service.keyring.put(key)
     lasts, scope = int(lifetimes.token), " ".join(key.scopes)
     answer = {"access_token": value, "token_type": "Bearer", "expires_in": lasts, "scope": scope}
     return JSONResponse(answer, headers=NO_STORE)
 
 
+@public("revoke", "POST", "/api/oauth/revoke")
 async def revoke(call: Call) -> Response:
     """Take a key back; whatever was sent, the answer is 200 (RFC 7009)."""
-    try:
-        said = await fields_of(call.request)
-    except OAuthError:
-        said = {}
-    key = call.service.keyring.find(said.get("token", ""))
-    if key is not None:
-        await call.service.keyring.revoke(call.service.database, key.id)
+    with contextlib.suppress(OAuthError):
+        said, keyring = await fields_of(call.request), call.service.keyring
+        await keyring.revoke(call.service.database, keyring.find(str(said.get("token"))))
     return Response(headers=NO_STORE)
 
 
+@public("identity", "POST", "/agent/identity")
 async def identity(call: Call) -> Response:
     """Begin a claim for the person with an e-mail address."""
-    said, lifetimes = await fields_of(call.request), call.service.lifetimes
-    approval, secret = await call.run(login.begin_claim, said, lifetimes, now=call.now)
-    expires, asked = stamp(approval.until), _asked(call, approval)
-    answer = {"claim_token": secret, "claim_token_expires": expires, "claim": asked}
+    said = await fields_of(call.request)
+    if (kind := str(said.get("type"))) in NOT_ENABLED:
+        raise OAuthError(*NOT_ENABLED[kind])
+    asked, lifetimes = login.read(ClaimRequest, said), call.service.lifetimes
+    approval, secret = await call.run(login.begin_claim, asked, lifetimes, now=call.now)
+    expires, claim = stamp(approval.until), _asked(call, approval)
+    answer = {"claim_token": secret, "claim_token_expires": expires, "claim": claim}
     return JSONResponse(answer, headers=NO_STORE)
 
 
+@public("identity_claim", "POST", "/agent/identity/claim")
 async def fresh_user_code(call: Call) -> Response:
     """Make a fresh user code for a claim. Where it stands is not specified: as in the first
     answer, and by itself."""
     said, lifetimes = await fields_of(call.request), call.service.lifetimes
-    approval = await call.run(login.renew_claim, said, lifetimes, now=call.now)
+    secret = str(said.get("claim_token"))
+    approval = await call.run(login.renew_claim, secret, lifetimes, now=call.now)
     asked, expires = _asked(call, approval), stamp(approval.until)
     answer = {**asked, "claim_token_expires": expires, "claim": asked}
     return JSONResponse(answer, headers=NO_STORE)
-
-
-class AskDevice(BaseModel):
-    """What a program says to get a device code; all of it is optional. An empty text counts as not
-    said (RFC 6749, 3.2)."""
-
-    client_name: str = Field("", max_length=LONGEST_NAME)
-    client_id: str = ""
-    scope: str = Field("", pattern=r"^((read|write|ai)( (read|write|ai))*)?$")
-
-
-class AskToken(BaseModel):
-    """What a program polls with."""
-
-    grant_type: Literal["urn:ietf:params:oauth:grant-type:device_code"] = (
-        "urn:ietf:params:oauth:grant-type:device_code"
-    )
-    device_code: str = Field(min_length=1)
-    client_id: str = ""
-
-
-class DeviceCode(BaseModel):
-    """What to show the user, and what to poll with (RFC 8628, 3.2). Times are in seconds."""
-
-    device_code: str
-    user_code: str
-    verification_uri: str
-    verification_uri_complete: str
-    expires_in: int
-    interval: int
-
-
-class Token(BaseModel):
-    """The key that was issued, shown this once."""
-
-    access_token: str
-    token_type: Literal["Bearer"]
-    expires_in: int
-    scope: str
-
-
-class OAuthRefusal(BaseModel):
-    """The error of RFC 6749; `interval` comes with `slow_down`."""
-
-    error: str
-    error_description: str
-    interval: int | None = None
-
-
-def _described(
-    body: type[BaseModel], answer: type[BaseModel], *, required: bool
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Describe answers without the envelope, and a body that is a form or JSON."""
-
-    def content(model: type[BaseModel]) -> dict[str, Any]:
-        return {"application/json": {"schema": model.model_json_schema()}}
-
-    refused = content(OAuthRefusal)
-    responses = {
-        "200": {"description": "Successful Response", "content": content(answer)},
-        "400": {"description": "A refusal, or not yet: `error` says which.", "content": refused},
-        "401": {"description": "No program is registered as this client_id.", "content": refused},
-    }
-    json = content(body)
-    forms = {**json, "application/x-www-form-urlencoded": json["application/json"]}
-    return responses, {"requestBody": {"required": required, "content": forms}}
-
-
-_BEGIN, _BEGIN_BODY = _described(AskDevice, DeviceCode, required=False)
-_POLL, _POLL_BODY = _described(AskToken, Token, required=True)
-OPERATIONS = [
-    public("authorization_server", "GET", "/.well-known/oauth-authorization-server",
-           authorization_server),
-    public("protected_resource", "GET", "/mcp/.well-known/oauth-protected-resource",
-           protected_resource),
-    public("protected_resource", "GET", "/.well-known/oauth-protected-resource/mcp",
-           protected_resource),
-    *(public("mcp", method, path, mcp) for path in ("/mcp", "/mcp/") for method in MCP_METHODS),
-    public("register", "POST", "/api/oauth/register", register),
-    public("device_authorization", "POST", "/api/oauth/device_authorization",
-           device_authorization),
-    public("token", "POST", "/api/oauth/token", token),
-    public("revoke", "POST", "/api/oauth/revoke", revoke),
-    public("identity", "POST", "/agent/identity", identity),
-    public("identity_claim", "POST", "/agent/identity/claim", fresh_user_code),
-    Operation("device_authorization", "POST", f"{API}/auth/device", PUBLIC, device_authorization,
-              responses=_BEGIN, extra=_BEGIN_BODY),
-    Operation("token", "POST", f"{API}/auth/device/token", PUBLIC, poll_device_login,
-              responses=_POLL, extra=_POLL_BODY),
-]  # fmt: skip

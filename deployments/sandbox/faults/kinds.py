@@ -13,11 +13,11 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from email.utils import formatdate
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from callsheet.deployments.sandbox.envelope import Refusal
@@ -49,22 +49,28 @@ NO_BODY = (204, 304)
 OAUTH = ("/api/oauth/", "/agent/")
 
 
-async def _end(call: StruckCall, how: Effect, *, acts: bool) -> None:
-    if acts:
+def _after(how: Effect) -> Effect:
+    """Act in full before this effect."""
+
+    async def acted(call: StruckCall) -> None:
         await call.act()
-    await how(call)
+        await how(call)
+
+    return acted
 
 
 async def _crash(_: StruckCall) -> None:
     os._exit(KILLED)
 
 
-async def _slow(call: StruckCall, *, before: bool) -> None:
-    if before:
-        await asyncio.sleep(call.fault.seconds)
+async def _slow_before(call: StruckCall) -> None:
+    await asyncio.sleep(call.fault.seconds)
+    await call.give(await call.act())
+
+
+async def _slow(call: StruckCall) -> None:
     answer = await call.act()
-    if not before:
-        await asyncio.sleep(call.fault.seconds)
+    await asyncio.sleep(call.fault.seconds)
     await call.give(answer)
 
 
@@ -98,7 +104,7 @@ async def _close_idle(call: StruckCall) -> None:
     await call.drop()
 
 
-async def _break_off(call: StruckCall, how: Effect) -> None:
+async def _break_off(call: StruckCall, how: Effect = StruckCall.drop) -> None:
     answer = await call.act()
     if call.fault.framing == "close":
         await call.give(replace(answer, body=answer.half()), "close")
@@ -151,6 +157,18 @@ def _remove(record: Any, path: list[str]) -> None:
         _remove(record.get(name), rest)
     elif isinstance(record, dict):
         record.pop(name, None)
+
+
+def _empty(answer: Answer, _: Fault) -> Answer:
+    return answer.holding(b"")
+
+
+def _restatus(answer: Answer, fault: Fault) -> Answer:
+    return replace(answer, status=fault.status)
+
+
+def _gzip_lie(answer: Answer, _: Fault) -> Answer:
+    return answer.labelled(**{"content-encoding": "gzip"})
 
 
 def _gzip(answer: Answer, _: Fault) -> Answer:
@@ -223,14 +241,16 @@ async def _range_shifted(call: StruckCall) -> None:
 async def _old_video(call: StruckCall) -> None:
     asked = parse_qs(call.scope["query_string"].decode()).get("render", [""])[0]
     before = max(1, int(asked) - 1) if asked.isdigit() else 1
-    signed = call.service.links.download(call.video or "", before, now=call.service.now())
+    signed = call.service.links.make("file", call.video or "", before, now=call.service.now())
     query = signed.path.partition("?")[2].encode()
     await call.give(await call.act(query_string=query))
 
 
-async def _refuse(call: StruckCall, status: int | None = None, *, acts: bool = False) -> None:
-    if acts:
-        await call.act()
+def _answers(status: int) -> Effect:
+    return partial(_refuse, status=status)
+
+
+async def _refuse(call: StruckCall, status: int | None = None) -> None:
     fault = call.fault.model_copy(update={"status": status or call.fault.status})
     answer = _page(None, fault) if fault.html else _words(call, fault)
     answer = answer.labelled(**_retry_after(call))
@@ -278,18 +298,6 @@ async def _elsewhere(_: StruckCall) -> None:
     raise AssertionError("a render or a delivery is struck where it is made")
 
 
-@dataclass(frozen=True)
-class FaultKind:
-    """One kind: what it does, in a sentence, its effect, and the members it takes with their
-    defaults; `...` in place of a default says that the member must be given."""
-
-    on: str
-    do: str
-    about: str
-    effect: Effect = _elsewhere
-    takes: Mapping[str, Any] = field(default_factory=dict)
-
-
 def _change(change: Callable[[Answer, Fault], Answer]) -> Effect:
     return partial(_changed, change=change)
 
@@ -299,112 +307,106 @@ _WORDS = {"code": None, "message": None, "retryable": None}
 _RETRY = {"retry_after": None, "retry_after_date": None, "clock_skew": None}
 _ERROR = {"status": 500, "html": False, **_WORDS, **_RETRY}
 _DROPS = {"bytes": 1, "seconds": 0.05}
-#: Every kind there is; `*` is any operation.
-KINDS = [
-    # The connection.
-    FaultKind("*", "drop-before", "closes the connection without acting and without an answer",
-              partial(_end, how=_DROP, acts=False)),
-    FaultKind("*", "drop-after", "acts, then closes the connection without an answer",
-              partial(_end, how=_DROP, acts=True)),
-    FaultKind("*", "reset-before", "resets the connection (TCP RST) without acting",
-              partial(_end, how=_RESET, acts=False)),
-    FaultKind("*", "reset-after", "acts, then resets the connection (TCP RST) without an answer",
-              partial(_end, how=_RESET, acts=True)),
-    FaultKind("*", "hang-before", "never acts, never answers, until the client leaves",
-              partial(_end, how=_GONE, acts=False)),
-    FaultKind("*", "hang", "acts, then never answers, until the client leaves",
-              partial(_end, how=_GONE, acts=True)),
-    FaultKind("*", "crash-before", "ends the sandbox at once, as SIGKILL does, without acting",
-              partial(_end, how=_crash, acts=False)),
-    FaultKind("*", "crash-after", "acts, then ends the sandbox at once, as SIGKILL does",
-              partial(_end, how=_crash, acts=True)),
-    FaultKind("*", "slow-before", "waits, then acts and answers",
-              partial(_slow, before=True), {"seconds": 1.0}),
-    FaultKind("*", "slow", "acts, waits, then answers",
-              partial(_slow, before=False), {"seconds": 1.0}),
-    FaultKind("*", "drip", "sends the body a few bytes at a time", _drip, _DROPS),
-    FaultKind("*", "drip-headers", "sends headers and body in pieces", _drip_headers, _DROPS),
-    FaultKind("*", "close-idle", "answers, then closes the connection without notice",
-              _close_idle, {"seconds": 0.0}),
-    # Another answer, without acting.
-    FaultKind("*", "error-before", "answers an error without acting", _refuse, _ERROR),
-    FaultKind("*", "status", "answers the given status without acting",
-              _refuse, {**_ERROR, "status": ...}),
-    FaultKind("*", "unauthorized", "answers 401 without acting, as for a revoked key",
-              partial(_refuse, status=401), _WORDS),
-    FaultKind("*", "no-credits", "answers 402 without acting",
-              partial(_refuse, status=402), _WORDS),
-    FaultKind("*", "forbidden", "answers 403 without acting, as for a missing scope",
-              partial(_refuse, status=403), _WORDS),
-    FaultKind("*", "conflict", "answers 409 without acting",
-              partial(_refuse, status=409), _WORDS),
-    FaultKind("*", "limited", "answers 429 without acting",
-              partial(_refuse, status=429), {**_WORDS, **_RETRY}),
-    FaultKind("*", "redirect", "answers 307 to another host without acting",
-              _redirect, {"location": None}),
-    # Another answer, after acting.
-    FaultKind("*", "error-after", "acts, then answers an error",
-              partial(_refuse, acts=True), _ERROR),
-    FaultKind("*", "html", "acts, then answers a proxy's HTML page",
-              _change(_page), {"status": 200}),
-    FaultKind("*", "xml", "acts, then answers a storage service's XML error",
-              _change(_xml), {"status": 200}),
-    FaultKind("*", "empty", "acts, then answers without a body",
-              _change(lambda answer, _: answer.holding(b""))),
-    FaultKind("*", "not-json", "acts, then answers text that is not JSON, labeled as JSON",
-              _change(_not_json)),
-    FaultKind("*", "shapeless", "acts, then answers an envelope with nothing in it",
-              _change(_shapeless)),
-    # The true answer, changed.
-    FaultKind("*", "rewrite", "acts, and changes members of its answer",
-              _change(_rewrite), {"set": {}, "remove": []}),
-    FaultKind("*", "restatus", "acts, and answers with another status of success",
-              _change(lambda answer, fault: replace(answer, status=fault.status)),
-              {"status": 200}),
-    FaultKind("*", "cut-body", "acts, and closes halfway through the body",
-              partial(_break_off, how=_DROP), {"framing": "length"}),
-    FaultKind("*", "reset-midway", "acts, and resets the connection halfway through the body",
-              partial(_break_off, how=_RESET)),
-    FaultKind("*", "truncated", "acts, and answers half the body as a whole",
-              _truncated, {"framing": "length"}),
-    FaultKind("*", "no-length", "acts, and answers without Content-Length",
-              _no_length, {"close": False}),
-    FaultKind("*", "gzip", "acts, and compresses the body, even if the client did not ask",
-              _change(_gzip)),
-    FaultKind("*", "gzip-lie", "acts, and labels the plain body as gzip",
-              _change(lambda answer, _: answer.labelled(**{"content-encoding": "gzip"}))),
-    # On one operation alone.
-    FaultKind("create", "forget-key",
-              "forgets the idempotency key, then acts: a second video, a second charge",
-              _forget_key),
-    FaultKind("captions", "wrong-format", "answers VTT for SRT and SRT for VTT", _wrong_format),
-    FaultKind("file", "expired", "answers 403, as for an address that has expired", _expired),
-    FaultKind("file", "corrupt", "damages bytes in the middle and keeps the length",
-              _change(_corrupt), {"bytes": 16}),
-    FaultKind("file", "no-moov", "answers a video of the right length that no player opens",
-              _change(_no_moov)),
-    FaultKind("file", "range-ignored", "answers the whole video to a Range request",
-              _range_ignored),
-    FaultKind("file", "range-shifted", "answers another range than the client asked for",
-              _range_shifted, {"bytes": 1}),
-    FaultKind("file", "old-video", "answers the video of the previous render, if there was one",
-              _old_video),
-    FaultKind("file", "etag-changed", "answers with another ETag", _change(_etag_changed)),
+_LENGTH = {"framing": "length"}
+_OK = {"status": 200}
+#: Every kind there is, by where it strikes, `*` being any operation: its name, its effect, the
+#: members that it takes with their defaults (`...` says that one must be given), and its words.
+TABLE: dict[str, list[tuple[str, Effect, Mapping[str, Any], str]]] = {
+    "*": [
+        # The connection.
+        ("drop-before", _DROP, {}, "closes the connection without acting and without an answer"),
+        ("drop-after", _after(_DROP), {}, "acts, then closes the connection without an answer"),
+        ("reset-before", _RESET, {}, "resets the connection (TCP RST) without acting"),
+        ("reset-after", _after(_RESET), {},
+         "acts, then resets the connection (TCP RST) without an answer"),
+        ("hang-before", _GONE, {}, "never acts, never answers, until the client leaves"),
+        ("hang", _after(_GONE), {}, "acts, then never answers, until the client leaves"),
+        ("crash-before", _crash, {}, "ends the sandbox at once, as SIGKILL does, without acting"),
+        ("crash-after", _after(_crash), {}, "acts, then ends the sandbox at once, as SIGKILL does"),
+        ("slow-before", _slow_before, {"seconds": 1.0}, "waits, then acts and answers"),
+        ("slow", _slow, {"seconds": 1.0}, "acts, waits, then answers"),
+        ("drip", _drip, _DROPS, "sends the body a few bytes at a time"),
+        ("drip-headers", _drip_headers, _DROPS, "sends headers and body in pieces"),
+        ("close-idle", _close_idle, {"seconds": 0.0},
+         "answers, then closes the connection without notice"),
+        # Another answer, without acting.
+        ("error-before", _refuse, _ERROR, "answers an error without acting"),
+        ("status", _refuse, {**_ERROR, "status": ...}, "answers the given status without acting"),
+        ("unauthorized", _answers(401), _WORDS, "answers 401 without acting, as for a revoked key"),
+        ("no-credits", _answers(402), _WORDS, "answers 402 without acting"),
+        ("forbidden", _answers(403), _WORDS, "answers 403 without acting, as for a missing scope"),
+        ("conflict", _answers(409), _WORDS, "answers 409 without acting"),
+        ("limited", _answers(429), {**_WORDS, **_RETRY}, "answers 429 without acting"),
+        ("redirect", _redirect, {"location": None}, "answers 307 to another host without acting"),
+        # Another answer, after acting.
+        ("error-after", _after(_refuse), _ERROR, "acts, then answers an error"),
+        ("html", _change(_page), _OK, "acts, then answers a proxy's HTML page"),
+        ("xml", _change(_xml), _OK, "acts, then answers a storage service's XML error"),
+        ("empty", _change(_empty), {}, "acts, then answers without a body"),
+        ("not-json", _change(_not_json), {},
+         "acts, then answers text that is not JSON, labeled as JSON"),
+        ("shapeless", _change(_shapeless), {}, "acts, then answers an envelope with nothing in it"),
+        # The true answer, changed.
+        ("rewrite", _change(_rewrite), {"set": {}, "remove": []},
+         "acts, and changes members of its answer"),
+        ("restatus", _change(_restatus), _OK, "acts, and answers with another status of success"),
+        ("cut-body", _break_off, _LENGTH, "acts, and closes halfway through the body"),
+        ("reset-midway", partial(_break_off, how=_RESET), {},
+         "acts, and resets the connection halfway through the body"),
+        ("truncated", _truncated, _LENGTH, "acts, and answers half the body as a whole"),
+        ("no-length", _no_length, {"close": False}, "acts, and answers without Content-Length"),
+        ("gzip", _change(_gzip), {},
+         "acts, and compresses the body, even if the client did not ask"),
+        ("gzip-lie", _change(_gzip_lie), {}, "acts, and labels the plain body as gzip"),
+    ],
+    "create": [
+        ("forget-key", _forget_key, {},
+         "forgets the idempotency key, then acts: a second video, a second charge"),
+    ],
+    "captions": [("wrong-format", _wrong_format, {}, "answers VTT for SRT and SRT for VTT")],
+    "file": [
+        ("expired", _expired, {}, "answers 403, as for an address that has expired"),
+        ("corrupt", _change(_corrupt), {"bytes": 16},
+         "damages bytes in the middle and keeps the length"),
+        ("no-moov", _change(_no_moov), {},
+         "answers a video of the right length that no player opens"),
+        ("range-ignored", _range_ignored, {}, "answers the whole video to a Range request"),
+        ("range-shifted", _range_shifted, {"bytes": 1},
+         "answers another range than the client asked for"),
+        ("old-video", _old_video, {}, "answers the video of the previous render, if there was one"),
+        ("etag-changed", _change(_etag_changed), {}, "answers with another ETag"),
+    ],
     # On a render, whatever asked for it.
-    FaultKind("render", "fail", "the render fails and its credits are released",
-              takes={"message": None}),
-    FaultKind("render", "never", "the render never ends"),
-    FaultKind("render", "slow", "the render takes longer", takes={"seconds": 60.0}),
-    FaultKind("render", "corrupt", "the render ends with a video that cannot be played"),
+    "render": [
+        ("fail", _elsewhere, {"message": None}, "the render fails and its credits are released"),
+        ("never", _elsewhere, {}, "the render never ends"),
+        ("slow", _elsewhere, {"seconds": 60.0}, "the render takes longer"),
+        ("corrupt", _elsewhere, {}, "the render ends with a video that cannot be played"),
+    ],
     # On the delivery of an event.
-    FaultKind("webhook", "missing", "it is never sent"),
-    FaultKind("webhook", "doubled", "it is sent twice"),
-    FaultKind("webhook", "late", "it is sent late", takes={"seconds": 60.0}),
-    FaultKind("webhook", "forged", "a copy signed with another secret is sent first"),
-    FaultKind("webhook", "replayed", "the same body is sent again under a new event id"),
-    FaultKind("webhook", "reserialized", "its body is serialized again after it was signed"),
-    FaultKind("webhook", "unsigned", "it is sent without a signature"),
-]  # fmt: skip
+    "webhook": [
+        ("missing", _elsewhere, {}, "it is never sent"),
+        ("doubled", _elsewhere, {}, "it is sent twice"),
+        ("late", _elsewhere, {"seconds": 60.0}, "it is sent late"),
+        ("forged", _elsewhere, {}, "a copy signed with another secret is sent first"),
+        ("replayed", _elsewhere, {}, "the same body is sent again under a new event id"),
+        ("reserialized", _elsewhere, {}, "its body is serialized again after it was signed"),
+        ("unsigned", _elsewhere, {}, "it is sent without a signature"),
+    ],
+}  # fmt: skip
+
+
+class FaultKind(NamedTuple):
+    """One line of the table, and where it strikes."""
+
+    on: str
+    do: str
+    effect: Effect
+    takes: Mapping[str, Any]
+    about: str
+
+
+KINDS = [FaultKind(on, *row) for on, rows in TABLE.items() for row in rows]
 
 
 def kinds_on(on: str) -> dict[str, FaultKind]:

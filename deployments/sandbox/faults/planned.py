@@ -15,6 +15,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -33,15 +34,15 @@ class FaultRefused(Exception):
     """An entry that cannot be planned; the message says why in a sentence."""
 
 
+@dataclass
 class PlannedFault:
     """A fault in the plan, how often its calls were seen and how often it struck."""
 
-    def __init__(self, number: int, fault: Fault, said: Mapping[str, Any]) -> None:
-        self.number = number
-        self.fault = fault
-        self.said = said
-        self.seen: Counter[str] = Counter()
-        self.struck = 0
+    number: int
+    fault: Fault
+    said: Mapping[str, Any]
+    seen: Counter[str] = field(default_factory=Counter)
+    struck: int = 0
 
     def watches(self, on: str) -> bool:
         """Say whether it waits for calls of this name; `*` is every operation."""

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from callsheet.deployments.sandbox.faults.fault import Fault, Framing
-from callsheet.deployments.sandbox.rendered_files import Links
+from callsheet.deployments.sandbox.files import Links
 
 TRANSPORT = "sandbox.transport"
 # Linger on, for no time: closing then sends RST at once in place of FIN.

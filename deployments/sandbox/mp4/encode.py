@@ -17,40 +17,63 @@ from pathlib import Path
 
 import imageio_ffmpeg
 
-from callsheet.deployments.sandbox.mp4.video_plan import ClipSource, Scene, VideoPlan
+from callsheet.deployments.sandbox.mp4.script import Scene
+from callsheet.deployments.sandbox.video import Video
 
 #: They come along, so a bare machine without any font still writes words.
 FONTS = Path(__file__).parent / "fonts"
 REGULAR, BOLD = "DejaVuSans.ttf", "DejaVuSans-Bold.ttf"
 LONGEST = 600
 MOST_LINES = 7
+MOST_PIXELS = 50_000_000
+LARGEST_SIDE = 1280
 
 
-def command(plan: VideoPlan, output: Path, *, folder: Path) -> list[str]:
+SIZES = {"9:16": (360, 640), "1:1": (480, 480), "16:9": (640, 360)}
+QUIET = ("-hide_banner", "-loglevel", "error", "-y")
+
+
+def command(plan: Video, output: Path, *, folder: Path) -> list[str]:
     """Give the command that leaves the video in `output`, to be run in `folder`.
 
-    What the video says is written into files there: no text has to be quoted for ffmpeg.
+    What the video says is written into files there: no text has to be quoted for ffmpeg. A picture
+    of the plan is next to the output.
     """
     for font in (REGULAR, BOLD):
         shutil.copy(FONTS / font, folder)
+    picture = ["-i", str(output.parent / plan.picture)] if plan.picture else []
+    ground, face = (picture, []) if _is_ground(plan) else (_gradients(plan), picture)
     return [
-        imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-loglevel", "error", "-nostdin", "-y",
-        *_ground(plan), "-f", "lavfi", "-i", _sound(plan), *_face(plan.clip),
+        imageio_ffmpeg.get_ffmpeg_exe(), *QUIET, "-nostdin",
+        *ground, "-f", "lavfi", "-i", _sound(plan), *face,
         "-filter_complex", _pictures(plan, folder), "-map", "[out]", "-map", "1:a",
-        *_codec(plan), "-c:a", "aac", "-b:a", "96k", "-ac", "2", "-t", str(plan.duration),
+        *_codec(plan), "-c:a", "aac", "-b:a", "96k", "-ac", "2", "-t", str(plan.duration_seconds),
         "-metadata", f"comment={plan.id} render {plan.render}",
         "-movflags", "+faststart", "-f", "mp4", str(output),
     ]  # fmt: skip
 
 
-def _codec(plan: VideoPlan) -> list[str]:
+def picture_command(kind: str, output: Path) -> list[str]:
+    """Give the command that reads a picture of this kind from its input and leaves it in `output`,
+    no larger than is drawn."""
+    size = f"scale='min({LARGEST_SIDE},iw)':'min({LARGEST_SIDE},ih)'"
+    fits = f"{size}:force_original_aspect_ratio=decrease"
+    return [
+        imageio_ffmpeg.get_ffmpeg_exe(), *QUIET, "-max_pixels", str(MOST_PIXELS),
+        # By name: nothing else that ffmpeg reads, a list of files for one, passes for a picture.
+        "-f", "gif" if kind == "gif" else f"{kind}_pipe", "-i", "pipe:0", "-frames:v", "1",
+        "-vf", fits, "-update", "1", "-f", "image2", "-c:v", "mjpeg", str(output),
+    ]  # fmt: skip
+
+
+def _codec(plan: Video) -> list[str]:
     """Begin every scene with a picture of its own and let the encoder remember nothing over it.
 
     With a constant quantizer, no look-ahead and no pictures predicted from later ones, the bits
     of a scene follow from its frames alone: a regenerated scene leaves the others as they were.
     """
     # Half a frame early: rounding must not move a key picture to the frame after.
-    firsts = [(_frames(plan, scene).start - 0.5) / plan.frames_per_second for scene in plan.scenes]
+    firsts = [(_frames(plan, scene).start - 0.5) / _rate(plan) for scene in plan.scenes]
     return [
         "-c:v", "libx264", "-preset", "superfast", "-qp", "24", "-pix_fmt", "yuv420p",
         "-bf", "0", "-x264-params", "scenecut=0:rc-lookahead=0:mbtree=0:weightp=0",
@@ -59,50 +82,54 @@ def _codec(plan: VideoPlan) -> list[str]:
     ]  # fmt: skip
 
 
-def _frames(plan: VideoPlan, scene: Scene) -> range:
+def _rate(plan: Video) -> int:
+    """Move smoothly in a short video; a long one is made to be finished."""
+    return 20 if plan.duration_seconds <= 60 else 12
+
+
+def _is_ground(plan: Video) -> bool:
+    """Say whether a picture fills the video; in any other clip it is a face."""
+    return plan.kind == "image-to-video" and plan.picture is not None
+
+
+def _frames(plan: Video, scene: Scene) -> range:
     """Say which frames of the video show a scene, counted from 0."""
-    rate = plan.frames_per_second
+    rate = _rate(plan)
     return range(math.ceil(scene.start * rate), math.ceil(scene.end * rate))
 
 
-def _sound(plan: VideoPlan) -> str:
-    hum = (130 + plan.seed % 12 * 11) * math.tau
-    tone = zlib.crc32(plan.voice.encode()) / 2**32 if plan.voice else 0.0
+def _sound(plan: Video) -> str:
+    hum = (130 + plan.number % 12 * 11) * math.tau
+    tone = zlib.crc32(plan.voice_id.encode()) / 2**32 if plan.voice_id else 0.0
     wave = f"0.2*sin({hum:.2f}*t)+0.2*exp(-5*mod(t,0.5))*sin({2200 * (1 + tone):.3f}*t)"
-    return f"aevalsrc=exprs='{wave}':s=24000:d={plan.duration}"
+    return f"aevalsrc=exprs='{wave}':s=24000:d={plan.duration_seconds}"
 
 
-def _ground(plan: VideoPlan) -> list[str]:
-    if plan.clip is not None and plan.clip.is_ground:
-        return ["-i", str(plan.clip.picture)]
-    width, height = plan.size
-    hue = plan.seed * 0.61803398875
+def _gradients(plan: Video) -> list[str]:
+    width, height = SIZES[plan.aspect_ratio]
+    hue = plan.number * 0.61803398875
     colors = (_color(hue + turn, light) for turn, light in ((0.0, 0.2), (0.08, 0.5), (0.17, 0.75)))
     stops = ":".join(f"c{number}={color}" for number, color in enumerate(colors))
-    size = f"s={width}x{height}:r={plan.frames_per_second}:d={plan.duration}"
-    return ["-f", "lavfi", "-i", f"gradients={size}:n=3:{stops}:seed={plan.seed}:speed=0.02"]
+    size = f"s={width}x{height}:r={_rate(plan)}:d={plan.duration_seconds}"
+    return ["-f", "lavfi", "-i", f"gradients={size}:n=3:{stops}:seed={plan.number}:speed=0.02"]
 
 
-def _color(hue: float, light: float) -> str:
-    parts = colorsys.hsv_to_rgb(hue % 1.0, 0.7, light)
+def _color(hue: float, light: float, saturation: float = 0.7) -> str:
+    parts = colorsys.hsv_to_rgb(hue % 1.0, saturation, light)
     return "0x" + "".join(f"{round(part * 255):02x}" for part in parts)
 
 
-def _face(clip: ClipSource | None) -> list[str]:
-    return ["-i", clip.picture] if clip is not None and clip.picture and not clip.is_ground else []
-
-
-def _pictures(plan: VideoPlan, folder: Path) -> str:
+def _pictures(plan: Video, folder: Path) -> str:
     """Write the filters: the ground, a face on it where a photo came along, and the words."""
-    width, height = plan.size
-    ground, rate, face = "null", plan.frames_per_second, ""
-    if plan.clip is not None and plan.clip.is_ground:
-        frames = plan.duration * rate
+    width, height = SIZES[plan.aspect_ratio]
+    ground, rate, face = "null", _rate(plan), ""
+    if _is_ground(plan):
+        frames = plan.duration_seconds * rate
         middle = "x='iw/2-iw/zoom/2':y='ih/2-ih/zoom/2'"
         closer = f"zoompan=z='1+0.3*on/{frames}':{middle}:d={frames}:s={width}x{height}:fps={rate}"
         ground = f"{_filled(2 * width, 2 * height)},{closer}"
-    elif plan.clip is not None and plan.clip.picture:
-        side = round(min(plan.size) * 0.35)
+    elif plan.picture:
+        side = round(min(width, height) * 0.35)
         place = "x='(W-w)/2+W*0.15*sin(1.3*t)':y='H*0.46-h/2'"
         face = f"[ground];[2:v]{_filled(side, side)}[face];[ground][face]overlay={place}"
     return f"[0:v]{ground}{face},{','.join(_words(plan, folder))}[out]"
@@ -113,9 +140,13 @@ def _filled(width: int, height: int) -> str:
     return f"scale={width}:{height}:{grown},crop={width}:{height},format=yuv420p"
 
 
-def _words(plan: VideoPlan, folder: Path) -> list[str]:
+def _words(plan: Video, folder: Path) -> list[str]:
     """Write every text of the video into a file; give the filters that show them."""
-    width, captions = plan.size[0], plan.captions
+    width, captions, style = (
+        SIZES[plan.aspect_ratio][0],
+        plan.caption_settings or {},
+        plan.caption_style,
+    )
     shown: list[str] = []
 
     def text(said: str, size: int, y: str, *, when: range | None = None, **look: str) -> None:
@@ -129,25 +160,40 @@ def _words(plan: VideoPlan, folder: Path) -> list[str]:
             look["enable"] = f"'gte(n,{when.start})*lt(n,{when.stop})'"
         shown.append("drawtext=expansion=none:" + ":".join("=".join(one) for one in look.items()))
 
-    top, middle = ("h*0.55", "h*0.14") if captions.position == "top" else ("h*0.14", "h*0.55")
-    text(plan.title, 26, top, fontfile=BOLD)
-    text(plan.topic or (plan.clip.source if plan.clip else ""), 14, "h-56")
+    top, middle = (
+        ("h*0.55", "h*0.14") if captions.get("position") == "top" else ("h*0.14", "h*0.55")
+    )
+    untitled = plan.tool or plan.kind.replace("-", " ").capitalize()
+    text(plan.title or plan.topic or untitled, 26, top, fontfile=BOLD)
+    text((plan.title and plan.topic) or _source(plan), 14, "h-56")
     text(f"{plan.id}  {plan.language}  {plan.aspect_ratio}", 11, "h-24")
+    style = plan.caption_style
+    font = BOLD if captions.get("bold", style == "bold") else REGULAR
+    # Every named style has a light color of its own.
+    named = _color(zlib.crc32(style.encode()) % 360 / 360, 1.0, 0.4) if style else "white"
+    color = str(captions.get("color") or named).replace("#", "0x")
     for scene in plan.scenes:
         label = f"scene {scene.number} / {len(plan.scenes)}"
-        if plan.clip is not None:
-            label = plan.clip.operation.replace("-", " ")
-        again = f" (take {scene.take + 1})" if scene.take else ""
-        frames = _frames(plan, scene)
-        text(f"{label}{again}".upper(), 13, "14", when=frames)
-        if captions.enabled and scene.narration:
-            size, font = (
-                18 if len(scene.narration) < 160 else 13,
-                BOLD if captions.bold else REGULAR,
-            )
-            color = captions.color.replace("#", "0x")
-            text(scene.narration, size, middle, when=frames, fontfile=font, fontcolor=color)
+        if plan.kind != "video":
+            label = plan.kind.replace("-", " ")
+        again, when = f" (take {scene.take + 1})" if scene.take else "", _frames(plan, scene)
+        text(f"{label}{again}".upper(), 13, "14", when=when)
+        if captions.get("enabled", style != "none") and scene.narration:
+            size = 18 if len(scene.narration) < 160 else 13
+            text(scene.narration, size, middle, when=when, fontfile=font, fontcolor=color)
     return shown
+
+
+def _source(plan: Video) -> str:
+    """Say what a clip was made from: the last part of an address, and who is in it."""
+    address, photos = plan.image or plan.clip or "", len(plan.photos or ())
+    name = address.partition("?")[0].rstrip("/").rpartition("/")[2] or address
+    source = "A picture of its own" if address.startswith("data:") else name
+    if plan.kind != "character-swap":
+        return source
+    return f"{source}, with " + (
+        f"{photos} photo(s)" if photos else f"character {plan.character_id}"
+    )
 
 
 def plain(text: str) -> str:

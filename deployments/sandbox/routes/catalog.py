@@ -4,59 +4,49 @@ from __future__ import annotations
 
 from callsheet.deployments.sandbox import accounting
 from callsheet.deployments.sandbox.answers import (
-    CharacterList,
     Credits,
+    Deleted,
     Me,
-    TemplateList,
-    ToolList,
-    VoiceList,
+    list_of,
 )
 from callsheet.deployments.sandbox.auth import pages
 from callsheet.deployments.sandbox.bodies import CATALOG
 from callsheet.deployments.sandbox.database import every
 from callsheet.deployments.sandbox.envelope import invalid
-from callsheet.deployments.sandbox.operations import API, Call, Operation
+from callsheet.deployments.sandbox.operations import Call, operation
 from callsheet.deployments.sandbox.webhooks import webhook
-from callsheet.deployments.sandbox.webhooks.address import AddressRefused, check_url
-from callsheet.deployments.sandbox.webhooks.dispatcher import PingResult
 from callsheet.deployments.sandbox.webhooks.webhook import (
-    AttemptList,
+    AddressRefused,
+    Attempt,
     CreateWebhook,
     PatchWebhook,
     Webhook,
-    WebhookDeleted,
-    WebhookList,
     WebhookShown,
+    check_url,
 )
 
 Shown = dict[str, object]
+ONE = "/webhooks/{webhook_id}"
+ATTEMPTS = list_of("deliveries", Attempt)
 
 
-async def templates(_: Call) -> Shown:
-    """List the template library."""
-    return {"templates": CATALOG["templates"]}
+async def catalog(call: Call) -> Shown:
+    """List what a request can choose from."""
+    name = call.operation.name
+    return {name: CATALOG[name]}
 
 
-async def tools(_: Call) -> Shown:
-    """List the tools that write a script from a brief."""
-    return {"tools": CATALOG["tools"]}
+for _name in CATALOG:
+    operation(_name, "GET", f"/{_name}", "read", list_of(_name))(catalog)
 
 
-async def characters(_: Call) -> Shown:
-    """List the characters."""
-    return {"characters": CATALOG["characters"]}
-
-
-async def voices(_: Call) -> Shown:
-    """List the voices."""
-    return {"voices": CATALOG["voices"]}
-
-
+@operation("credits", "GET", "/credits", "read", Credits)
 async def credits(call: Call) -> dict[str, int]:
     """Say what credits there are, and what of them is reserved."""
     return await call.run(accounting.account)
 
 
+@operation("me", "GET", "/me", None, Me)
 async def me(call: Call) -> Shown:
     """Say whose key this is and what it may do."""
     key = call.key
@@ -66,22 +56,26 @@ async def me(call: Call) -> Shown:
     return {"organization": {"id": "org_sandbox", "name": pages.ORGANIZATION}, "key": shown}
 
 
+@operation("webhooks_list", "GET", "/webhooks", "read", list_of("webhooks", WebhookShown))
 async def list_webhooks(call: Call) -> Shown:
     """List webhooks, oldest first."""
     return {"webhooks": await call.run(every, Webhook)}
 
 
+@operation("webhooks_create", "POST", "/webhooks", "write", Webhook, status=201, body=CreateWebhook)
 async def create_webhook(call: Call) -> Webhook:
     """Create a webhook; its secret is in this answer alone."""
     _check(call, call.body.url)
     return await call.run(webhook.create, call.body, now=call.now)
 
 
+@operation("webhooks_get", "GET", ONE, "read", WebhookShown)
 async def get_webhook(call: Call) -> Webhook:
     """Give a webhook."""
     return await call.run(webhook.get, call.path["webhook_id"])
 
 
+@operation("webhooks_patch", "PATCH", ONE, "write", WebhookShown, body=PatchWebhook)
 async def patch_webhook(call: Call) -> Webhook:
     """Update URL, events or name, switch off or re-enable."""
     changes: PatchWebhook = call.body
@@ -93,6 +87,7 @@ async def patch_webhook(call: Call) -> Webhook:
     return changed
 
 
+@operation("webhooks_delete", "DELETE", ONE, "write", Deleted)
 async def delete_webhook(call: Call) -> Shown:
     """Delete a webhook."""
     webhook_id = call.path["webhook_id"]
@@ -101,15 +96,17 @@ async def delete_webhook(call: Call) -> Shown:
     return {"id": webhook_id, "deleted": True}
 
 
-async def test_webhook(call: Call) -> PingResult:
+@operation("webhooks_test", "POST", f"{ONE}/test", "write", Attempt)
+async def test_webhook(call: Call) -> Attempt:
     """Send a signed test ping."""
     found = await call.run(webhook.get, call.path["webhook_id"])
     return await call.service.webhooks.ping(found)
 
 
+@operation("webhooks_deliveries", "GET", f"{ONE}/deliveries", "read", ATTEMPTS)
 async def deliveries(call: Call) -> Shown:
     """List the last 50 delivery attempts, newest first."""
-    return {"deliveries": await call.run(webhook.listed_attempts, call.path["webhook_id"])}
+    return {"deliveries": await call.run(webhook.attempts_at, call.path["webhook_id"])}
 
 
 def _check(call: Call, url: str) -> None:
@@ -117,27 +114,3 @@ def _check(call: Call, url: str) -> None:
         check_url(url, allow_loopback=call.service.options.allow_loopback_webhooks)
     except AddressRefused as refusal:
         raise invalid(f"url: {refusal}") from None
-
-
-WEBHOOKS, ONE = f"{API}/webhooks", f"{API}/webhooks/{{webhook_id}}"
-OPERATIONS = [
-    Operation("templates", "GET", f"{API}/templates", "read", templates, TemplateList),
-    Operation("tools", "GET", f"{API}/tools", "read", tools, ToolList),
-    Operation("characters", "GET", f"{API}/characters", "read", characters, CharacterList),
-    Operation("voices", "GET", f"{API}/voices", "read", voices, VoiceList),
-    Operation("credits", "GET", f"{API}/credits", "read", credits, Credits),
-    # Anyone who holds a key may ask what it is good for.
-    Operation("me", "GET", f"{API}/me", None, me, Me),
-    Operation("webhooks_list", "GET", WEBHOOKS, "read", list_webhooks, WebhookList),
-    Operation("webhooks_create", "POST", WEBHOOKS, "write", create_webhook, Webhook, 201,
-              [400], CreateWebhook),
-    Operation("webhooks_get", "GET", ONE, "read", get_webhook, WebhookShown, refusals=[404]),
-    Operation("webhooks_patch", "PATCH", ONE, "write", patch_webhook, WebhookShown,
-              refusals=[400, 404], body=PatchWebhook),
-    Operation("webhooks_delete", "DELETE", ONE, "write", delete_webhook, WebhookDeleted,
-              refusals=[404]),
-    Operation("webhooks_test", "POST", f"{ONE}/test", "write", test_webhook, PingResult,
-              refusals=[404]),
-    Operation("webhooks_deliveries", "GET", f"{ONE}/deliveries", "read", deliveries, AttemptList,
-              refusals=[404]),
-]  # fmt: skip

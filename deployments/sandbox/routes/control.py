@@ -20,7 +20,7 @@ from callsheet.deployments.sandbox.database import every, find
 from callsheet.deployments.sandbox.envelope import Refusal, RequestBody, invalid
 from callsheet.deployments.sandbox.faults.kinds import listed_kinds
 from callsheet.deployments.sandbox.faults.planned import FaultRefused
-from callsheet.deployments.sandbox.operations import PUBLIC, Call, Operation, public
+from callsheet.deployments.sandbox.operations import Call, public
 from callsheet.deployments.sandbox.video import Report
 from callsheet.deployments.sandbox.webhooks import webhook
 
@@ -34,38 +34,45 @@ class ApproveCode(RequestBody):
     scopes: list[str] | None = None
 
 
+@public("", "GET", "/_sandbox/charges")
 async def charge_log(call: Call) -> Response:
     """Give the whole charge log."""
     return JSONResponse(await call.run(accounting.charge_log))
 
 
+@public("", "GET", "/_sandbox/reports")
 async def reports_kept(call: Call) -> Response:
     """Give every report."""
     kept = [one.model_dump(mode="json") for one in await call.run(every, Report)]
     return JSONResponse([{**one, "time": one["created_at"]} for one in kept])
 
 
+@public("", "GET", "/_sandbox/calls")
 async def call_counts(call: Call) -> Response:
     """Say how often each operation was called."""
     return JSONResponse(dict(call.service.calls))
 
 
+@public("", "DELETE", "/_sandbox/list")
 async def empty_list(call: Call) -> Response:
     """Take every video off the list of videos."""
     call.service.unlisted = await call.run(video.newest)
     return JSONResponse({"unlisted": call.service.unlisted})
 
 
+@public("", "GET", "/_sandbox/webhooks")
 async def webhook_counts(call: Call) -> Response:
     """Say what is pending, and how deliveries ended."""
     return JSONResponse(await call.run(webhook.counts))
 
 
+@public("", "GET", "/_sandbox/faults")
 async def planned_faults(call: Call) -> Response:
     """List the plan of faults."""
     return JSONResponse(call.service.faults.listed())
 
 
+@public("", "POST", "/_sandbox/faults")
 async def plan_faults(call: Call) -> Response:
     """Add one fault or a list of them to the plan."""
     try:
@@ -78,6 +85,8 @@ async def plan_faults(call: Call) -> Response:
         raise Refusal(400, "invalid_fault", str(refusal)) from None
 
 
+@public("", "DELETE", "/_sandbox/faults")
+@public("", "DELETE", "/_sandbox/faults/{number}")
 async def clear_faults(call: Call) -> Response:
     """Take all faults out of the plan, or the one with this number."""
     number = call.path.get("number")
@@ -88,16 +97,19 @@ async def clear_faults(call: Call) -> Response:
     return JSONResponse({"cleared": call.service.faults.clear(int(number))})
 
 
+@public("", "GET", "/_sandbox/faults/log")
 async def fault_log(call: Call) -> Response:
     """Give every strike there was."""
     return JSONResponse(call.service.faults.log())
 
 
+@public("", "GET", "/_sandbox/faults/kinds")
 async def fault_kinds(_: Call) -> Response:
     """List everything that can be planned."""
     return JSONResponse(listed_kinds())
 
 
+@public("", "GET", "/_sandbox/pending")
 async def pending(call: Call) -> Response:
     """List the user codes that wait for a person."""
     waiting = await call.run(login.waiting, now=call.now)
@@ -106,6 +118,7 @@ async def pending(call: Call) -> Response:
     )
 
 
+@public("", "POST", "/_sandbox/approve", body=ApproveCode)
 async def approve(call: Call) -> Response:
     """Answer a user code without a browser."""
     said: ApproveCode = call.body
@@ -136,20 +149,3 @@ def _shown(approval: Approval) -> dict[str, object]:
         "asked": approval.scopes,
         "granted": approval.granted,
     }
-
-
-OPERATIONS = [
-    public("", "GET", "/_sandbox/charges", charge_log),
-    public("", "GET", "/_sandbox/reports", reports_kept),
-    public("", "GET", "/_sandbox/calls", call_counts),
-    public("", "DELETE", "/_sandbox/list", empty_list),
-    public("", "GET", "/_sandbox/webhooks", webhook_counts),
-    public("", "GET", "/_sandbox/faults", planned_faults),
-    public("", "POST", "/_sandbox/faults", plan_faults),
-    public("", "DELETE", "/_sandbox/faults", clear_faults),
-    public("", "GET", "/_sandbox/faults/log", fault_log),
-    public("", "GET", "/_sandbox/faults/kinds", fault_kinds),
-    public("", "DELETE", "/_sandbox/faults/{number}", clear_faults),
-    public("", "GET", "/_sandbox/pending", pending),
-    Operation("", "POST", "/_sandbox/approve", PUBLIC, approve, body=ApproveCode),
-]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.responses import FileResponse, HTMLResponse, Response
 
 from callsheet.deployments.sandbox import video
@@ -9,25 +11,29 @@ from callsheet.deployments.sandbox.answers import Link, ShareLink
 from callsheet.deployments.sandbox.auth.pages import template
 from callsheet.deployments.sandbox.bodies import ReportVideo
 from callsheet.deployments.sandbox.envelope import Refusal, invalid, not_found
-from callsheet.deployments.sandbox.mp4.video_plan import CAPTION_TYPES, caption_file
-from callsheet.deployments.sandbox.operations import API, Call, Operation, public
-from callsheet.deployments.sandbox.rendered_files import SignedLink
-from callsheet.deployments.sandbox.video import Report, ReportKept, Video, keep_report, render_of
+from callsheet.deployments.sandbox.mp4.script import CAPTION_TYPES, caption_file
+from callsheet.deployments.sandbox.operations import Call, operation, public
+from callsheet.deployments.sandbox.video import Report, Video, keep_report, render_of
 
 CAPTION_FILE = {
     "description": "The caption file, as text.",
     "content": {kind: {"schema": {"type": "string"}} for kind in CAPTION_TYPES.values()},
 }
-FORMAT = {"format": {"type": "string", "enum": list(CAPTION_TYPES), "default": "srt"}}
+CAPTIONS: dict[str, Any] = {
+    "query": {"format": {"type": "string", "enum": list(CAPTION_TYPES), "default": "srt"}},
+    "responses": {"200": CAPTION_FILE},
+}
 
 
+@operation("download", "GET", "/videos/{video_id}/download", "read", Link, refusals=[409])
 async def download(call: Call) -> dict[str, object]:
     """Give the signed address of the finished MP4."""
     found = await _finished(call, "download", retryable=True)
-    link = call.service.links.download(found.id, found.render, now=call.now)
-    return {"url": call.service.origin + link.path, **_lasts(link)}
+    link = call.service.links.make("file", found.id, found.render, now=call.now)
+    return {**link._asdict(), "url": call.service.origin + link.path}
 
 
+@operation("captions", "GET", "/videos/{video_id}/captions", "read", **CAPTIONS)
 async def captions(call: Call) -> Response:
     """Give the caption file as text, not JSON."""
     form = call.request.query_params.get("format", "srt")
@@ -44,22 +50,26 @@ async def captions(call: Call) -> Response:
     return Response(text, headers={"content-type": f"{CAPTION_TYPES[form]}; charset=utf-8"})
 
 
+@public("file", "GET", "/files/{name}.mp4")
 async def file(call: Call) -> Response:
     """Serve the video that a signed address names, to anyone who has the address."""
-    name, query = call.path["name"], call.request.query_params
-    said = {part: query.get(part, "") for part in ("render", "expires", "signature")}
-    render = call.service.links.read_download(name, **said, now=call.now)
-    return await _video(call, name, render)
+    query = call.request.query_params
+    said = [call.path["name"], *(query.get(part, "") for part in ("render", "expires"))]
+    signature = query.get("signature", "")
+    named = call.service.links.read("file", *said, signature=signature, now=call.now)
+    return await _video(call, *named)
 
 
+@operation("share", "POST", "/videos/{video_id}/share-link", "write", ShareLink, refusals=[409])
 async def share(call: Call) -> dict[str, object]:
     """Make a public, expiring link to the MP4 for people without an account."""
     found = await _finished(call, "share")
-    link = call.service.links.share(found.id, found.render, now=call.now)
+    link = call.service.links.make("share", found.id, found.render, now=call.now)
     page_url = call.service.origin + link.path
-    return {"url": f"{page_url}.mp4", "page_url": page_url, **_lasts(link)}
+    return {**link._asdict(), "url": f"{page_url}.mp4", "page_url": page_url}
 
 
+@operation("report", "POST", "/videos/{video_id}/report", "write", Report, body=ReportVideo)
 async def report(call: Call) -> Report:
     """Flag a video for review."""
     assert call.key is not None
@@ -67,12 +77,19 @@ async def report(call: Call) -> Report:
     return await call.run(keep_report, *said, key=call.key.id, now=call.now)
 
 
+# Before the page: of two paths that fit, the first one is called.
+@public("shared_file", "GET", "/share/{token}.mp4")
+async def shared_file(call: Call) -> Response:
+    """Serve the video itself."""
+    return await _video(call, *_shared(call))
+
+
+@public("shared_page", "GET", "/share/{token}")
 async def page(call: Call) -> Response:
     """Show a video to anyone who has the link; say in words when there is none any more."""
     token = call.path["token"]
     try:
-        video_id, _ = call.service.links.read_share(token, now=call.now)
-        found = await call.run(video.get, video_id)
+        found = await call.run(video.get, _shared(call)[0])
     except Refusal as refusal:
         gone = refusal.message if refusal.status == 410 else "There is no video here."
         return HTMLResponse(template("gone.html").render(gone=gone), refusal.status)
@@ -84,10 +101,10 @@ async def page(call: Call) -> Response:
     return HTMLResponse(shown, headers={"referrer-policy": "no-referrer"})
 
 
-async def shared_file(call: Call) -> Response:
-    """Serve the video itself."""
-    video_id, render = call.service.links.read_share(call.path["token"], now=call.now)
-    return await _video(call, video_id, render)
+def _shared(call: Call) -> tuple[str, int]:
+    """Give the video and render that a public link names."""
+    *said, signature = call.path["token"].rsplit(".", 3)
+    return call.service.links.read("share", *said, signature=signature, now=call.now)
 
 
 async def _finished(call: Call, to: str, *, retryable: bool = False) -> Video:
@@ -111,22 +128,3 @@ async def _video(call: Call, video_id: str, render: int) -> Response:
         raise not_found(video_id) from None
     etag = {"etag": f'"{found.sha256}"'}
     return FileResponse(path, media_type="video/mp4", headers=etag, stat_result=size)
-
-
-def _lasts(link: SignedLink) -> dict[str, object]:
-    return {"expires_at": link.expires, "expires_in": link.expires_in}
-
-
-ONE = f"{API}/videos/{{video_id}}"
-OPERATIONS = [
-    Operation("download", "GET", f"{ONE}/download", "read", download, Link, refusals=[404, 409]),
-    Operation("captions", "GET", f"{ONE}/captions", "read", captions, refusals=[400, 404],
-              query=FORMAT, responses={"200": CAPTION_FILE}),
-    Operation("share", "POST", f"{ONE}/share-link", "write", share, ShareLink,
-              refusals=[404, 409]),
-    Operation("report", "POST", f"{ONE}/report", "write", report, ReportKept,
-              refusals=[400, 404], body=ReportVideo),
-    public("file", "GET", "/files/{name}.mp4", file),
-    public("shared_file", "GET", "/share/{token}.mp4", shared_file),
-    public("shared_page", "GET", "/share/{token}", page),
-]  # fmt: skip

@@ -3,22 +3,21 @@ the helper operations that make a clip from the caller's own picture or footage.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 from collections.abc import Callable
-from functools import partial
+from typing import Any
 
 from callsheet.deployments.sandbox import lifecycle, video
-from callsheet.deployments.sandbox.accounting import CallTerms, price, quote
+from callsheet.deployments.sandbox.accounting import price, quote
 from callsheet.deployments.sandbox.answers import (
+    Deleted,
     Quote,
-    RenderList,
     RenderProgress,
     VideoCreated,
-    VideoDeleted,
     VideoList,
     VoiceProgress,
+    list_of,
 )
 from callsheet.deployments.sandbox.bodies import (
     ChangeVoice,
@@ -32,10 +31,10 @@ from callsheet.deployments.sandbox.bodies import (
     TalkingAvatar,
 )
 from callsheet.deployments.sandbox.envelope import Refusal, invalid
+from callsheet.deployments.sandbox.files import keep_picture
 from callsheet.deployments.sandbox.lifecycle import create_clip, pictures_in
-from callsheet.deployments.sandbox.operations import API, PAID, Call, Operation
-from callsheet.deployments.sandbox.rendered_files import keep_picture
-from callsheet.deployments.sandbox.video import Video, VideoShown, renders_of
+from callsheet.deployments.sandbox.operations import Call, Declared, operation
+from callsheet.deployments.sandbox.video import RenderShown, Video, renders_of
 
 PAGE = 20
 LONGEST_PAGE = 100
@@ -47,6 +46,12 @@ LIST_QUERY: dict[str, dict[str, object]] = {
 Shown = dict[str, object]
 
 
+def paid(name: str, path: str, scope: str = "write", **more: Any) -> Declared:
+    """Declare an operation that has a render begin, which costs credits."""
+    return operation(name, "POST", path, scope, VideoCreated, status=202, **more)
+
+
+@operation("list", "GET", "/videos", "read", VideoList, query=LIST_QUERY)
 async def list_videos(call: Call) -> Shown:
     """List videos, newest first."""
     said = call.request.query_params
@@ -68,32 +73,35 @@ async def list_videos(call: Call) -> Shown:
     return {"videos": [one.at(call.now) for one in found], "next_cursor": next_cursor}
 
 
+@paid("create", "/videos", refusals=[422], body=CreateVideo)
 async def create(call: Call) -> Video:
     """Create a video from a brief or a script."""
-    asked: CreateVideo = call.body
-    video_id, terms = new_video_id(), _terms(call)
-    made, begins = await call.run(lifecycle.create, asked, video_id=video_id, call=terms)
+    made, begins = await call.run(lifecycle.create, call.body, new_video_id(), call)
     if begins:
         call.service.render_pool.begin(made)
     return made.at(call.now)
 
 
+@operation("estimate", "POST", "/videos/estimate", "read", Quote, body=CreateVideo)
 async def estimate(call: Call) -> Shown:
     """Give a free credit quote."""
     return {"credits": price(call.body), "breakdown": quote(call.body)}
 
 
+@operation("get", "GET", "/videos/{video_id}", "read", Video)
 async def get(call: Call) -> Video:
     """Give the status and progress of a video."""
     return (await call.run(video.get, call.path["video_id"])).at(call.now)
 
 
+@operation("patch", "PATCH", "/videos/{video_id}", "write", Video, body=PatchVideo)
 async def patch(call: Call) -> Video:
     """Edit title, topic, script or caption settings."""
     edited = await call.run(lifecycle.patch, call.path["video_id"], call.body, now=call.now)
     return edited.at(call.now)
 
 
+@operation("delete", "DELETE", "/videos/{video_id}", "write", Deleted)
 async def delete(call: Call) -> Shown:
     """Delete the video and its files."""
     video_id = call.path["video_id"]
@@ -102,11 +110,13 @@ async def delete(call: Call) -> Shown:
     return {"id": video_id, "deleted": True}
 
 
+@paid("generate", "/videos/{video_id}/generate")
 async def generate(call: Call) -> Video:
     """Start or re-run generation, of a draft or after edits."""
     return await _begin(call, lifecycle.generate, call.path["video_id"])
 
 
+@operation("cancel", "POST", "/videos/{video_id}/cancel", "write", Video, refusals=[409])
 async def cancel(call: Call) -> Video:
     """Cancel a running render and release its credits."""
     stopped = await call.run(lifecycle.cancel, call.path["video_id"], now=call.now)
@@ -114,16 +124,19 @@ async def cancel(call: Call) -> Video:
     return stopped.at(call.now)
 
 
+@paid("image-to-video", "/videos/image-to-video", "ai", body=ImageToVideo)
 async def image_to_video(call: Call) -> Video:
     """Animate one image into a clip of 5 or 10 seconds."""
     return await _clip(call, call.body)
 
 
+@paid("talking-avatar", "/videos/talking-avatar", "ai", body=TalkingAvatar)
 async def talking_avatar(call: Call) -> Video:
     """Let the caller's own recorded clip speak a new script."""
     return await _clip(call, call.body)
 
 
+@paid("character-swap", "/videos/character-swap", "ai", body=CharacterSwap)
 async def character_swap(call: Call) -> Video:
     """Swap the person in a clip, for 3 to 60 seconds."""
     return await _clip(call, call.body)
@@ -136,7 +149,7 @@ async def _clip(call: Call, asked: ClipBody) -> Video:
         # The first picture that came along is drawn.
         for address in pictures_in(asked):
             path = call.service.videos / file
-            kept = kept or await asyncio.to_thread(keep_picture, address, path)
+            kept = kept or await keep_picture(address, path)
         return await _begin(call, create_clip, asked, video_id, file if kept else None)
     except Exception:
         call.service.render_pool.discard(video_id)
@@ -145,22 +158,16 @@ async def _clip(call: Call, asked: ClipBody) -> Video:
 
 async def _begin(call: Call, act: Callable[..., Video], *said: object) -> Video:
     """Have a render begin by a paid call, and answer as every such call does."""
-    started = await call.run(act, *said, _terms(call))
+    started = await call.run(act, *said, call)
     call.service.render_pool.begin(started)
     return started.at(call.now)
-
-
-def _terms(call: Call) -> CallTerms:
-    assert call.key is not None
-    limits, timing = call.service.limits, call.service.timing
-    name, key = call.operation.name, call.key.id
-    return CallTerms(operation=name, key=key, now=call.now, limits=limits, timing=timing)
 
 
 def new_video_id() -> str:
     return f"vid_{secrets.token_hex(8)}"
 
 
+@paid("scene", "/videos/{video_id}/scenes/{n}/regenerate", body=RegenerateScene, optional=True)
 async def scene(call: Call) -> Video:
     """Regenerate one scene, counted from 1; the others are untouched."""
     said = call.path["n"]
@@ -168,28 +175,29 @@ async def scene(call: Call) -> Video:
     if not (said.isascii() and said.isdigit() and len(said) <= 9):
         message = f"There is no scene {said[:20]}: scenes are counted from 1."
         raise Refusal(404, "not_found", message)
-    order = partial(lifecycle.one_scene, number=int(said), asked=call.body)
-    return await _begin(call, lifecycle.remake, call.path["video_id"], order)
+    return await _begin(call, lifecycle.make_scene, call.path["video_id"], int(said), call.body)
 
 
+@paid("voice", "/videos/{video_id}/voice", body=ChangeVoice)
 async def voice(call: Call) -> Video:
     """Regenerate the voiceover with another voice."""
-    order = partial(lifecycle.another_voice, asked=call.body)
-    return await _begin(call, lifecycle.remake, call.path["video_id"], order)
+    return await _begin(call, lifecycle.make_voice, call.path["video_id"], call.body)
 
 
+@paid("export", "/videos/{video_id}/renders", body=ExportAgain, optional=True)
 async def export(call: Call) -> Video:
     """Export again, after edits of titles or caption settings."""
-    order = partial(lifecycle.another_export, asked=call.body)
-    return await _begin(call, lifecycle.remake, call.path["video_id"], order)
+    return await _begin(call, lifecycle.make_export, call.path["video_id"], call.body)
 
 
+@operation("renders", "GET", "/videos/{video_id}/renders", "read", list_of("renders", RenderShown))
 async def renders(call: Call) -> Shown:
     """List past exports, newest first."""
     found = await call.run(renders_of, call.path["video_id"])
     return {"renders": [one.at(call.now) for one in found]}
 
 
+@operation("render_progress", "GET", "/videos/{video_id}/renders/progress", "read", RenderProgress)
 async def render_progress(call: Call) -> Shown:
     """Give the progress of the current export."""
     found = await call.run(renders_of, call.path["video_id"])
@@ -199,51 +207,16 @@ async def render_progress(call: Call) -> Shown:
     return {"status": latest.status, "percent": latest.percent, "render": latest}
 
 
+@operation("voice_progress", "GET", "/videos/{video_id}/voice", "read", VoiceProgress)
 async def voice_progress(call: Call) -> Shown:
     """Give the progress of the voice regeneration."""
     found = await call.run(renders_of, call.path["video_id"])
     changes = [one.at(call.now) for one in found if one.kind == "voice"]
     if not changes:
-        voice_id = (await get(call)).voice_id
+        voice_id = (await call.run(video.get, call.path["video_id"])).voice_id
         return {"status": "idle", "percent": 0, "voice_id": voice_id, "failure_reason": None}
     status, failure = changes[0].status, changes[0].failure_reason
     if status == video.CANCELLED:
         status, failure = "failed", "It was cancelled."
     shown = {"percent": changes[0].percent, "voice_id": changes[0].voice_id}
     return {"status": status, "failure_reason": failure, **shown}
-
-
-VIDEOS, ONE = f"{API}/videos", f"{API}/videos/{{video_id}}"
-OPERATIONS = [
-    Operation("list", "GET", VIDEOS, "read", list_videos, VideoList, refusals=[400],
-              query=LIST_QUERY),
-    Operation("create", "POST", VIDEOS, "write", create, VideoCreated, 202, [400, 422, *PAID],
-              CreateVideo),
-    Operation("estimate", "POST", f"{VIDEOS}/estimate", "read", estimate, Quote, refusals=[400],
-              body=CreateVideo),
-    Operation("get", "GET", ONE, "read", get, VideoShown, refusals=[404]),
-    Operation("patch", "PATCH", ONE, "write", patch, VideoShown, refusals=[400, 404],
-              body=PatchVideo),
-    Operation("delete", "DELETE", ONE, "write", delete, VideoDeleted, refusals=[404]),
-    Operation("generate", "POST", f"{ONE}/generate", "write", generate, VideoCreated, 202,
-              [404, 409, *PAID]),
-    Operation("cancel", "POST", f"{ONE}/cancel", "write", cancel, VideoShown,
-              refusals=[404, 409]),
-    Operation("renders", "GET", f"{ONE}/renders", "read", renders, RenderList, refusals=[404]),
-    Operation("export", "POST", f"{ONE}/renders", "write", export, VideoCreated, 202,
-              [400, 404, 409, *PAID], ExportAgain, body_optional=True),
-    Operation("render_progress", "GET", f"{ONE}/renders/progress", "read", render_progress,
-              RenderProgress, refusals=[404]),
-    Operation("scene", "POST", f"{ONE}/scenes/{{n}}/regenerate", "write", scene, VideoCreated,
-              202, [400, 404, 409, *PAID], RegenerateScene, body_optional=True),
-    Operation("voice_progress", "GET", f"{ONE}/voice", "read", voice_progress, VoiceProgress,
-              refusals=[404]),
-    Operation("voice", "POST", f"{ONE}/voice", "write", voice, VideoCreated, 202,
-              [400, 404, 409, *PAID], ChangeVoice),
-    Operation("image-to-video", "POST", f"{VIDEOS}/image-to-video", "ai", image_to_video,
-              VideoCreated, 202, [400, *PAID], ImageToVideo),
-    Operation("talking-avatar", "POST", f"{VIDEOS}/talking-avatar", "ai", talking_avatar,
-              VideoCreated, 202, [400, *PAID], TalkingAvatar),
-    Operation("character-swap", "POST", f"{VIDEOS}/character-swap", "ai", character_swap,
-              VideoCreated, 202, [400, *PAID], CharacterSwap),
-]  # fmt: skip

@@ -12,27 +12,23 @@ import hashlib
 import hmac
 import json
 import secrets
-import sys
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property
 from typing import TYPE_CHECKING
-
-from pydantic import BaseModel
 
 from callsheet.deployments.sandbox.database import Database, find, put
 from callsheet.deployments.sandbox.faults.fault import Fault
 from callsheet.deployments.sandbox.options import Options
 from callsheet.deployments.sandbox.webhooks import webhook
-from callsheet.deployments.sandbox.webhooks.address import AddressRefused, check_url
 from callsheet.deployments.sandbox.webhooks.webhook import (
     PING,
+    AddressRefused,
+    Attempt,
     Delivery,
-    KeptAttempt,
-    SendResult,
     Webhook,
+    check_url,
     new_delivery,
     new_event_id,
 )
@@ -40,29 +36,18 @@ from callsheet.deployments.sandbox.webhooks.webhook import (
 if TYPE_CHECKING:
     import httpx
 
+#: For each webhook: one whose receiver hangs takes no place from the others.
 AT_ONCE = 32
 #: Seconds. A machine that slept has timers that are late; looking again costs nothing.
 LONGEST_SLEEP = 30.0
 PAUSE_AFTER_TROUBLE = 1.0
-LAST_WORDS = 0.5
 SENDER = "video-generation-service-webhooks/1.0"
-#: How much of an answer's body is read, in bytes and seconds, before the connection is closed.
-MOST_READ = 65536
+#: Seconds in which the beginning of an answer's body is read before the connection is closed.
 LONGEST_READ = 1.0
 #: Seconds that a receiver has, which the specification does not show, and how few a time scale
 #: may leave it.
 TIMEOUT = 10.0
 SHORTEST_TIMEOUT = 2.0
-
-
-class PingResult(BaseModel):
-    """What became of a test ping: `status` is null when the receiver did not answer."""
-
-    delivered: bool
-    event_id: str
-    status: int | None
-    error: str | None
-    milliseconds: int
 
 
 class Dispatcher:
@@ -82,9 +67,8 @@ class Dispatcher:
         self._now = now
         self._news = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
-        self._under_way: dict[str, tuple[str, asyncio.Task[None]]] = {}
+        self._under_way: dict[str, asyncio.Task[None]] = {}
         self._timeout = max(SHORTEST_TIMEOUT, TIMEOUT / options.time_scale)
-        self._client: httpx.AsyncClient | None = None
 
     def start(self) -> None:
         """Begin to send, first of all what was left when the sandbox stopped."""
@@ -96,22 +80,17 @@ class Dispatcher:
 
     def stop(self, webhook_id: str) -> None:
         """Break off what is under way to a webhook that is gone or switched off."""
-        for whose, task in list(self._under_way.values()):
-            if whose == webhook_id:
+        for delivery_id, task in self._under_way.items():
+            if delivery_id.endswith(webhook_id):
                 task.cancel()
 
     async def close(self) -> None:
-        """Give what is under way a moment, then stop; the rest is sent at the next start."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
-        tasks = [task for _, task in self._under_way.values()]
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=LAST_WORDS)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
-        if self._client is not None:
+        """Stop sending; the rest, and what is under way, is sent at the next start."""
+        tasks = [*self._under_way.values(), *([self._running] if self._running else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if "_client" in vars(self):
             await self._client.aclose()
 
     async def _run(self) -> None:
@@ -119,51 +98,32 @@ class Dispatcher:
             self._news.clear()
             try:
                 pause = await self._round()
-            except Exception as error:
-                pause = _told(error)
+            except Exception:
+                # A full disk, perhaps: nothing was written down, so whatever was due still is.
+                traceback.print_exc()
+                pause = PAUSE_AFTER_TROUBLE
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), pause)
 
     async def _round(self) -> float:
         """Start what is due and there is room for; say how long nothing more will be due."""
         now, under_way = self._now(), set(self._under_way)
-        most = AT_ONCE + len(under_way)
-        waiting, following = await self._database.run(webhook.due, now=now, most=most)
-        # What was under way when the database was asked may have ended since: it is not due now.
-        self._share_out(
-            {
-                whose: [one for one in deliveries if one.id not in under_way]
-                for whose, deliveries in waiting.items()
-            }
-        )
+        waiting, following = await self._database.run(webhook.due, now=now, most=AT_ONCE)
+        for one in waiting:
+            # What was under way when the database was asked may have ended since: it is not due.
+            if one.id not in under_way:
+                self._under_way[one.id] = asyncio.create_task(self._attempt(one))
         return LONGEST_SLEEP if following is None else min(LONGEST_SLEEP, following - now)
-
-    def _share_out(self, waiting: dict[str, list[Delivery]]) -> None:
-        """Start deliveries, those of the least busy webhook first.
-
-        A webhook may hold no more places than are left free, so that one whose receiver hangs
-        never takes the last place from the others.
-        """
-        busy = Counter(whose for whose, _ in self._under_way.values())
-        while waiting := {whose: left for whose, left in waiting.items() if left}:
-            whose = min(waiting, key=busy.__getitem__)
-            if busy[whose] >= AT_ONCE - len(self._under_way):
-                return
-            busy[whose] += 1
-            delivery = waiting[whose].pop(0)
-            task = asyncio.create_task(self._attempt(delivery))
-            self._under_way[delivery.id] = (whose, task)
-            task.add_done_callback(partial(self._ended, delivery.id))
-
-    def _ended(self, delivery_id: str, _: asyncio.Task[None]) -> None:
-        del self._under_way[delivery_id]
-        self.wake()
 
     async def _attempt(self, delivery: Delivery) -> None:
         try:
             await self._deliver(delivery)
-        except Exception as error:
-            await asyncio.sleep(_told(error))
+        except Exception:
+            traceback.print_exc()
+            await asyncio.sleep(PAUSE_AFTER_TROUBLE)
+        finally:
+            del self._under_way[delivery.id]
+            self.wake()
 
     async def _deliver(self, delivery: Delivery) -> None:
         """Make one attempt and write down what came of it."""
@@ -171,29 +131,24 @@ class Dispatcher:
         fault = None if delivery.held else self._strike(about)
         do = None if fault is None else fault.do
         if do == "missing":
-            await self._database.run(webhook.lose, delivery)
+            await self._database.run(webhook.move, delivery, state="lost")
         elif fault is not None and do == "late":
-            until = self._now() + fault.seconds
-            await self._database.run(webhook.hold, delivery, until=until)
+            late = {"due_at": self._now() + fault.seconds, "held": True}
+            await self._database.run(webhook.move, delivery, **late)
         elif (whose := await self._database.run(find, Webhook, delivery.webhook_id)) is not None:
             tried, scale = await self._try(whose, delivery, do), self._options.time_scale
             now = self._now()
             await self._database.run(webhook.record, delivery, tried, now=now, time_scale=scale)
 
-    async def ping(self, whose: Webhook) -> PingResult:
+    async def ping(self, whose: Webhook) -> Attempt:
         """Send a test event at once, to a disabled webhook too; it counts neither way."""
         delivery = new_delivery(whose.id, PING, {"test": True}, now=self._now())
-        tried = await self._try(whose, delivery, None)
-        await self._database.run(put, tried)
-        return PingResult(
-            delivered=tried.error is None, event_id=tried.event_id, status=tried.status,
-            error=tried.error, milliseconds=tried.milliseconds,
-        )  # fmt: skip
+        return await self._database.run(put, await self._try(whose, delivery, None))
 
-    async def _try(self, whose: Webhook, delivery: Delivery, do: str | None) -> KeptAttempt:
+    async def _try(self, whose: Webhook, delivery: Delivery, do: str | None) -> Attempt:
         """Send a delivery as the fault `do` spoils it. Such faults happen to real services or are
         tried by strangers; a receiver has to see through them."""
-        started_at, raw = self._now(), delivery.body.encode()
+        started_at, began, raw = self._now(), time.monotonic(), delivery.body.encode()
         vendor, attempt = f"X-{self._options.webhook_vendor}", delivery.attempts + 1
         headers = {
             "Content-Type": "application/json",
@@ -211,78 +166,58 @@ class Dispatcher:
             await self._send(whose.url, {**headers, f"{vendor}-Signature": forged}, raw)
         sent = json.dumps(json.loads(raw), indent=1).encode() if do == "reserialized" else raw
         # Whatever else is sent, this answer counts.
-        result = await self._send(whose.url, headers if do == "unsigned" else signed, sent)
+        status, error = await self._send(whose.url, headers if do == "unsigned" else signed, sent)
         if do == "replayed":
             await self._send(whose.url, {**signed, f"{vendor}-Event-Id": new_event_id()}, raw)
-        return KeptAttempt(
+        return Attempt(
             id=f"att_{secrets.token_hex(8)}", webhook_id=whose.id, event_id=delivery.event_id,
-            event=delivery.kind, attempt=attempt, started_at=started_at, next_attempt_at=None,
-            outcome="failed" if result.error else "delivered", **result._asdict(),
+            event=delivery.kind, attempt=attempt, started_at=started_at, status=status, error=error,
+            milliseconds=round(1000 * (time.monotonic() - began)),
         )  # fmt: skip
 
-    async def _send(self, url: str, headers: dict[str, str], body: bytes) -> SendResult:
-        """Send one request; whatever happens is an answer, never an exception."""
+    async def _send(
+        self, url: str, headers: dict[str, str], body: bytes
+    ) -> tuple[int | None, str | None]:
+        """Send one request; give its status and what is wrong with it, never an exception."""
         import httpx
 
-        client, began, status = self._opened(), time.monotonic(), None
         try:
             check_url(url, allow_loopback=self._options.allow_loopback_webhooks)
             async with asyncio.timeout(self._timeout):
-                status = await self._post(client, url, headers, body)
-            error = None if 200 <= status < 300 else f"It answered {status}."
+                status = await self._post(url, headers, body)
         except AddressRefused as refusal:
-            error = f"Its address is refused: it {refusal}."
+            return None, f"Its address is refused: it {refusal}."
         except TimeoutError:
-            error = f"It did not answer within {self._timeout:g} s."
+            return None, f"It did not answer within {self._timeout:g} s."
         except httpx.ConnectError:
-            error = "It cannot be connected to."
-        except httpx.LocalProtocolError as trouble:
-            error = f"It cannot be sent: {trouble}."
+            return None, "It cannot be connected to."
         except (httpx.HTTPError, OSError) as trouble:
-            gone = isinstance(trouble, httpx.NetworkError | OSError)
-            gone = gone or "disconnected" in str(trouble)
-            error = "It closed the connection without an answer." if gone else None
-            error = error or "Its answer was not HTTP."
-        return SendResult(status, error, round(1000 * (time.monotonic() - began)))
+            babbled = isinstance(trouble, httpx.ProtocolError) and "disconn" not in str(trouble)
+            closed = "It closed the connection without an answer."
+            return None, "Its answer was not HTTP." if babbled else closed
+        return status, None if 200 <= status < 300 else f"It answered {status}."
 
-    def _opened(self) -> httpx.AsyncClient:
+    @cached_property
+    def _client(self) -> httpx.AsyncClient:
         # Only now: a sandbox without webhooks starts without it.
         import httpx
 
-        if self._client is None:
-            # No connection is used twice: one that its receiver just closed would look like a
-            # failure.
-            limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-            self._client = httpx.AsyncClient(limits=limits, timeout=None, trust_env=False)
-        return self._client
+        # No connection is used twice: one that its receiver just closed would look like a failure.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+        return httpx.AsyncClient(limits=limits, timeout=None, trust_env=False)
 
-    async def _post(
-        self, client: httpx.AsyncClient, url: str, headers: dict[str, str], body: bytes
-    ) -> int:
+    async def _post(self, url: str, headers: dict[str, str], body: bytes) -> int:
         import httpx
 
-        async with client.stream("POST", url, content=body, headers=headers) as response:
-            read = 0
+        async with self._client.stream("POST", url, content=body, headers=headers) as response:
             # A receiver may end its answer, so that closing does not look like a reset to it.
             with contextlib.suppress(httpx.HTTPError, TimeoutError, OSError):
                 async with asyncio.timeout(LONGEST_READ):
-                    async for chunk in response.aiter_raw():
-                        read += len(chunk)
-                        if read > MOST_READ:
-                            break
-        client.cookies.clear()
+                    await anext(response.aiter_raw(), b"")
+        self._client.cookies.clear()
         return response.status_code
 
 
 def signature_of(body: bytes, secret: str) -> str:
     """Sign the raw bytes: `sha256=` and the lowercase hexadecimal HMAC-SHA256."""
     return f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
-
-
-def _told(error: Exception) -> float:
-    """Say what went wrong here, a full disk perhaps, and how many seconds to wait with it.
-
-    Nothing was written down, so whatever was due still is.
-    """
-    traceback.print_exception(error, file=sys.stderr)
-    return PAUSE_AFTER_TROUBLE

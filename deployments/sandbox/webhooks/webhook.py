@@ -14,13 +14,15 @@ pending --webhook disabled--> stopped          pending --fault `missing`--> lost
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import secrets
 import sqlite3
 from collections import Counter
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, computed_field
 
 from callsheet.deployments.sandbox.database import Document, Moment, drop, every, find, put, stamp
 from callsheet.deployments.sandbox.envelope import Refusal, RequestBody
@@ -36,6 +38,42 @@ FAILURES_BEFORE_DISABLING = 20
 DISABLED = f"{FAILURES_BEFORE_DISABLING} attempts in a row failed."
 #: Specification, section 8.
 LISTED = 50
+LONGEST_URL = 2048
+#: Names that never leave a machine or a network (RFC 6761, RFC 6762, RFC 8375).
+PRIVATE_NAMES = (".localhost", ".local", ".internal", ".home.arpa")
+
+
+class AddressRefused(ValueError):
+    """A webhook cannot have this address; the message says why, without repeating it."""
+
+
+def check_url(url: str, *, allow_loopback: bool) -> None:
+    """Pass a public https address, and one of this machine if it is allowed; refuse any other."""
+    try:
+        said = urlsplit(url)
+        host, port = (said.hostname or "").removesuffix("."), said.port
+    except ValueError:
+        host, port = "", 0
+    printable = url.isascii() and url.isprintable() and " " not in url
+    if not host or port == 0 or len(url) > LONGEST_URL or not printable:
+        raise AddressRefused(f"must be a URL in ASCII of at most {LONGEST_URL} characters")
+    if "@" in said.netloc or "#" in url:
+        raise AddressRefused("must not hold a user name, a password or a fragment")
+    try:
+        address = ipaddress.ip_address(host)
+        address = getattr(address, "ipv4_mapped", None) or address
+        here, public = address.is_loopback, address.is_global and not address.is_multicast
+    except ValueError:
+        last = host.rpartition(".")[2]
+        # No top-level domain is a number: this is an address in disguise, such as 127.1.
+        public = last not in (host, "") and not last.isdigit() and not host.endswith(PRIVATE_NAMES)
+        here = host == "localhost"
+    if here and allow_loopback and said.scheme in ("http", "https"):
+        return
+    if said.scheme != "https":
+        raise AddressRefused("must be an https URL")
+    if not public:
+        raise AddressRefused("must have a public host: this one is not reachable from outside")
 
 
 def _known(kinds: list[str]) -> list[str]:
@@ -54,7 +92,7 @@ EventKinds = Annotated[
 WebhookUrl = Annotated[
     str,
     Field(
-        json_schema_extra={"format": "uri", "pattern": "^https?://", "maxLength": 2048},
+        json_schema_extra={"format": "uri", "pattern": "^https?://", "maxLength": LONGEST_URL},
         description="Public and https; http only for a sandbox that allows loopback webhooks.",
     ),
 ]
@@ -84,10 +122,10 @@ class WebhookShown(Document):
     url: str
     events: list[str]
     name: str
-    is_active: bool
-    consecutive_failures: int
-    disabled_at: Moment | None
-    disabled_reason: str | None
+    is_active: bool = True
+    consecutive_failures: int = 0
+    disabled_at: Moment | None = None
+    disabled_reason: str | None = None
     created_at: Moment
     updated_at: Moment
 
@@ -98,46 +136,31 @@ class Webhook(WebhookShown):
     secret: str
 
 
-class WebhookList(BaseModel):
-    """Every webhook of the organization, oldest first."""
-
-    webhooks: list[WebhookShown]
-
-
-class WebhookDeleted(BaseModel):
-    """The answer to a delete."""
-
-    id: str
-    deleted: bool
-
-
 class Attempt(Document):
-    """One attempt at a delivery, as `GET /webhooks/{id}/deliveries` lists it."""
+    """One attempt at a delivery: `status` is null when the receiver did not answer."""
 
+    webhook_id: str
     event_id: str
     event: str
     attempt: int
-    outcome: str
     status: int | None
     error: str | None
     started_at: Moment
     milliseconds: int
-    next_attempt_at: Moment | None
+    next_attempt_at: Moment | None = None
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def delivered(self) -> bool:
+        return self.error is None
 
-class KeptAttempt(Attempt):
-    """One attempt as it is kept."""
-
-    webhook_id: str
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def outcome(self) -> str:
+        return "delivered" if self.delivered else "failed"
 
     def found_by(self) -> tuple[str, str, float]:
         return self.webhook_id, "", self.started_at
-
-
-class AttemptList(BaseModel):
-    """The last 50 attempts, newest first."""
-
-    deliveries: list[Attempt]
 
 
 class Delivery(Document):
@@ -160,19 +183,10 @@ class Delivery(Document):
         return self.webhook_id, self.state, self.due_at
 
 
-class SendResult(NamedTuple):
-    """What became of a request: a status, or the reason why there is none."""
-
-    status: int | None
-    error: str | None
-    milliseconds: int
-
-
 def create(db: sqlite3.Connection, asked: CreateWebhook, *, now: float) -> Webhook:
     """Make a webhook with an id and a secret of its own."""
     made = Webhook(
         id=f"wh_{secrets.token_hex(8)}", secret=secrets.token_urlsafe(32), **asked.model_dump(),
-        is_active=True, consecutive_failures=0, disabled_at=None, disabled_reason=None,
         created_at=now, updated_at=now,
     )  # fmt: skip
     return put(db, made)
@@ -205,7 +219,7 @@ def _disable(db: sqlite3.Connection, webhook: Webhook, *, reason: str, now: floa
     for delivery in every(db, Delivery, owner=webhook.id, state="pending"):
         put(db, delivery.changed(state="stopped"))
         # What was planned after the last attempt of each delivery will not happen.
-        tried = find(db, KeptAttempt, delivery.tried)
+        tried = find(db, Attempt, delivery.tried)
         if tried is not None:
             put(db, tried.changed(next_attempt_at=None))
     if not webhook.is_active:
@@ -219,7 +233,7 @@ def delete(db: sqlite3.Connection, webhook_id: str) -> None:
     get(db, webhook_id)
     drop(db, Webhook, id=webhook_id)
     drop(db, Delivery, owner=webhook_id)
-    drop(db, KeptAttempt, owner=webhook_id)
+    drop(db, Attempt, owner=webhook_id)
 
 
 def new_delivery(webhook_id: str, kind: str, data: dict[str, Any], *, now: float) -> Delivery:
@@ -250,68 +264,55 @@ def emit(db: sqlite3.Connection, *, kind: str, data: dict[str, Any], now: float)
         put(db, event.changed(id=f"{event.event_id} {one.id}", webhook_id=one.id))
 
 
-def due(
-    db: sqlite3.Connection, *, now: float, most: int
-) -> tuple[dict[str, list[Delivery]], float | None]:
-    """Give what is due, by webhook and the longest due first, at most so many of each; and the
-    moment when more will be due."""
-    active = [one.id for one in every(db, Webhook) if one.is_active]
-    found = {
-        owner: every(db, Delivery, owner=owner, state="pending", until=now, most=most)
-        for owner in active
-    }
+def due(db: sqlite3.Connection, *, now: float, most: int) -> tuple[list[Delivery], float | None]:
+    """Give what is due, at most so many of each webhook, and the moment when more will be due."""
+    found = [
+        delivery
+        for one in every(db, Webhook)
+        if one.is_active
+        for delivery in every(db, Delivery, owner=one.id, state="pending", until=now, most=most)
+    ]
     sql = "SELECT min(due) FROM documents WHERE kind = 'Delivery' AND state = 'pending' AND due > ?"
     following: float | None = db.execute(sql, (now,)).fetchone()[0]
     return found, following
 
 
-def _pending(db: sqlite3.Connection, delivery: Delivery) -> Delivery | None:
-    """Give a delivery as it is now; None when it is on its way no more."""
+def move(db: sqlite3.Connection, delivery: Delivery, /, **changes: object) -> bool:
+    """Change a delivery; False when it is on its way no more."""
     found = find(db, Delivery, delivery.id)
-    return found if found is not None and found.state == "pending" else None
-
-
-def hold(db: sqlite3.Connection, delivery: Delivery, *, until: float) -> None:
-    """Put off an attempt; the fault that asked for it does not strike this attempt again."""
-    if _pending(db, delivery):
-        put(db, delivery.changed(due_at=until, held=True))
-
-
-def lose(db: sqlite3.Connection, delivery: Delivery) -> None:
-    """Forget a delivery as if there had been no event."""
-    if _pending(db, delivery):
-        put(db, delivery.changed(state="lost"))
+    if found is None or found.state != "pending":
+        return False
+    put(db, found.changed(**changes))
+    return True
 
 
 def record(
-    db: sqlite3.Connection, delivery: Delivery, tried: KeptAttempt, *, now: float, time_scale: float
+    db: sqlite3.Connection, delivery: Delivery, tried: Attempt, *, now: float, time_scale: float
 ) -> None:
     """Write down an attempt and what follows: the end, a retry, or the end of the webhook."""
-    webhook, pending = find(db, Webhook, delivery.webhook_id), _pending(db, delivery)
+    webhook = find(db, Webhook, delivery.webhook_id)
     if webhook is None:
         return
-    if pending is None:
+    again = None
+    if not tried.delivered and tried.attempt <= len(RETRIES):
+        again = now + RETRIES[tried.attempt - 1] / time_scale
+    state = tried.outcome if again is None else "pending"
+    moved = {"state": state, "attempts": tried.attempt, "held": False, "tried": tried.id}
+    if not move(db, delivery, **moved, due_at=again or delivery.due_at):
         # The webhook was disabled in the meantime: this counts neither way and leads to nothing.
         put(db, tried)
         return
-    delivered = tried.error is None
-    again = None
-    if not delivered and tried.attempt <= len(RETRIES):
-        again = now + RETRIES[tried.attempt - 1] / time_scale
     put(db, tried.changed(next_attempt_at=again))
-    state = "delivered" if delivered else "failed" if again is None else "pending"
-    moved = {"state": state, "attempts": tried.attempt, "held": False, "tried": tried.id}
-    put(db, pending.changed(**moved, due_at=again or pending.due_at))
-    failures = 0 if delivered else webhook.consecutive_failures + 1
+    failures = 0 if tried.delivered else webhook.consecutive_failures + 1
     webhook = put(db, webhook.changed(consecutive_failures=failures))
     if failures >= FAILURES_BEFORE_DISABLING:
         _disable(db, webhook, reason=DISABLED, now=now)
 
 
-def listed_attempts(db: sqlite3.Connection, webhook_id: str) -> list[KeptAttempt]:
-    """Give the last attempts of a webhook, newest first."""
+def attempts_at(db: sqlite3.Connection, webhook_id: str) -> list[Attempt]:
+    """Give the last attempts at deliveries to a webhook, newest first."""
     get(db, webhook_id)
-    return every(db, KeptAttempt, owner=webhook_id, newest=True, most=LISTED)
+    return every(db, Attempt, owner=webhook_id, newest=True, most=LISTED)
 
 
 def counts(db: sqlite3.Connection) -> dict[str, Any]:

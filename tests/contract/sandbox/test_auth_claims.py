@@ -76,7 +76,7 @@ def test_a_fresh_code_is_refused_while_there_is_one_or_an_answer(agent: Agent) -
         ({"type": "other"}, "invalid_request"),
         ({"type": "service_auth"}, "invalid_request"),
         ({"type": "service_auth", "login_hint": "nonsense"}, "invalid_request"),
-        ({"type": "service_auth", "login_hint": ADA, "client_name": "\x00"}, "invalid_request"),
+        ({"type": "service_auth", "login_hint": ADA, "client_name": 5}, "invalid_request"),
         ({"type": 5}, "invalid_request"),
         ({}, "invalid_request"),
     ],

@@ -33,7 +33,6 @@ def test_everything_about_the_program_is_optional(agent: Agent) -> None:
     ("said", "error", "status"),
     [
         ({"client_name": "x" * 101}, "invalid_request", 400),
-        ({"client_name": "a\nb"}, "invalid_request", 400),
         ({"scope": "read admin"}, "invalid_scope", 400),
         ({"client_id": "client_unknown"}, "invalid_client", 401),
     ],
@@ -109,7 +108,7 @@ def test_a_bound_code_is_for_its_client_alone(agent: Agent) -> None:
     asked = agent.device(client_id=mine, client_name="Something else")
     assert agent.approve(asked["user_code"]).json()["app"] == "Test program"
     code = asked["device_code"]
-    assert error_of(agent.poll(code)) == "invalid_request"
+    assert error_of(agent.poll(code)) == "invalid_grant"
     assert error_of(agent.poll(code, client_id=other)) == "invalid_grant"
     assert agent.poll(code, client_id=mine).status_code == 200
 

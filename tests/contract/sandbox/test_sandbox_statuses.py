@@ -214,7 +214,7 @@ def test_a_template_is_a_request_that_can_be_made(instant: Any) -> None:
         assert quoted.status_code == 200
 
 
-@pytest.mark.parametrize("content", [b'{"a":' * 70 + b"1" + b"}" * 70, b'{"tool": 1e999}'])
+@pytest.mark.parametrize("content", [b'{"a":' * 5000 + b"1" + b"}" * 5000, b'{"tool": 1e999}'])
 def test_it_refuses_json_that_it_could_not_keep(instant: Any, content: bytes) -> None:
     assert instant.client.post("/videos", content=content).status_code == 400
 

@@ -1,4 +1,10 @@
-"""The order for one video, and the script it is made from."""
+"""What is said in a video: scenes from a caller's script or from a tool's fields, and the captions
+cut from their words, as SRT or WebVTT.
+
+The specification does not show the shape of a script, so any JSON object is taken and read as well
+as it can be: `{"scenes": [{"narration" | "text" | "visual": ...}]}`, `{"text": "..."}` with a blank
+line between scenes, or whatever words are in it.
+"""
 
 from __future__ import annotations
 
@@ -7,97 +13,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
-SIZES = {"9:16": (360, 640), "1:1": (480, 480), "16:9": (640, 360)}
-
-
-class Part(BaseModel):
-    """What a plan is made of: kept and copied, never changed."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-class Captions(Part):
-    """How the words are shown: `position` is `top` or `bottom`, `color` is `#rrggbb`."""
-
-    enabled: bool = True
-    bold: bool = False
-    position: str = "bottom"
-    color: str = "#ffffff"
-
-
-class ClipSource(Part):
-    """What a helper operation was given: its name, a line about it, and maybe a picture's file."""
-
-    operation: str
-    source: str
-    picture: str | None = None
-
-    @property
-    def is_ground(self) -> bool:
-        """Say whether the picture fills the video; in any other clip it is a face."""
-        return self.operation == "image-to-video" and self.picture is not None
-
-
-class SceneShown(Part):
-    """A scene of the latest render; `number` is what regenerate takes. Times are in seconds."""
-
-    number: int
-    narration: str
-    visual: str
-    start: float
-    end: float
-
-
-class Scene(SceneShown):
-    """One scene of a plan. `take` counts how often its pictures were made again."""
-
-    take: int = 0
-
-
-class VideoPlan(Part):
-    """One video. `render` counts the renders of this video; `duration` is in seconds."""
-
-    id: str
-    seed: int
-    title: str
-    topic: str
-    language: str
-    aspect_ratio: str
-    duration: int
-    scenes: list[Scene]
-    render: int = 1
-    voice: str | None = None
-    captions: Captions = Captions()
-    clip: ClipSource | None = None
-
-    @property
-    def size(self) -> tuple[int, int]:
-        return SIZES[self.aspect_ratio]
-
-    @property
-    def frames_per_second(self) -> int:
-        """Move smoothly in a short video; a long one is made to be finished."""
-        return 20 if self.duration <= 60 else 12
-
-    @property
-    def spoken(self) -> bool:
-        """Say whether there are any words in it, and so a voice and captions."""
-        return any(scene.narration for scene in self.scenes)
-
-    def but(self, **members: object) -> VideoPlan:
-        """Give the same plan with other members."""
-        return self.model_copy(update=members)
-
-
-# Owns what is said in a video: scenes from a caller's script or from a tool's fields, and the
-# captions cut from their words, as SRT or WebVTT.
-#
-# The specification does not show the shape of a script, so any JSON object is taken and read as
-# well as it can be: `{"scenes": [{"narration" | "text" | "visual": ...}]}`, `{"text": "..."}` with
-# a blank line between scenes, or whatever words are in it.
-
+from pydantic import BaseModel
 
 NARRATION = ("narration", "text", "voiceover", "dialogue", "line", "content")
 VISUAL = ("visual", "visuals", "image", "shot", "description")
@@ -108,16 +24,30 @@ LINE_LENGTH = 42
 LINES_PER_CUE = 2
 
 
+class Scene(BaseModel):
+    """A scene of a render; `number` is what regenerate takes, and `take` counts how often its
+    pictures were made again. Times are in seconds."""
+
+    number: int
+    narration: str
+    visual: str
+    start: float
+    end: float
+    take: int = 0
+
+
 def scenes_of(
     *,
-    script: Mapping[str, object] | None,
-    tool: str | None,
-    fields: Mapping[str, object] | None,
-    title: str | None,
-    topic: str | None,
-    duration: int,
+    script: Mapping[str, object] | str | None,
+    tool: str | None = None,
+    fields: Mapping[str, object] | None = None,
+    title: str | None = None,
+    topic: str | None = None,
+    duration: int = 1,
 ) -> list[Scene]:
     """Say what happens in the video and when; the same request always gives the same scenes."""
+    if isinstance(script, str):
+        script = {"text": script}
     if script:
         said = list(_from_script(script))
     else:
