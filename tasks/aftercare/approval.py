@@ -100,7 +100,9 @@ def _approve(connection: Connection, asked: _Asked, run_id: str) -> RunRow:
     dialect_of(connection).hold_approvals(connection)
     if already := run_for(connection, asked.plan.id):
         return already
-    approver = _approver(connection, asked, locked=True)
+    approver = person_of(connection, asked.person, locked=True)
+    if approver is None or not approver.may("agent"):
+        raise _not_approved()
     _check_others(connection, asked.plan)
     _check_allowance(connection, asked, approver, locked=True)
     plan, shown, at = asked.plan, asked.shown, asked.at
@@ -126,9 +128,14 @@ def _check(connection: Connection, asked: _Asked) -> RunRow | None:
 
     What the plan changes besides making videos is told before the ledger takes its sheet in.
     """
-    approver = _approver(connection, asked, locked=False)
     if already := run_for(connection, asked.plan.id):
         return already
+    approver = person_of(connection, asked.person)
+    if approver is None:
+        # Whoever guards changes says why, at the first one.
+        return None
+    if not approver.may("agent"):
+        raise _not_approved()
     _check_others(connection, asked.plan)
     if approver.allowance is not None:
         _check_videos_only(connection, asked, approver)
@@ -136,11 +143,8 @@ def _check(connection: Connection, asked: _Asked) -> RunRow | None:
     return None
 
 
-def _approver(connection: Connection, asked: _Asked, *, locked: bool) -> Person:
-    found = person_of(connection, asked.person, locked=locked)
-    if found is None or not found.may("agent"):
-        raise NotApproved("you may no longer approve plans; nothing was approved or spent")
-    return found
+def _not_approved() -> NotApproved:
+    return NotApproved("you may no longer approve plans; nothing was approved or spent")
 
 
 def _check_others(connection: Connection, plan: KeptPlan) -> None:

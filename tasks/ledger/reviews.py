@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from sqlalchemy import Connection, exists, insert, select, update
+from sqlalchemy import Connection, and_, exists, insert, select, update
 
 from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.moves import move, storable
@@ -176,9 +176,10 @@ def review_of(connection: Connection, take_id: int) -> Review | None:
 
 def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
     """Return the rows, by their numbers in the ledger, whose present take someone keeps."""
-    query = select(rows.c.id).join(takes, takes.c.id == rows.c.take_id)
-    query = query.where(takes.c.campaign_id == campaign_id, takes.c.review == "keep")
-    return frozenset(connection.scalars(query))
+    present = and_(rows.c.id == takes.c.row_id, rows.c.take_id == takes.c.id)
+    query = select(takes.c.row_id).join(rows, present)
+    mine = (takes.c.campaign_id == campaign_id, REVIEWED, takes.c.review == "keep")
+    return frozenset(connection.scalars(query.where(*mine)))
 
 
 def last_reviews(connection: Connection, campaign_id: int) -> Mapping[int, Review]:

@@ -63,7 +63,7 @@ campaigns = Table(
     # For how many seconds the service keeps delivered videos; null: until a person deletes them.
     Column("keep_at_service", Float),
     # The last number that was given to workers, or to rows for them to claim.
-    Column("claims", BigInteger, nullable=False, default=0),
+    Column("claims", BigInteger, nullable=False, default=0, server_default="0"),
     # What the files of the report in the store were made of: while it is so, they stand.
     Column("reported", Text),
 )

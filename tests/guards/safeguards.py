@@ -1633,8 +1633,8 @@ MUTATIONS = (
     Mutation(
         "an approval reads role and allowance in its own transaction",
         "tasks/aftercare/approval.py",
-        'if found is None or not found.may("agent"):',
-        "if found is None:",
+        'if approver is None or not approver.may("agent"):',
+        "if approver is None:",
         "tests/unit/ledger/test_board_plans.py::test_an_approval_reads_the_person_in_its_own_transaction",
     ),
     Mutation(

@@ -48,8 +48,7 @@ ELSEWHERE = {
     "notices: written down": TOLD,
     "notices: taken": TOLD,
     "notices: sent": TOLD,
-    "spool: a block is written": "tests/unit/store/test_fetch.py"
-    "::test_what_a_killed_download_left_is_thrown_away",
+    "bucket: after the HEAD": "tests/contract/test_store_s3.py::test_storing_it_twice_is_a_no_op",
 }
 
 

@@ -73,10 +73,10 @@ async def silent(stage: Stage, production: Production, heard: list[str]) -> Clai
 
 async def test_it_keeps_what_it_renews_and_lets_go_of_the_rest(stage: Stage):
     production, heard = await begin(stage), list[str]()
-    claiming = claiming_rows(stage.ledger, production, lapse=0.4, on_lost=heard.append)
+    claiming = claiming_rows(stage.ledger, production, lapse=4.0, on_lost=heard.append)
     async with claiming as claims:
         assert await claims.claim()
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(5.0)
         assert await claims.holds()
         assert (await stage.ledger.read(headway_of, production=production)).held
     found = await stage.ledger.read(headway_of, production=production)

@@ -133,7 +133,8 @@ async def _approve(
         await _check_rows(board, person, plan, options)
     approving = partial(
         approve_on_board,
-        board.ledger,
+        # Not its ledger: the board checks the person with each change.
+        board,
         plan,
         sheet=sheet,
         options=options,
