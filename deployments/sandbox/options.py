@@ -14,6 +14,18 @@ Answers = Literal["enveloped", "bare", "renamed"]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+#: What options take, in the words of the person who typed another value.
+_TAKES = {
+    "port": "0 (any free one) to 65535",
+    "time_scale": "a number above 0; 60 makes minutes seconds",
+    "credits": "a number of credits from 0 on",
+    "rate": "a number of paid calls from 1 on",
+    "spend_limit": "a number of credits from 1 on",
+    "rate_window": "a number of seconds above 0",
+    "spend_window": "a number of seconds above 0",
+}
+
+
 class OptionRefused(Exception):
     """An option that cannot work; the message says why in a sentence."""
 
@@ -60,10 +72,13 @@ class Options(BaseModel):
             super().__init__(**said)
         except ValidationError as error:
             trouble = error.errors(include_url=False)[0]
-            option = " ".join(str(part) for part in trouble["loc"]).replace("_", "-")
-            said_of = f"--{option}: " if option else ""
+            name = " ".join(str(part) for part in trouble["loc"])
             message = trouble["msg"].removeprefix("Value error, ")
-            raise OptionRefused(f"{said_of}{message}.") from None
+            if name in _TAKES:
+                message = f"it takes {_TAKES[name]}"
+            if name:
+                message = f'--{name.replace("_", "-")} cannot be "{trouble["input"]}": {message}'
+            raise OptionRefused(f"{message}.") from None
 
     @model_validator(mode="after")
     def _listens_here(self) -> Self:
