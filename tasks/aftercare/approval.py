@@ -22,7 +22,7 @@ from callsheet.tasks.campaign.sheet_verb import approve_sheet, take_in
 from callsheet.tasks.campaign.stored_plans import unquoted_rows
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.ledger.audit_log import note_act, restored_since
-from callsheet.tasks.ledger.campaigns import find_campaign
+from callsheet.tasks.ledger.campaigns import find_campaign, is_begun
 from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.ledger import LedgerAccess
 from callsheet.tasks.ledger.people import Person, person_of
@@ -31,6 +31,7 @@ from callsheet.tasks.ledger.plans import (
     approved_since,
     approved_today,
     begun_by,
+    planned_first,
     start_of_day,
     void_plan,
 )
@@ -207,6 +208,9 @@ def _new_budget(connection: Connection, asked: _Asked) -> Decimal | None:
     wished = options.budget if options.budget is not None else from_sheet
     if campaign is None or (options.keep_budget and campaign.budget is not None):
         return None
+    if not is_begun(connection, campaign.id) and planned_first(connection, campaign.name):
+        # An earlier approval of it was refused: it is still new.
+        return None
     return None if wished == campaign.budget else wished
 
 
@@ -231,7 +235,7 @@ def is_of_agent(
     connection: Connection, campaign: str, agent: Person, plan: KeptPlan | None = None
 ) -> bool:
     """Return whether an agent began a campaign, or begins it with this plan."""
-    begun = begun_by(connection, campaign)
+    begun = begun_by(connection, campaign) or planned_first(connection, campaign)
     if begun is None and find_campaign(connection, campaign) is None:
         begun = plan.made_by if plan is not None else None
     return begun == agent.name

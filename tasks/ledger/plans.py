@@ -17,6 +17,7 @@ from sqlalchemy import Connection, delete, func, null, select, update
 
 from callsheet.tasks.ledger.database import insert_unless_there
 from callsheet.tasks.ledger.records import Records
+from callsheet.tasks.ledger.schema import campaigns
 from callsheet.tasks.ledger.schema_runs import header_columns, people, plans, runs, sheets
 from callsheet.tasks.runtime.errors import shorten
 from callsheet.tasks.values.amounts import from_micro
@@ -284,6 +285,16 @@ def begun_by(connection: Connection, campaign: str) -> str | None:
     """Return who made the plan with which a campaign began; None where none of it is approved."""
     query = select(plans.c.made_by).where(plans.c.campaign == campaign, plans.c.state == "approved")
     return connection.scalar(query.order_by(plans.c.approved_at, plans.c.made_at).limit(1))
+
+
+def planned_first(connection: Connection, campaign: str) -> str | None:
+    """Return who planned a campaign before it was there: None for one that came another way.
+
+    The ledger takes in the sheet of a plan before it is approved, which may be refused.
+    """
+    there = select(campaigns.c.created_at).where(campaigns.c.name == campaign).scalar_subquery()
+    query = select(plans.c.made_by).where(plans.c.campaign == campaign, plans.c.made_at <= there)
+    return connection.scalar(query.order_by(plans.c.made_at).limit(1))
 
 
 def approved_today(

@@ -117,14 +117,13 @@ def _used(folder: Path) -> int:
 
 def test_a_store_that_fills_up_keeps_no_half_a_video(production: Production) -> None:
     production.asks_for(3)
-    # A video with its files has some 33 kB: one fits beside the first manifest, and no report.
+    # A video with its files has some 33 kB: one fits beside the first manifest.
     with small_disk(production.store, "44k") as grow:
         parked = production.run("--max-wait", A_WHILE)
 
         assert parked.status == 5
         assert not list(production.half_written())
         assert len([f for f in production.videos_in_the_store() if f.suffix == ".mp4"]) == 1
-        assert "could not be written" in parked.err
         assert production.paid_once()
         grow("10m")
         production.ends_well()

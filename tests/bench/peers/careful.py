@@ -21,7 +21,7 @@ from typing import Any
 import aiohttp
 import pysubs2
 
-from callsheet.tasks.store.video_file import inspect_video
+from callsheet.tasks.store import inspect_video
 from tests.bench.bare import KEY, all_of, brief
 
 SCHEMA = """CREATE TABLE IF NOT EXISTS rows (

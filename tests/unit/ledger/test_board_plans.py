@@ -18,7 +18,7 @@ from callsheet.tasks.aftercare.approval import approve_on_board
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.stored_plans import ask_plan, replace_plan
 from callsheet.tasks.ledger.audit_log import acts_of, note_act
-from callsheet.tasks.ledger.campaigns import ensure_campaign
+from callsheet.tasks.ledger.campaigns import ensure_campaign, find_campaign
 from callsheet.tasks.ledger.database import ledger_url
 from callsheet.tasks.ledger.leases import run_lease
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
@@ -336,6 +336,29 @@ async def test_an_allowance_covers_only_making_videos(ledger: Ledger, role: Role
             continue
         with pytest.raises(AllowanceSpent, match="did not begin"):
             await approve(plan, at=NOW + 3)
+
+
+async def test_who_was_refused_at_first_may_approve_when_the_allowance_is_enough(ledger: Ledger):
+    """The ledger has taken the sheet in by then: the campaign is there, and nobody began it."""
+    first = await ready(ledger, "p1", by="x")
+    person = await approver(ledger, "x", role="agent", allowance=1000)
+
+    class Refusing:
+        """The ledger, in which the allowance is spent in the moment before the approval."""
+
+        read = ledger.read
+
+        async def write(self, change: Any, /, **named: Any) -> Any:
+            if "run_id" in named:
+                raise AllowanceSpent("spent meanwhile")
+            return await ledger.write(change, **named)
+
+    with pytest.raises(AllowanceSpent, match="spent meanwhile"):
+        await approving(first, run_id="r1", person=person)(Refusing(), at=NOW + 1)
+    assert await ledger.read(find_campaign, name="spring") is not None
+
+    again = await ready(ledger, "p2", at=NOW + 2, by="x")
+    assert await approving(again, run_id="r2", person=person)(ledger, at=NOW + 3)
 
 
 async def test_a_ledger_that_was_restored_today_knows_of_no_allowance(ledger: Ledger):
