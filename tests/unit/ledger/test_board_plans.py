@@ -189,7 +189,10 @@ async def test_rows_of_an_approved_plan_count_in_other_campaigns(ledger: Ledger)
 async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(
     ledger: Ledger, made_address: str
 ):
-    one, other = await ready(ledger, "p1"), await ready(ledger, "p2")
+    # Each is of another row: what they would change does not keep them apart.
+    stage = await with_videos(ledger, 2)
+    lines = [await shown(stage, row) for row in ("row-1", "row-2")]
+    one, other = [await ready(ledger, f"p{line['row']}", again=line) for line in lines]
     held, over = threading.Event(), threading.Event()
     ann = await approver(ledger, "Ann")
     await approver(ledger, "Bob")
