@@ -88,7 +88,8 @@ class Stage:
         text = (
             "SELECT count(*) FROM leases"
             " JOIN productions ON leases.name LIKE 'worker:' || productions.id || ':%%'"
-            " JOIN campaigns ON campaigns.id = campaign_id WHERE campaigns.name = %s"
+            " JOIN campaigns ON campaigns.id = campaign_id"
+            " WHERE campaigns.name = %s AND leases.owner IS NOT NULL"
         )
         return int(self.cluster.query(text, self.name)[0][0])
 
