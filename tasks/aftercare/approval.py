@@ -65,19 +65,20 @@ async def approve_on_board(
     above the allowance, SpendRefused for a campaign that was cancelled meanwhile.
     """
     shown = stored_plan(plan)
-    asked = _Asked(plan, shown, options, sheet, person, asked_by, at)
+    asked = _Asked(plan, shown, options, sheet, person, asked_by, at, options.budget)
     # Of somebody who may not approve it, the ledger takes no sheet in.
     if already := await ledger.read(_check, asked=asked):
         return already
     if sheet is not None:
         taking = partial(take_in, ledger, shown, sheet, options)
         try:
-            asked = asked._replace(shown=await taking(at=at, priced_at=plan.made_at))
+            shown, budget = await taking(at=at, priced_at=plan.made_at)
         except MovedOn:
             # Of two who approve it at once, the second one meets what the first one did.
             if already := await ledger.read(run_for, plan_id=plan.id):
                 return already
             raise
+        asked = asked._replace(shown=shown, budget=budget)
     return await ledger.write(_approve, asked=asked, run_id=run_id)
 
 
@@ -94,6 +95,8 @@ class _Asked(NamedTuple):
     asked_by: str | None
     #: When, in Unix seconds.
     at: float
+    #: What the campaign may cost from then on, if that is another sum than before.
+    budget: Decimal | None
 
 
 def _approve(connection: Connection, asked: _Asked, run_id: str) -> RunRow:
@@ -110,9 +113,10 @@ def _approve(connection: Connection, asked: _Asked, run_id: str) -> RunRow:
     by = approver.name
     if asked.sheet is None:
         approving = partial(approve, connection, shown, RETAKE, terms=asked.options.kept())
-        approving(by=by, at=at, budget=asked.options.budget)
+        approving(by=by, at=at, budget=asked.budget)
     else:
-        approve_sheet(connection, shown, asked.sheet, asked.options, by=by, at=at)
+        approving = partial(approve_sheet, connection, shown, asked.sheet, asked.options)
+        approving(by=by, at=at, budget=asked.budget)
     ask_run(connection, run_id, plan_id=plan.id, campaign=plan.campaign, by=by, at=at)
     words = f"{in_credits(plan.total)}, plan {plan.id}"
     if asked.asked_by not in (None, by):

@@ -63,8 +63,10 @@ async def take_in(
     *,
     at: float,
     priced_at: float,
-) -> Plan:
+) -> tuple[Plan, Decimal | None]:
     """Have the rows of a sheet in the ledger as a stored plan showed them; return what to approve.
+
+    That is the plan with the budget that the campaign has, and another one if that is to be set.
 
     For a person who approves without a run. The prices are those that were shown, as they were
     asked for at `priced_at` (Unix seconds). Nothing is approved: a plan that is refused leaves the
@@ -79,7 +81,11 @@ async def take_in(
     quoting = partial(_quote, campaign_id=campaign.id, at=priced_at)
     for page in pages_of([*now.spending, *waiting_lines(now)]):
         await ledger.write(quoting, lines=page)
-    return await ledger.read(compared, before=now)
+    # Read before the plan: a budget that is changed in between is another than the one known.
+    found = await ledger.read(find_campaign, name=now.campaign)
+    now = await ledger.read(compared, before=now)
+    has = None if found is None else found.budget
+    return replace(now, budget=has), None if now.budget == has else now.budget
 
 
 def _as_shown(
@@ -109,15 +115,19 @@ def _as_shown(
 
 
 def approve_sheet(
-    connection: Connection, plan: Plan, sheet: Sheet, options: RunOptions, *, by: str, at: float
+    connection: Connection,
+    plan: Plan,
+    sheet: Sheet,
+    options: RunOptions,
+    *,
+    budget: Decimal | None,
+    by: str,
+    at: float,
 ) -> Plan:
     """Approve the plan of a sheet that was taken in, as `approve` does."""
     if plan.adopting:
         hold_videos(connection)
-    campaign = find_campaign(connection, plan.campaign)
-    has = None if campaign is None else campaign.budget
-    approving = partial(approve, connection, replace(plan, budget=has), sheet_verb(sheet, options))
-    budget = None if plan.budget == has else plan.budget
+    approving = partial(approve, connection, plan, sheet_verb(sheet, options))
     return approving(by=by, at=at, budget=budget, at_limit=options.at_limit, terms=options.kept())
 
 
