@@ -10,9 +10,9 @@ import asyncio
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -25,6 +25,12 @@ from callsheet.tasks.runtime.logs import log_for_people
 from callsheet.tasks.runtime.process import user_name as user_name
 from callsheet.tasks.runtime.redact import one_line, say, visible, visible_json
 from callsheet.tasks.runtime.suggest import again_with
+
+if TYPE_CHECKING:
+    # Commands without an answer need not pay for it.
+    from pydantic import BaseModel
+
+Answer = TypeVar("Answer", bound="BaseModel")
 
 #: A colour a state; the word is always there too.
 COLOURS = {
@@ -68,6 +74,14 @@ class _Console(Console):
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+
+def tell(args: Namespace, answer: Answer, show: Callable[[Answer, Console], None]) -> int:
+    """Show an answer to people, and with `--json` to programs; return its exit status."""
+    show(answer, console_for(args))
+    if args.json:
+        print_json(answer.model_dump(mode="json"))
+    return int(getattr(answer, "exit", 0))
 
 
 def print_json(document: Mapping[str, Any]) -> None:

@@ -65,8 +65,9 @@ async def run_here(
     if args.prune and outcome.exit_status not in (1, 2, 4):
         named = Namespace(**{**vars(args), "campaign": outcome.campaign})
         try:
-            document["prune"] = await prune(named, settings)
-            document["exit"] = outcome.exit_status or document["prune"]["exit"]
+            pruned = await prune(named)
+            document["prune"] = pruned.model_dump()
+            document["exit"] = outcome.exit_status or pruned.exit
         except SpendRefused:
             # The run is over, whatever the answer is to this question.
             say(f"nothing was deleted: `{suggest('prune', outcome.campaign)}` asks again")

@@ -15,9 +15,10 @@ from callsheet.flows.endings import callsheet_flow, ending
 from callsheet.flows.flow_runs import set_up_flow
 from callsheet.flows.shown.artifacts import LINES, put_table
 from callsheet.flows.shown.flow_page import PAGE
-from callsheet.tasks.aftercare.cancel import cancel, exit_status, finish, released, say_ended
+from callsheet.tasks.aftercare.cancel import cancel, exit_status, finish, released, say_states
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.runtime.process import user_name
 from callsheet.tasks.values.amounts import as_number
 
 
@@ -38,14 +39,14 @@ async def cancel_campaign(
     """
     settings, ask = set_up_flow(profile), RunOptions(campaign=campaign, select=select)
     async with await open_ledger(settings.ledger, create=False) as ledger:
-        plan = await ledger.write(cancel, ask=ask, at=time.time())
+        plan = await ledger.write(cancel, ask=ask, by=user_name(), at=time.time())
         found = await finish(ledger, settings, plan)
     touched = [one for one in found if one.was != one.now or one.released]
     columns = ("row", "was", "is", "released", "why")
     cells = ((e.row, e.was, e.now, as_number(e.released), e.why) for e in touched[:LINES])
     lines = [dict(zip(columns, line, strict=True)) for line in cells]
     await put_table(PAGE, "callsheet-cancelled", lines, words=f"Cancelled in {plan.campaign}")
-    words, status = say_ended(touched), exit_status(found)
+    words, status = say_states((one.now for one in touched), released(found)), exit_status(found)
     get_run_logger().info(words)
     freed = as_number(released(found))
     return ending(status, words, {"campaign": plan.campaign, "released": freed, "exit": status})

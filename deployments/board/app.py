@@ -16,13 +16,14 @@ from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 
 from callsheet.deployments.board import refusals
+from callsheet.deployments.board.api import addresses
 from callsheet.deployments.board.api import campaigns as campaign_calls
-from callsheet.deployments.board.api import people as people_calls
 from callsheet.deployments.board.api import plans as plan_calls
 from callsheet.deployments.board.api import rows as row_calls
 from callsheet.deployments.board.api import sheets as sheet_calls
 from callsheet.deployments.board.api import videos as video_calls
-from callsheet.deployments.board.board import Beside, Board
+from callsheet.deployments.board.api.calls import router_of
+from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.guard import Guard
 from callsheet.deployments.board.health import Health
 from callsheet.deployments.board.limits import LOGINS, TOKENS, Streams, Tries
@@ -76,7 +77,7 @@ async def serving(
             async with answering(config, listening), monitoring(board):
                 yield board
         finally:
-            await app.state.beside.aclose()
+            await board.beside.aclose()
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -115,21 +116,18 @@ CALLS = (
     video_calls.reviews_router,
     row_calls.events_router,
     video_calls.router,
-    people_calls.router,
-    campaign_calls.costs_router,
+    router_of(addresses.CALLS),
     campaign_calls.health_router,
     sheet_calls.router,
     plan_calls.router,
     plan_calls.retakes_router,
-    plan_calls.cancel_router,
-    plan_calls.prune_router,
     plan_calls.runs_router,
 )
 API = "/api/v1"
 
 
 def make_app(board: Board) -> FastAPI:
-    """Put the board together; the ledger is the caller's to close, after `app.state.beside`."""
+    """Put the board together; the ledger is the caller's to close, after `board.beside`."""
     app = FastAPI(
         title="Callsheet",
         openapi_url=f"{API}/openapi.json",
@@ -140,8 +138,7 @@ def make_app(board: Board) -> FastAPI:
     )
     app.openapi = partial(refusals.describe, app)  # type: ignore[method-assign]
     app.state.board = board
-    app.state.beside = beside = Beside()
-    app.state.health = Health(board, beside)
+    app.state.health = Health(board)
     app.state.videos = Videos(board)
     app.state.exposition = Exposition(board.ledger)
     app.state.tries = Tries(board.clock, most=LOGINS)
@@ -150,10 +147,10 @@ def make_app(board: Board) -> FastAPI:
     app.router.routes.extend(_routes())
     static = str(files("callsheet.deployments.board") / "static")
     app.mount("/static", _Static(directory=static), name="static")
-    agents = Agents(board, app.state.videos, beside, app.state.streams)
+    agents = Agents(board, app.state.videos, app.state.streams)
     app.router.routes.append(Route("/mcp", agents))
     add_refusals(app)
-    app.add_middleware(Guard, board=board, tries=Tries(board.clock, most=TOKENS), beside=beside)
+    app.add_middleware(Guard, board=board, tries=Tries(board.clock, most=TOKENS))
     return app
 
 

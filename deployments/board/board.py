@@ -7,51 +7,71 @@ Knows no SQL: what is in the ledger is asked for with the functions of `tasks.le
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
-import secrets
 import subprocess
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import IO, Annotated, Any, ParamSpec, TypeVar
-from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 
+from callsheet.deployments.at import At
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.sheet_reading import SheetReader
-from callsheet.tasks.engine.context import open_service
-from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
-from callsheet.tasks.ledger.ledger import Change, Ledger, Query, bound
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.ledger import Change, Query, bound
 from callsheet.tasks.ledger.people import Person, Right, Role, checked_first
-from callsheet.tasks.ledger.reviews import Review
-from callsheet.tasks.runtime.known_settings import Settings
-from callsheet.tasks.service import VideoService
+from callsheet.tasks.runtime.errors import CallsheetError
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
 
+log = logging.getLogger("callsheet.board")
+
 #: The header of `/live` that says of which ledger the board is.
 LEDGER_MARK = "callsheet-ledger"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Board:
-    """The board that is open: its ledger and settings, and the world as arguments."""
+class Beside:
+    """Work next to requests that no one waits for; what fails says so in the log."""
 
-    settings: Settings
-    ledger: Ledger
-    #: As a browser reaches it, without a slash at the end: `http://127.0.0.1:8788`.
-    origin: str
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Begin some work."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def aclose(self) -> None:
+        """Cancel what still goes on, and wait for its end."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if isinstance(error, CallsheetError):
+            # A run that is stopped, or a service that is away: the next run obeys what is asked.
+            log.warning("not everything that was asked for is done yet: %s", error)
+        else:
+            log.error("work beside the board failed", exc_info=error)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board(At):
+    """The board that is open; `person` and `permission` are those of one request to it."""
+
     #: Whether someone said what the origin is (`--url`), and it is no guess by the socket.
     is_named: bool = False
-    #: Whether the service is a sandbox, and whether the board brought it along.
-    sandbox: bool = False
+    #: Whether the board brought its sandbox along.
     brings_sandbox: bool = False
     #: Whether a proxy in front of it says who calls and how (`--behind-proxy`).
     behind_proxy: bool = False
@@ -63,29 +83,14 @@ class Board:
     resuming: set[int] = field(default_factory=set)
     #: Starts the process of a run, which reads settings and writes into a file; None: a Python.
     begin: Callable[[str, IO[bytes]], subprocess.Popen[bytes]] | None = None
-    clock: Callable[[], float] = time.time
-    #: Makes what no one can guess: ids, tokens, nonces.
-    token: Callable[[], str] = lambda: secrets.token_urlsafe(24)
     #: Held while a sheet is stored, so that its size counts before the next one is looked at.
     uploads: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: Reads uploaded sheets within limits of time, memory and sheets at once.
     reader: SheetReader = field(default_factory=SheetReader)
-    #: Of the request that it was given to: who has to be allowed each change; None: Callsheet.
+    #: What goes on next to requests; it ends before the ledger is closed.
+    beside: Beside = field(default_factory=Beside)
+    #: Who has to be allowed each change; None: Callsheet itself makes it.
     permission: Permission | None = None
-
-    @property
-    def is_here_only(self) -> bool:
-        """Whether its addresses open in a browser of this machine, and in no other."""
-        return is_loopback(urlsplit(self.origin).hostname or "")
-
-    @property
-    def folder(self) -> Path:
-        """Where it keeps what is no business of the ledger's: uploaded sheets, logs of runs."""
-        return self.settings.home / "board"
-
-    async def read(self, query: Query[P, T], /, *args: P.args, **named: P.kwargs) -> T:
-        """Ask the ledger."""
-        return await self.ledger.read(query, *args, **named)
 
     async def write(self, change: Query[P, T], /, *args: P.args, **named: P.kwargs) -> T:
         """Change the ledger, and return once that is committed.
@@ -97,18 +102,22 @@ class Board:
             whole = self.permission.guarding(whole)
         return await self.ledger.write(whole)
 
-    @asynccontextmanager
-    async def service(self) -> AsyncIterator[VideoService]:
-        """Open the video service; raise ConfigurationError where its settings are missing."""
-        async with await open_service(self.settings, self.ledger, self.clock) as service:
-            yield service
+    async def finish(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do what a command leaves to be waited for next to the requests."""
+        self.beside.start(work)
 
 
 async def board_of(request: Request) -> Board:
     """Return the board as a request has it: its address, and whose changes it makes."""
     board: Board = request.app.state.board
     origin: str = request.state.visit.origin
-    return replace(board, origin=origin, permission=getattr(request.state, "permission", None))
+    state = request.state
+    return replace(
+        board,
+        origin=origin,
+        person=getattr(state, "person", None),
+        permission=getattr(state, "permission", None),
+    )
 
 
 TheBoard = Annotated[Board, Depends(board_of)]
@@ -226,95 +235,12 @@ Decides = Annotated[Person, Depends(with_right("decide", "reviewer"))]
 Downloads = Annotated[Person, Depends(with_right("download", "viewer"))]
 
 
-# What a guest, who came by a link, is shown of what people inside have said of videos.
-#
-# A guest sees verdicts, and their own words. The names, reasons and notes of others stay inside.
-
-
-#: In the place of a name.
-OTHER = "another reviewer"
-
-
-def shown_to(person: Person, review: Review | None) -> Review | None:
-    """Return a review as this person is shown it."""
-    if review is None or person.guest is None or review.by == person.name:
-        return review
-    return replace(review, by=OTHER, reason=None, note=None)
-
-
 # The campaign that an address names: a dependency of the routes below it.
 
 
-async def known_campaign(board: Board, name: str) -> Campaign:
-    """Return the campaign of this name; raise ProblemDetails 404 where there is none."""
-    found = await board.read(find_campaign, name=name)
-    if found is None:
-        raise ProblemDetails(404, f"the ledger knows no campaign {name[:80]}")
-    return found
-
-
 async def _of_address(board: TheBoard, campaign: str) -> Campaign:
-    return await known_campaign(board, campaign)
+    return await board.campaign(campaign)
 
 
 #: To stand behind the person, so that no one learns of a campaign who may not see it.
 TheCampaign = Annotated[Campaign, Depends(_of_address)]
-
-
-# Names of machines in addresses: which are numbers, and which lead to this machine alone.
-
-
-#: What a person is told who makes an address that no one else can open.
-HERE_ONLY = "This address opens on this machine only."
-HERE_ONLY_REMEDY = (
-    "For other people, put a proxy with https in front of the board and start it with "
-    "--behind-proxy --url https://board.example."
-)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address to listen on is of this machine alone."""
-    if host.lower() == "localhost":
-        return True
-    return is_number(host) and ipaddress.ip_address(host.strip("[]")).is_loopback
-
-
-def is_number(name: str) -> bool:
-    """Whether a host is an address as numbers, which is no one's name."""
-    try:
-        ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    return True
-
-
-# Background work next to requests; it has to end before the ledger is closed.
-
-
-log = logging.getLogger("callsheet.board")
-
-
-class Beside:
-    """Tasks that no one waits for; one that fails says so in the log."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
-
-    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Begin some work."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    async def aclose(self) -> None:
-        """Cancel what still goes on, and wait for its end."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("work beside the board failed", exc_info=error)

@@ -13,12 +13,13 @@ from fastapi import Request
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from callsheet.deployments.board.board import Beside, Board, Permission, nobody
+from callsheet.deployments.board.board import Board, Permission, nobody
 from callsheet.deployments.board.limits import BoundedBody, Tries
 from callsheet.deployments.board.places import folders_of, hide_folders
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.refusals import answer, fault
-from callsheet.deployments.board.visit import Visit, could_be, digest_of, is_own_host, visit_of
+from callsheet.deployments.board.visit import Visit, is_own_host, visit_of
+from callsheet.deployments.tokens import could_be, digest_of
 from callsheet.tasks.ledger.ledger import Change
 from callsheet.tasks.ledger.people import Person, person_of_token
 from callsheet.tasks.ledger.sessions import find_session, note_visit, person_of_session
@@ -70,14 +71,12 @@ class Guard:
         app: ASGIApp,
         board: Board,
         tries: Tries,
-        beside: Beside,
         look_again: float = LOOK_AGAIN,
     ) -> None:
         self._app = app
         self._board = board
         self._headers = headers_for(board)
         self._tries = tries
-        self._beside = beside
         self._look_again = look_again
         self._folders = folders_of(board.settings)
 
@@ -191,7 +190,7 @@ class Guard:
             return None
         if now - found.seen_at > SEEN:
             # Next to the request: a look at a page must not wait for its turn to write.
-            self._beside.start(self._board.write(note_visit, digest=digest, at=now))
+            self._board.beside.start(self._board.write(note_visit, digest=digest, at=now))
         return found.person
 
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from callsheet.deployments.board.board import Beside, Board
+from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.services.rows import see_left
 from callsheet.deployments.campaign_status import resume_command, say_left
 from callsheet.tasks.ledger.webhook_events import last_heard
@@ -50,9 +50,8 @@ class HealthPart:
 class Health:
     """What was found of every part, and when."""
 
-    def __init__(self, board: Board, beside: Beside) -> None:
+    def __init__(self, board: Board) -> None:
         self._board = board
-        self._beside = beside
         self._checks: dict[str, Callable[[], Awaitable[HealthPart]]] = {
             "ledger": self._ledger,
             "disk": self._disk,
@@ -73,7 +72,7 @@ class Health:
         for name, part in self._found.items():
             at = part.checked_at
             if name not in self._checking and (at is None or now - at > FRESH):
-                self._checking[name] = self._beside.start(self._check(name))
+                self._checking[name] = self._board.beside.start(self._check(name))
         if self._checking:
             await asyncio.wait(self._checking.values(), timeout=PATIENCE)
         return list(self._found.values())

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
-
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from typing import Any, TypeVar
 
 from callsheet.tasks.values.amounts import count
 
@@ -76,27 +73,3 @@ _TITLES = {
     429: "Too many tries",
     503: "Not now",
 }
-
-
-# How the interface says moments: ISO 8601 in UTC. Ours are Unix seconds.
-
-
-def iso(at: float) -> str:
-    """Return a moment as `2026-11-22T14:48:20Z`, with thousandths where it has them."""
-    found = datetime.fromtimestamp(round(at, 3), UTC)
-    exact = "milliseconds" if found.microsecond else "seconds"
-    return found.isoformat(timespec=exact).replace("+00:00", "Z")
-
-
-def _unix(at: object) -> object:
-    """Read back what `iso` wrote; anything else is as it is."""
-    return datetime.fromisoformat(at).timestamp() if isinstance(at, str) else at
-
-
-#: A moment in an answer.
-Moment = Annotated[
-    float,
-    BeforeValidator(_unix),
-    PlainSerializer(iso, return_type=str),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
-]

@@ -19,7 +19,16 @@ from starlette.routing import compile_path
 
 from callsheet.deployments.board.page import page
 from callsheet.deployments.board.problem_details import ProblemDetails, listed
-from callsheet.tasks.runtime.errors import CallsheetError, Problem, SheetError, did_you_mean
+from callsheet.deployments.commands.review import TakeReview
+from callsheet.tasks.ledger.reviews import ReviewStands
+from callsheet.tasks.runtime.errors import (
+    CallsheetError,
+    NoSuch,
+    Problem,
+    SheetError,
+    WrongState,
+    did_you_mean,
+)
 from callsheet.tasks.runtime.process import own_version
 from callsheet.tasks.runtime.redact import redact
 
@@ -87,15 +96,23 @@ async def _problem(request: Request, error: Exception) -> Response:
 async def _refusal(request: Request, error: Exception) -> Response:
     """Say what the command line would: words, a remedy, and never a traceback."""
     assert isinstance(error, CallsheetError)
-    status = {2: 422, 4: 409, 5: 503}.get(error.exit_status, 500)
+    of_kind = 404 if isinstance(error, NoSuch) else 409 if isinstance(error, WrongState) else None
+    status = of_kind or {2: 422, 4: 409, 5: 503}.get(error.exit_status, 500)
     remedy = redact(error.remedy) if error.remedy else None
     problems = error.problems if isinstance(error, SheetError) else ()
+    title, extra = None, {}
+    if isinstance(error, ReviewStands):
+        stands = error.standing and TakeReview.model_validate(error.standing)
+        title = "Another person was first"
+        extra = {"review": stands.model_dump(mode="json") if stands else None}
     return answer(
         request,
         ProblemDetails(
             status,
             redact(str(error)),
+            title=title,
             remedy=remedy,
+            extra=extra,
             problems=listed(problems, _told, partial(_place, None, None)),
         ),
     )

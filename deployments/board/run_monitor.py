@@ -26,7 +26,6 @@ from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.run_process import CAMPAIGN
 from callsheet.deployments.board.services.plans import proposed
-from callsheet.deployments.board.services.rows import leave_cancels
 from callsheet.deployments.board.services.sheets import kept_sheet, parsed
 from callsheet.deployments.prefect_deployment import FlowRuns
 from callsheet.tasks.campaign.options import RunOptions
@@ -65,7 +64,8 @@ async def monitoring(board: Board) -> AsyncIterator[None]:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await monitor.leave()
-        await leave_cancels()
+        # What is being cancelled is left to the next run.
+        await board.beside.aclose()
 
 
 class RunMonitor:

@@ -14,9 +14,10 @@ from urllib.parse import quote, urlencode
 
 from starlette.datastructures import QueryParams
 
-from callsheet.deployments.board.board import Board, shown_to
+from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import pairs_of, rows_in
+from callsheet.deployments.commands.review import shown_to
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, tally_of
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.reviews import REASONS, Review

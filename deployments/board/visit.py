@@ -6,9 +6,7 @@ added: the rest of it anybody may have written.
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -16,7 +14,9 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import Scope
 
-from callsheet.deployments.board.board import Board, is_loopback, is_number
+from callsheet.deployments.at import is_loopback, is_number
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.tokens import could_be
 from callsheet.tasks.runtime.errors import BadInput
 
 _HOST = re.compile(r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
@@ -164,29 +164,3 @@ def _last(headers: Headers, name: str) -> str | None:
     """Return what the last proxy said."""
     values = ",".join(headers.getlist(name)).split(",")
     return values[-1].strip() or None
-
-
-# Secrets that the board makes: what they look like, and what is kept of them.
-#
-# All begin `csb_`, by which `tasks.runtime.redact` knows them. They are long and random, so a plain
-# sha256 is as good as a slow one: no one can guess what to hash.
-
-
-PREFIX = "csb_"
-#: Longer is no one's: it is not even hashed.
-LONGEST = 200
-
-
-def make_token(random: Callable[[], str]) -> str:
-    """Return a secret that no one can guess."""
-    return PREFIX + random()
-
-
-def digest_of(token: str) -> str:
-    """Return what is kept of a secret, and asked for: its sha256 in hex."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def could_be(token: str) -> bool:
-    """Whether a text has the form of one of our secrets."""
-    return token.startswith(PREFIX) and len(token) <= LONGEST

@@ -2,40 +2,95 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
-from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.services import people
-from callsheet.deployments.commands.board import BY, open_board
+from pydantic import BaseModel
+
+from callsheet.deployments.at import At
+from callsheet.deployments.commands.board import open_board
 from callsheet.deployments.commands.options import budget_of
+from callsheet.deployments.commands.people import LONGEST_NAME, revoke_person
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
-from callsheet.tasks.ledger.people import all_people
+from callsheet.deployments.tokens import digest_of, make_token
+from callsheet.tasks.ledger import people as ledger_people
+from callsheet.tasks.ledger.people import AGENT
 from callsheet.tasks.ledger.plans import approved_today
 from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.values.amounts import as_number, as_text, in_credits
+from callsheet.tasks.values.amounts import as_text, in_credits
+from callsheet.tasks.values.answers import Credits
 
 
-@dataclass(frozen=True, kw_only=True)
-class Agent:
+class AllowedAgent(BaseModel):
+    """An agent, the credits that it may approve a day, and its new token, shown this once."""
+
+    name: str
+    credits: Credits
+    token: str | None
+
+
+class Agent(BaseModel):
     """An agent: the credits that it may approve a day, and has approved today (UTC)."""
 
     name: str
-    allowance: Decimal
-    approved: Decimal
+    credits: Credits
+    approved_today: Credits
     revoked: bool
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what `--json` prints of it."""
-        return {
-            "name": self.name,
-            "credits": as_number(self.allowance),
-            "approved_today": as_number(self.approved),
-            "revoked": self.revoked,
-        }
+
+class Agents(BaseModel):
+    """Every agent that was ever let in."""
+
+    agents: list[Agent]
+
+
+async def allow_agent(
+    at: At, name: str, credits: Decimal | None = None, renew: bool = False
+) -> AllowedAgent:
+    """Let an agent approve so many credits a day; None leaves its allowance, a new one has 0.
+
+    `renew` gives it a new token. Raises BadInput for a name that is not `agent:NAME`, and for an
+    agent that was revoked unless it gets an allowance.
+    """
+    token = make_token(at.token) if renew else None
+    agent = await at.write(
+        ledger_people.allow_agent,
+        name=agent_name(name),
+        allowance=credits,
+        token=None if token is None else digest_of(token),
+        by=at.by,
+        at=at.clock(),
+    )
+    return AllowedAgent(name=agent.name, credits=agent.allowance or Decimal(0), token=token)
+
+
+async def list_agents(at: At, name: str | None = None) -> Agents:
+    """List agents, or the one of this name; raise BadInput if there is none."""
+    found = [
+        Agent(
+            name=one.person.name,
+            credits=one.person.allowance or Decimal(0),
+            approved_today=await at.read(approved_today, person=one.person.name, at=at.clock()),
+            revoked=one.revoked_at is not None,
+        )
+        for one in await at.read(ledger_people.all_people)
+        if one.person.role == "agent" and name in (None, one.person.name)
+    ]
+    if name is not None and not found:
+        raise BadInput(f'there is no agent called "{name}"', remedy="`callsheet allow` lists them")
+    return Agents(agents=found)
+
+
+def agent_name(name: str) -> str:
+    """Return the name of an agent; raise BadInput where it is none."""
+    if re.fullmatch(AGENT + r"[A-Za-z0-9_.-]{1,70}", name) is None:
+        raise BadInput(
+            f'"{name[:LONGEST_NAME]}" is not the name of an agent',
+            remedy="write it like agent:claude, with letters, digits, dots and dashes",
+        )
+    return name
 
 
 def main(args: Namespace) -> int:
@@ -50,69 +105,40 @@ async def _main(args: Namespace) -> int:
             remedy="write it like `callsheet allow agent:NAME --credits N`",
         )
     allows = args.credits is not None or args.token
-    async with open_board(args, create=allows) as board:
+    async with open_board(args, create=allows) as at:
         if allows:
-            return await _allow(args, board)
-        if args.revoke and not await people.revoke(board, BY, people.agent_name(args.agent)):
-            raise _unknown(args.agent)
-        _show(args, await _agents(board, args.agent))
+            credits = budget_of(args, "credits")
+            _show_allowed(args, await allow_agent(at, args.agent, credits, args.token), at)
+            return 0
+        if args.revoke:
+            await list_agents(at, agent_name(args.agent))
+            await revoke_person(at, args.agent)
+        _show(args, await list_agents(at, args.agent))
     return 0
 
 
-async def _allow(args: Namespace, board: Board) -> int:
-    agent, token = await people.allow(
-        board, BY, args.agent, allowance=budget_of(args, "credits"), renew=args.token
-    )
+def _show_allowed(args: Namespace, agent: AllowedAgent, at: At) -> None:
     if args.json:
-        print_json({"name": agent.name, "credits": as_number(agent.allowance), "token": token})
-        return 0
-    console = console_for(args)
-    credits = in_credits(agent.allowance or Decimal(0))
-    console.print(plain(f"{agent.name} may approve {credits} a day (UTC) by itself"))
-    if token is not None:
-        console.print(plain(f"a token for {board.origin}/mcp, shown this once: {token}"))
-    return 0
-
-
-async def _agents(board: Board, name: str | None) -> list[Agent]:
-    """Return the agents, or the one of this name; raise BadInput if there is none."""
-    everyone = await board.read(all_people)
-    found = [
-        Agent(
-            name=one.person.name,
-            allowance=one.person.allowance or Decimal(0),
-            approved=await board.read(approved_today, person=one.person.name, at=board.clock()),
-            revoked=one.revoked_at is not None,
-        )
-        for one in everyone
-        if one.person.role == "agent" and name in (None, one.person.name)
-    ]
-    if name is not None and not found:
-        raise _unknown(name)
-    return found
-
-
-def _unknown(name: str) -> BadInput:
-    return BadInput(
-        f'there is no agent called "{name}"',
-        remedy="`callsheet allow` lists them",
-    )
-
-
-def _show(args: Namespace, agents: list[Agent]) -> None:
-    if args.json:
-        print_json({"agents": [one.as_json() for one in agents]})
+        print_json(agent.model_dump(mode="json"))
         return
-    shown = table(
-        "Agents", ("name", "credits per day", "approved today"),
-        numbers=("credits per day", "approved today"),
-    )  # fmt: skip
-    for one in agents:
-        revoked = " (revoked)" if one.revoked else ""
-        cells = (one.name + revoked, as_text(one.allowance), as_text(one.approved))
-        shown.add_row(*map(plain, cells))
     console = console_for(args)
-    if agents:
+    credits = in_credits(agent.credits)
+    console.print(plain(f"{agent.name} may approve {credits} a day (UTC) by itself"))
+    if agent.token is not None:
+        console.print(plain(f"a token for {at.origin}/mcp, shown this once: {agent.token}"))
+
+
+def _show(args: Namespace, found: Agents) -> None:
+    if args.json:
+        print_json(found.model_dump(mode="json"))
+        return
+    numbers = ("credits per day", "approved today")
+    shown = table("Agents", ("name", *numbers), numbers=numbers)
+    for one in found.agents:
+        cells = (as_text(one.credits), as_text(one.approved_today))
+        shown.add_row(plain(one.name + (" (revoked)" if one.revoked else "")), *map(plain, cells))
+    console = console_for(args)
+    if found.agents:
         console.print(shown)
     else:
         console.print("no agents yet; `callsheet allow agent:NAME --credits N` lets one in")

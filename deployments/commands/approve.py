@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
-from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.tables import show_plan
 from callsheet.deployments.terminal import consent, console_for, plain, print_json
@@ -38,8 +38,8 @@ def main(args: Namespace) -> int:
 
 async def _main(args: Namespace) -> dict[str, Any]:
     console, settings = console_for(args), settings_of(args)
-    async with reading(args) as ledger:
-        campaign = await campaign_of(ledger, args.campaign)
+    async with reading(args) as at:
+        campaign = await at.campaign(args.campaign)
     given = {"campaign": campaign.name, "budget": budget_of(args), "max_wait": args.max_wait}
     ask = RunOptions.of(given, sheet=campaign.sheet or "", sandbox=settings.sandbox)
     approve, watch = partial(_approve, args, console), partial(rows_shown, console=console)
@@ -54,11 +54,11 @@ async def _main(args: Namespace) -> dict[str, Any]:
         console.print(f"{len(names)} approved: `{plain(run_line(campaign))}` makes them")
     if done.outcome is not None:
         show_outcome(done.outcome, run_line(campaign), console)
-    async with reading(args) as ledger:
-        for words in await ledger.read(say_waiting, campaign=campaign):
+    async with reading(args) as at:
+        for words in await at.read(say_waiting, campaign=campaign):
             console.print(plain(words))
         if args.run and done.outcome is None:
-            rows = await ledger.read(rows_in_sheet, campaign=campaign)
+            rows = await at.read(rows_in_sheet, campaign=campaign)
             status = max(status, exit_status({row.state for row in rows}))
     told: dict[str, Any] = {"campaign": campaign.name, "approved": names}
     return {**told, **(done.outcome.as_json() if done.outcome else {}), "exit": status}

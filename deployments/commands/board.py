@@ -10,14 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from rich.console import Console
 
+from callsheet.deployments.at import is_loopback
 from callsheet.deployments.board.app import serving
-from callsheet.deployments.board.board import HERE_ONLY, Board, is_loopback
-from callsheet.deployments.board.services import people as people_module
-from callsheet.deployments.board.services.people import (
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.logins import (
     admin_token,
     keep_address,
     kept_address,
@@ -26,16 +25,24 @@ from callsheet.deployments.board.services.people import (
 )
 from callsheet.deployments.board.visit import origin_of_site
 from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
+from callsheet.deployments.commands.people import (
+    HERE_ONLY,
+    end_link,
+    invite_person,
+    list_links,
+    list_people,
+    make_link,
+    revoke_person,
+)
 from callsheet.deployments.new_ledger import prepare_ledger
 from callsheet.deployments.process import handle_signals, run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
-from callsheet.tasks.ledger.people import Invited, all_people
-from callsheet.tasks.ledger.sessions import Link, all_links
-from callsheet.tasks.runtime.errors import BadInput, ConfigurationError
+from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.runtime.errors import ConfigurationError
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import say
-from callsheet.tasks.values.amounts import as_number, as_text, parse_duration
+from callsheet.tasks.values.amounts import as_text, parse_duration
 
 #: How long the login that is printed waits for a browser, in seconds.
 LOGIN = 3600.0
@@ -140,18 +147,13 @@ async def open_browser(login: str) -> None:
 
 
 #: Who invites on the command line: anyone who has the ledger.
-BY = "the command line"
+BY = Person(id=0, name="the command line", role="admin")
 DEFAULT = "http://127.0.0.1:8788"
 
 
 def people(args: Namespace) -> int:
-    """Execute a verb."""
-    verbs: dict[str, Callable[[Namespace, Board], Awaitable[None]]] = {
-        "invite": _invite,
-        "people": _people,
-        "link": _link,
-        "links": _links,
-    }
+    """Execute a verb about people or links."""
+    verbs = {"invite": _invite, "people": _people, "link": _link, "links": _links}
     return run_command(_with_board(args, verbs[args.verb]))
 
 
@@ -175,81 +177,65 @@ async def open_board(args: Namespace, *, create: bool) -> AsyncIterator[Board]:
         board = Board(
             settings=settings,
             ledger=ledger,
-            origin="",
             sandbox=settings.sandbox,
             brings_sandbox=getattr(args, "sandbox", False),
             profile=args.profile,
+            person=BY,
         )
         origin = said or await asyncio.to_thread(kept_address, board.folder) or DEFAULT
         yield replace(board, origin=origin)
 
 
 async def _invite(args: Namespace, board: Board) -> None:
-    made = await people_module.invite(
-        board,
-        BY,
-        name=args.name,
-        role=args.role,
-        allowance=budget_of(args, "allowance"),
-        again=args.again,
-    )
+    allowance = budget_of(args, "allowance")
+    made = await invite_person(board, args.name, args.role, allowance, args.again)
     if args.json:
-        print_json({"name": made.person.name, "role": made.person.role,
-                    "login": made.login, "token": made.token,
-                    "here_only": board.is_here_only})  # fmt: skip
+        print_json(made.model_dump(mode="json"))
         return
     console = console_for(args)
-    console.print(plain(f"{made.person.name} is invited as {made.person.role}"))
+    console.print(plain(f"{made.name} is invited as {made.role}"))
     console.print(plain(f"to log in once, within a week: {made.login}"))
     _print_reach(board)
     console.print(plain(f"a token for programs, shown this once: {made.token}"))
 
 
 async def _people(args: Namespace, board: Board) -> None:
-    if args.revoke is not None and not await people_module.revoke(board, BY, args.revoke):
-        raise BadInput(
-            f'there is no person called "{args.revoke}"',
-            remedy="`callsheet board people` lists them",
-        )
-    found = await board.read(all_people)
+    if args.revoke is not None:
+        await revoke_person(board, args.revoke)
+    found = await list_people(board)
     if args.json:
-        print_json({"people": [_document(one) for one in found]})
+        print_json(found.model_dump(mode="json"))
         return
     shown = table("People", ("name", "role", "allowance", "invited by"), numbers=("allowance",))
-    for one in found:
-        revoked = " (revoked)" if one.revoked_at is not None else ""
-        allowance = "" if one.person.allowance is None else as_text(one.person.allowance)
-        cells = (one.person.name, one.person.role + revoked, allowance, one.invited_by or "")
-        shown.add_row(*map(plain, cells))
+    for one in found.people:
+        allowance = "" if one.allowance is None else as_text(one.allowance)
+        role = one.role + (" (revoked)" if one.revoked else "")
+        shown.add_row(*map(plain, (one.name, role, allowance, one.invited_by or "")))
     console_for(args).print(shown)
 
 
 async def _link(args: Namespace, board: Board) -> None:
-    lasts = parse_duration(args.lasts)
-    made = await people_module.make(
-        board, BY, campaign=args.campaign, name=args.name, rights=args.rights, lasts=lasts
-    )
+    days = parse_duration(args.lasts) / 86400.0
+    made = await make_link(board, args.campaign, args.name, args.rights, days)
     if args.json:
-        document = {**_link_document(made.link), "address": made.address}
-        print_json({**document, "here_only": board.is_here_only})
+        print_json(made.model_dump(mode="json"))
         return
-    console_for(args).print(plain(f"for {made.link.name}, shown this once: {made.address}"))
+    console_for(args).print(plain(f"for {made.name}, shown this once: {made.address}"))
     _print_reach(board)
 
 
 async def _links(args: Namespace, board: Board) -> None:
-    if args.revoke is not None and not await people_module.end(board, BY, args.revoke):
-        raise BadInput(f"no link {args.revoke} holds", remedy="`callsheet board links` lists them")
-    found = await board.read(all_links)
+    if args.revoke is not None:
+        await end_link(board, args.revoke)
+    found = await list_links(board)
     if args.json:
-        print_json({"links": [_link_document(one) for one in found]})
+        print_json(found.model_dump(mode="json"))
         return
     shown = table("Links", ("link", "for", "campaign", "rights", "until"), numbers=("link",))
-    for one in found:
+    for one in found.links:
         until = f"{datetime.fromtimestamp(one.expires_at, UTC):%Y-%m-%d %H:%M} UTC"
-        until = until if one.revoked_at is None else "ended"
-        cells = (one.id, one.name, one.campaign, ", ".join(sorted(one.rights)), until)
-        shown.add_row(*map(plain, cells))
+        cells = (one.link, one.name, one.campaign, ", ".join(one.rights))
+        shown.add_row(*map(plain, (*cells, "ended" if one.revoked else until)))
     console_for(args).print(shown)
 
 
@@ -258,24 +244,3 @@ def _print_reach(board: Board) -> None:
     if board.is_here_only:
         remedy = "Add --url https://board.example to name the address that other people use."
         say(f"{HERE_ONLY} {remedy}")
-
-
-def _link_document(one: Link) -> dict[str, Any]:
-    return {
-        "link": one.id,
-        "campaign": one.campaign,
-        "name": one.name,
-        "rights": sorted(one.rights),
-        "expires_at": one.expires_at,
-        "revoked": one.revoked_at is not None,
-    }
-
-
-def _document(one: Invited) -> dict[str, Any]:
-    return {
-        "name": one.person.name,
-        "role": one.person.role,
-        "allowance": as_number(one.person.allowance),
-        "invited_by": one.invited_by,
-        "revoked": one.revoked_at is not None,
-    }

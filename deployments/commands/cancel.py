@@ -2,64 +2,128 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
+from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
-from callsheet.deployments.commands.options import sandbox_for, settings_of
+from callsheet.deployments.at import At
+from callsheet.deployments.commands.options import sandbox_for
 from callsheet.deployments.commands.reading import campaign_and_words, reading
 from callsheet.deployments.process import run_command
-from callsheet.deployments.terminal import (
-    consent,
-    console_for,
-    plain,
-    print_json,
-    state_text,
-    table,
-)
+from callsheet.deployments.terminal import consent, plain, state_text, table, tell
 from callsheet.tasks.aftercare.cancel import (
     LIVE,
     Ending,
     cancel,
+    endings,
     exit_status,
     finish,
     plan_cancel,
     released,
-    say_ended,
+    say_states,
 )
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.values import Plan
-from callsheet.tasks.values.amounts import as_number, as_text
+from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.values.amounts import as_text
+from callsheet.tasks.values.answers import Credits
+
+RowId = Annotated[str, Field(min_length=1, max_length=200)]
+Rows = Annotated[
+    list[RowId] | None, Field(min_length=1, max_length=100_000, description="these rows")
+]
+Select = Annotated[
+    str | None,
+    Field(min_length=1, max_length=4000, description="rows by `tag:x`, `language:en` or ids"),
+]
+
+
+class CancelledRow(BaseModel):
+    """A row, its state before (`from`) and now, the credits that it let go of, and why."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    row: str
+    before: str = Field(serialization_alias="from")
+    to: str
+    credits: Credits
+    words: str
+
+
+class ReleasedCredits(BaseModel):
+    """The credits that were let go of."""
+
+    released: Credits
+
+
+class Cancelled(BaseModel):
+    """What came of the rows: how many were to be cancelled, and how many are already."""
+
+    campaign: str
+    rows: list[CancelledRow]
+    credits: ReleasedCredits
+    asked: int
+    cancelled: int
+    released: Credits
+    exit: int
+
+
+async def cancel_rows(
+    at: At, campaign: str | None = None, rows: Rows = None, select: Select = None
+) -> Cancelled:
+    """Cancel rows: those that have not started at once, those in progress as soon as possible.
+
+    Neither names nor a selection: all that is left of the campaign.
+    """
+    known = await at.campaign(campaign)
+    ask = RunOptions.of({"campaign": known.name, "rows": rows, "select": select})
+    plan = await at.write(cancel, ask=ask, by=at.by, at=at.clock())
+    found = await at.read(endings, plan=plan)
+    if not found and not ask.is_whole:
+        raise BadInput("no row of the campaign is chosen; nothing was cancelled")
+    if any(one.waits for one in found):
+        await at.finish(finish(at.ledger, at.settings, plan, clock=at.clock))
+        found = await at.read(endings, plan=plan)
+    freed = released(found)
+    return Cancelled(
+        campaign=known.name,
+        rows=[_row(one) for one in found],
+        credits=ReleasedCredits(released=freed),
+        asked=sum(one.was in LIVE for one in found),
+        cancelled=sum(one.was != one.now for one in found),
+        released=freed,
+        exit=exit_status(found),
+    )
+
+
+def _row(one: Ending) -> CancelledRow:
+    return CancelledRow(
+        row=one.row, before=one.was, to=one.now, credits=one.released, words=one.why
+    )
 
 
 def main(args: Namespace) -> int:
     """Ask, cancel, and say for every row what was released, or why it could not be."""
     with sandbox_for(args):
-        document = run_command(_main(args))
-    if args.json:
-        print_json(document)
-    return int(document["exit"])
+        return tell(args, run_command(_main(args)), _show)
 
 
-async def _main(args: Namespace) -> dict[str, Any]:
-    async with reading(args) as ledger:
-        campaign, named = await campaign_and_words(args, ledger)
-        ask = RunOptions(campaign=campaign.name, rows=tuple(named) or None, select=args.select)
-        plan = await ledger.read(plan_cancel, ask=ask)
+async def _main(args: Namespace) -> Cancelled:
+    async with reading(args) as at:
+        campaign, named = await campaign_and_words(args, at)
+        rows, select = named or None, args.select
+        ask = RunOptions.of({"campaign": campaign.name, "rows": rows, "select": select})
+        plan = await at.read(plan_cancel, ask=ask)
         # A run that is at work may be about to approve what is not in the ledger yet.
         if plan.named("cancel") or (ask.is_whole and campaign.lease):
             await _ask(args, plan, whole=ask.is_whole)
+        if not ask.is_whole:
             # The rows that were shown, whatever a selection would choose by now.
-            if not ask.is_whole:
-                ask = ask.but(rows=tuple(plan.named("cancel", "none")), select=None)
-            plan = await ledger.write(cancel, ask=ask, at=time.time())
-        found = await finish(ledger, settings_of(args), plan)
-    _show(plan.campaign, found, console_for(args))
-    return _document(plan.campaign, found)
+            rows, select = plan.named("cancel", "none"), None
+        return await cancel_rows(at, campaign.name, rows, select)
 
 
 async def _ask(args: Namespace, plan: Plan, *, whole: bool) -> None:
@@ -69,27 +133,16 @@ async def _ask(args: Namespace, plan: Plan, *, whole: bool) -> None:
     await consent(args, f"Cancel {what}: {states}?", what=f"to cancel {what} is")
 
 
-def _show(campaign: str, found: Sequence[Ending], console: Console) -> None:
+def _show(found: Cancelled, console: Console) -> None:
     told = LIVE | {"ready", "uncertain"}
-    touched = [one for one in found if one.was != one.now or one.was in told]
+    touched = [one for one in found.rows if one.before != one.to or one.before in told]
     if not touched:
         console.print("nothing to cancel")
         return
     columns = ("row", "was", "is", "released", "why")
-    made = table(f"Cancelled in {plain(campaign)}", columns, numbers=("released",))
+    made = table(f"Cancelled in {plain(found.campaign)}", columns, numbers=("released",))
     for one in touched:
-        cells = (state_text(one.was), state_text(one.now), as_text(one.released))
-        made.add_row(plain(one.row), *cells, plain(one.why))
+        cells = (state_text(one.before), state_text(one.to), as_text(one.credits))
+        made.add_row(plain(one.row), *cells, plain(one.words))
     console.print(made)
-    console.print(say_ended(touched))
-
-
-def _document(campaign: str, found: Sequence[Ending]) -> dict[str, Any]:
-    lines = [(one.row, one.was, one.now, as_number(one.released), one.why) for one in found]
-    members = ("row", "from", "to", "credits", "words")
-    return {
-        "campaign": campaign,
-        "rows": [dict(zip(members, line, strict=True)) for line in lines],
-        "credits": {"released": as_number(released(found))},
-        "exit": exit_status(found),
-    }
+    console.print(say_states([one.to for one in touched], found.released))

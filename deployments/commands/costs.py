@@ -3,38 +3,46 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
+from functools import partial
+from typing import Annotated
 
+from pydantic import Field
 from rich.console import Console
 
+from callsheet.deployments.at import At
 from callsheet.deployments.commands.options import settings_of
 from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.listing import ListedLine, show_lines
 from callsheet.deployments.process import run_command
-from callsheet.deployments.terminal import console_for, plain, print_json
-from callsheet.tasks.aftercare.costs import CostsLine, CostsOut, costs, period_of
-from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.deployments.terminal import plain, tell
+from callsheet.tasks.aftercare.costs import By, CostsLine, CostsOut, costs, period_of
 from callsheet.tasks.values.amounts import CreditPrice, as_text, in_credits
+
+Day = Annotated[str | None, Field(description="a day or month (UTC), such as 2026-11")]
+
+
+async def get_costs(at: At, by: By = "month", since: Day = None, until: Day = None) -> CostsOut:
+    """Add up what campaigns cost, a line for each name."""
+    wanted = period_of(since, until, sandbox=at.sandbox)
+    return await at.read(costs, wanted=wanted, by=by, price=at.settings.credit_price)
 
 
 def main(args: Namespace) -> int:
     """Show a line for every brand, month or whatever was asked for, and the total."""
     settings = settings_of(args)
     sandbox = args.sandbox or settings.sandbox
-    found = run_command(_read(args, settings, sandbox=sandbox))
-    _show(found, settings.credit_price, console_for(args), sandbox=sandbox)
-    if args.json:
-        print_json({**found.model_dump(exclude_unset=True), "exit": 0})
-    return 0
+    found = run_command(_read(args, sandbox=sandbox))
+    return tell(args, found, partial(_show, price=settings.credit_price, sandbox=sandbox))
 
 
-async def _read(args: Namespace, settings: Settings, *, sandbox: bool) -> CostsOut:
-    named = ("--since", "--until")
-    wanted = period_of(args.since, args.until, sandbox=sandbox, named=named)
-    async with reading(args) as ledger:
-        return await ledger.read(costs, wanted=wanted, by=args.by, price=settings.credit_price)
+async def _read(args: Namespace, *, sandbox: bool) -> CostsOut:
+    async with reading(args) as at:
+        asked = replace(at, sandbox=sandbox)
+        return await get_costs(asked, args.by, args.since, args.until)
 
 
-def _show(found: CostsOut, price: CreditPrice | None, console: Console, *, sandbox: bool) -> None:
+def _show(found: CostsOut, console: Console, *, price: CreditPrice | None, sandbox: bool) -> None:
     if not found.costs:
         other = "" if sandbox else "; `--sandbox` adds up the campaigns of the sandbox"
         console.print(f"no videos were made in this time{other}")

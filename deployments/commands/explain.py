@@ -9,8 +9,9 @@ from functools import partial
 
 from rich.console import Console
 
+from callsheet.deployments.at import no_row
 from callsheet.deployments.commands.options import settings_of
-from callsheet.deployments.commands.reading import campaign_of, no_row, reading
+from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, state_text
 from callsheet.tasks.aftercare.explain import Explanation, explain, explanation_document
@@ -55,10 +56,10 @@ def _step(event: ShownEvent) -> str:
 
 async def _read(args: Namespace) -> Explanation:
     rules = Rules.of(settings_of(args))
-    async with reading(args) as ledger:
-        campaign = await campaign_of(ledger, args.campaign)
+    async with reading(args) as at:
+        campaign = await at.campaign(args.campaign)
         reader = partial(explain, campaign=campaign, row=args.row, now=time.time(), rules=rules)
-        if (found := await ledger.read(reader)) is None:
+        if (found := await at.read(reader)) is None:
             raise no_row(campaign, args.row)
         return found
 

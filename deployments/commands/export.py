@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from callsheet.deployments.commands.options import settings_of
-from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.aftercare.archive import VideosZip, rows_to_take
@@ -53,15 +53,15 @@ def main(args: Namespace) -> int:
 
 async def _export(args: Namespace) -> tuple[str, int, Format]:
     format = args.format or format_of(args.output)
-    async with reading(args) as ledger:
-        campaign = await campaign_of(ledger, args.campaign)
+    async with reading(args) as at:
+        campaign = await at.campaign(args.campaign)
         query = partial(export, campaign=campaign, what=args.what, format=format)
         if args.output in (None, "-"):
-            lines = await ledger.read(query, out=sys.stdout.buffer)
+            lines = await at.read(query, out=sys.stdout.buffer)
             sys.stdout.buffer.flush()
         else:
             with whole_file(Path(args.output)) as file:
-                lines = await ledger.read(query, out=file)
+                lines = await at.read(query, out=file)
     return campaign.name, lines, format
 
 
@@ -92,14 +92,12 @@ def _zip(args: Namespace) -> int:
 async def _write_zip(args: Namespace) -> VideosZip:
     settings = settings_of(args)
     which = RowFilter(review="keep" if args.kept else None)
-    async with reading(args) as ledger, Places() as places:
-        campaign = await campaign_of(ledger, args.campaign)
+    async with reading(args) as at, Places() as places:
+        campaign = await at.campaign(args.campaign)
         made = VideosZip(
-            ledger=ledger,
+            ledger=at.ledger,
             campaign=campaign,
-            rows=await ledger.read(
-                rows_to_take, campaign=campaign, which=which, select=args.select
-            ),
+            rows=await at.read(rows_to_take, campaign=campaign, which=which, select=args.select),
             places=places,
             spool=settings.spool,
             store=open_store(settings.store).address,
@@ -138,8 +136,8 @@ def contact_sheet(args: Namespace) -> int:
 
 async def _videos(args: Namespace) -> tuple[str, list[SheetVideo]]:
     settings = settings_of(args)
-    async with reading(args) as ledger, Places() as places:
-        campaign = await campaign_of(ledger, args.campaign)
+    async with reading(args) as at, Places() as places:
+        campaign = await at.campaign(args.campaign)
         folder = settings.home / "board" / "pictures"
         pictures = Pictures(places, spool=settings.spool, folder=folder)
-        return campaign.name, await videos_on_sheet(ledger, campaign, pictures, args.select)
+        return campaign.name, await videos_on_sheet(at.ledger, campaign, pictures, args.select)

@@ -10,9 +10,9 @@ import httpx
 
 from callsheet.deployments.board.board import LEDGER_MARK, Board
 from callsheet.deployments.board.run_monitor import monitoring
-from callsheet.deployments.board.services.people import allow
 from callsheet.deployments.board.services.videos import Videos
-from callsheet.deployments.commands.board import BY, open_board
+from callsheet.deployments.commands.allow import allow_agent
+from callsheet.deployments.commands.board import open_board
 from callsheet.deployments.commands.options import sandbox_for
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for
@@ -50,7 +50,7 @@ async def _serve(args: Namespace) -> None:
             remedy="install the extra: pip install 'callsheet[mcp]'",
         ) from error
     async with open_board(args, create=True) as board:
-        agent, _ = await allow(board, BY, args.agent)
+        agent = await allow_agent(board, args.agent)
         desk = Desk(
             board=board,
             videos=Videos(board),

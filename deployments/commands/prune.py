@@ -2,56 +2,115 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import Annotated
 
+from pydantic import Field
 from rich.console import Console
 
-from callsheet.deployments.commands.options import sandbox_for, settings_of
-from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.at import At
+from callsheet.deployments.commands.options import sandbox_for
+from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
-from callsheet.deployments.terminal import consent, console_for, plain, print_json, table, user_name
+from callsheet.deployments.terminal import consent, console_for, plain, print_json, table
 from callsheet.tasks.aftercare.prune import Prune, PruneOut, doomed, say_done, say_wanted
 from callsheet.tasks.engine.context import connect
+from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.deletions import OldVideo
-from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.values.amounts import as_text, count
+
+VideoId = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+async def list_old_videos(at: At, campaign: str | None = None, store: bool = False) -> PruneOut:
+    """List the videos that may be deleted at the service. Deletes nothing.
+
+    With `store`, also those of which only files in the store are left.
+    """
+    known = await at.campaign(campaign)
+    return PruneOut.of(known.name, await find_old_videos(at, known.name, store=store))
+
+
+async def delete_old_videos(
+    at: At,
+    campaign: str,
+    videos: Annotated[list[VideoId], Field(min_length=1, max_length=1000)],
+    undelivered: Annotated[bool, Field(description="also those that are not in the store")] = False,
+    store: Annotated[bool, Field(description="also the files of rows that left the sheet")] = False,
+) -> PruneOut:
+    """Delete these videos at the service, each after its files were found in the store."""
+    done = await delete_videos(at, campaign, videos, undelivered=undelivered, store=store)
+    return PruneOut.of(campaign, done)
+
+
+async def find_old_videos(
+    at: At, campaign: str, *, undelivered: bool = False, store: bool = False
+) -> list[OldVideo]:
+    """Return the videos of a campaign that may be deleted, and those that have to stay."""
+    wanted = Prune(by=at.by, undelivered=undelivered, store=store)
+    return await wanted.find(at.ledger, await at.campaign(campaign), at.settings, at.clock())
+
+
+async def delete_videos(
+    at: At,
+    campaign: str,
+    videos: Collection[str],
+    *,
+    undelivered: bool = False,
+    store: bool = False,
+) -> list[OldVideo]:
+    """Delete these videos (by the service's ids), as far as they may be deleted.
+
+    Raises BadInput for a video that is not among those shown, Parked while a run has the campaign.
+    """
+    known = await at.campaign(campaign)
+    wanted = Prune(by=at.by, undelivered=undelivered, store=store)
+    shown = await wanted.find(at.ledger, known, at.settings, at.clock())
+    there = {str(one.take.video_id): one for one in shown}
+    if unknown := sorted(set(videos) - there.keys()):
+        raise BadInput(
+            f"{unknown[0]} is not a video of {campaign} that may be deleted; nothing was deleted",
+            remedy="look at the list again",
+        )
+    async with connect(at.settings, clock=at.clock) as context:
+        done = await wanted.execute(context, known, [there[one] for one in videos])
+    told = PruneOut.of(campaign, done)
+    act = partial(note_act, act="prune", by=at.by, campaign=campaign, rows=told.deleted)
+    await at.write(act, at=at.clock(), words=say_done(told, store=store))
+    return done
 
 
 def main(args: Namespace) -> int:
     """List the videos, ask, delete them, and say for each what was done."""
     with sandbox_for(args):
-        document = run_command(prune(args, settings_of(args)))
+        found = run_command(prune(args))
     if args.json:
-        print_json(document)
-    return int(document["exit"])
+        print_json(found.model_dump())
+    return found.exit
 
 
-async def prune(args: Namespace, settings: Settings) -> dict[str, Any]:
-    """Delete what a command names, once that is confirmed; return the document of `--json`."""
-    console = console_for(args)
-    wanted = Prune(
-        by=user_name(), undelivered=args.undelivered, store=args.prune_store, retired=True
-    )
-    async with reading(args) as ledger:
-        campaign = await campaign_of(ledger, args.campaign)
-        found = await wanted.find(ledger, campaign, settings, time.time())
-    _show(campaign.name, found, console, store=args.prune_store)
-    if not (videos := doomed(found)):
-        return PruneOut.of(campaign.name, found).model_dump()
-    question = say_wanted(campaign.name, videos, store=args.prune_store)
-    await consent(args, question, what=f"to delete videos of {campaign.name} is")
-    async with connect(settings) as at:
-        done = await wanted.execute(at, campaign, videos)
-    told = PruneOut.of(campaign.name, done)
-    console.print(f"{count(told.deleted, 'video')} {say_done(told, store=args.prune_store)}")
+async def prune(args: Namespace) -> PruneOut:
+    """Delete what a command names, once that is confirmed; say what was done."""
+    console, store = console_for(args), args.prune_store
+    which = {"undelivered": args.undelivered, "store": store}
+    async with reading(args) as at:
+        name = (await at.campaign(args.campaign)).name
+        found = await find_old_videos(at, name, **which)
+        _show(name, found, console, store=store)
+        if not (videos := doomed(found)):
+            return PruneOut.of(name, found)
+        question = say_wanted(name, videos, store=store)
+        await consent(args, question, what=f"to delete videos of {name} is")
+        done = await delete_videos(at, name, [str(one.take.video_id) for one in videos], **which)
+    told = PruneOut.of(name, done)
+    console.print(f"{count(told.deleted, 'video')} {say_done(told, store=store)}")
     for one in done:
         for words in [*([one.kept] if one.kept else []), *one.kept_files]:
             console.print(plain(f"{one.row.row}: not deleted: {words}"))
-    kept = [one for one in found if one.kept is not None]
-    return PruneOut.of(campaign.name, [*done, *kept]).model_dump()
+    return PruneOut.of(name, [*done, *(one for one in found if one.kept is not None)])
 
 
 def _show(campaign: str, found: Sequence[OldVideo], console: Console, *, store: bool) -> None:

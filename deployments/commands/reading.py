@@ -8,26 +8,31 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from shlex import quote
 
+from callsheet.deployments.at import At, campaign_in
 from callsheet.deployments.commands.options import settings_of
 from callsheet.tasks.campaign.selection import check_selection
-from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, find_campaign
-from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
+from callsheet.tasks.ledger.ledger import open_ledger
+from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.values import rows_of
-from callsheet.tasks.runtime.errors import BadInput, LedgerError, NotHere, did_you_mean
+from callsheet.tasks.runtime.errors import BadInput, LedgerError, NotHere
 from callsheet.tasks.runtime.home import LastRun
 from callsheet.tasks.runtime.known_settings import Settings
+from callsheet.tasks.runtime.process import user_name
 from callsheet.tasks.runtime.suggest import suggest
 
 
 @asynccontextmanager
-async def reading(args: Namespace) -> AsyncIterator[Ledger]:
-    """Open the ledger that is there; raise LedgerError when there is none.
+async def reading(args: Namespace) -> AsyncIterator[At]:
+    """Open the ledger that is there for whoever types; raise LedgerError when there is none.
 
     What is not in it is looked for in the ledgers of this user's other runs (`telling_where`).
     """
+    settings = settings_of(args)
+    person = Person(id=0, name=user_name(), role="admin")
     with telling_where(args):
-        async with await open_ledger(settings_of(args).ledger, create=False) as ledger:
-            yield ledger
+        async with await open_ledger(settings.ledger, create=False) as ledger:
+            yield At(settings=settings, ledger=ledger, person=person, sandbox=settings.sandbox)
 
 
 @contextmanager
@@ -38,44 +43,10 @@ def telling_where(args: Namespace) -> Iterator[None]:
         yield
     except (NotHere, LedgerError) as error:
         words = [getattr(args, "campaign", None), *(getattr(args, "words", None) or ())]
-        named = next((_campaign_in(word) for word in words if word), None)
+        named = next((campaign_in(word) for word in words if word), None)
         if named is not None and (way := _way_to(named, settings, error)):
             error.remedy = way
         raise
-
-
-async def campaign_of(ledger: Ledger, name: str | None) -> Campaign:
-    """Return the campaign named, or the newest when none is; raise NotHere for an unknown one."""
-    if name is not None:
-        found = await ledger.read(find_campaign, name=name)
-        if found is not None:
-            return found
-    known = await ledger.read(all_campaigns)
-    if name is None and known:
-        return known[0]
-    if not known:
-        raise NotHere("the ledger has no campaigns yet", remedy="`callsheet run SHEET` makes one")
-    names = [campaign.name for campaign in known]
-    hint = did_you_mean(_campaign_in(name or ""), names)
-    raise NotHere(
-        f'there is no campaign "{name}" in the ledger{hint}',
-        remedy="`callsheet status` shows them: " + ", ".join(names[:20]),
-    )
-
-
-def no_row(campaign: Campaign, row: str) -> BadInput:
-    """Return the error that says that a campaign has no such row."""
-    return BadInput(
-        f'campaign {campaign.name} has no row "{row}"',
-        remedy=f"`{suggest('rows', campaign.name)}` lists them",
-    )
-
-
-def _campaign_in(word: str) -> str:
-    """Return the campaign that a word means; a sheet is mostly run under its own name."""
-    from callsheet.tasks.sheet.formats import SUFFIXES
-
-    return Path(word).stem if Path(word).suffix.lower() in SUFFIXES else word
 
 
 def _way_to(campaign: str, settings: Settings, error: BadInput) -> str | None:
@@ -103,18 +74,18 @@ def _is_missing(settings: Settings) -> bool:
 # Which campaign and rows `[CAMPAIGN] [ROW ...]` and `--select` mean.
 
 
-async def campaign_and_words(args: Namespace, ledger: Ledger) -> tuple[Campaign, list[str]]:
+async def campaign_and_words(args: Namespace, at: At) -> tuple[Campaign, list[str]]:
     """Return the campaign, the newest unless the first word names one, and the rows named.
 
     Raises BadInput for one word that could be either.
     """
     first, *others = args.words or [None]
-    known = await ledger.read(all_campaigns)
+    known = await at.read(all_campaigns)
     named = next((campaign for campaign in known if campaign.name == first), None)
-    newest = await campaign_of(ledger, None)
+    newest = await at.campaign(None)
     if named is None:
         return newest, list(args.words)
-    rows = await ledger.read(rows_of, campaign_id=newest.id, row=first)
+    rows = await at.read(rows_of, campaign_id=newest.id, row=first)
     if rows and named.id != newest.id and not others and not args.select:
         raise BadInput(
             f'"{first}" is a campaign, and a row of {newest.name}',
@@ -124,8 +95,8 @@ async def campaign_and_words(args: Namespace, ledger: Ledger) -> tuple[Campaign,
     return named, others
 
 
-async def check_select(args: Namespace, ledger: Ledger, campaign: Campaign) -> None:
+async def check_select(args: Namespace, at: At, campaign: Campaign) -> None:
     """Raise BadInput when `--select` names a row that is not there, or matches none."""
     if args.select is not None:
-        rows = await ledger.read(rows_of, campaign_id=campaign.id)
+        rows = await at.read(rows_of, campaign_id=campaign.id)
         check_selection(args.select, ((row, row.asked(), row.state) for row in rows))

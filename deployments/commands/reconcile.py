@@ -11,15 +11,15 @@ from pathlib import Path
 
 from rich.console import Console
 
+from callsheet.deployments.at import At
 from callsheet.deployments.commands.options import sandbox_for, settings_of
-from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.aftercare.findings import Finding, Repairs
 from callsheet.tasks.aftercare.repairs import correct_ledger, plan_repairs
 from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns
-from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.runtime.errors import Parked, ServiceError, SheetError
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.sheet import read_sheet
@@ -42,27 +42,27 @@ def main(args: Namespace) -> int:
 
 async def _reconcile(args: Namespace) -> Repairs:
     settings = settings_of(args)
-    async with reading(args) as ledger:
-        campaign = await campaign_of(ledger, args.campaign) if args.campaign else None
-        briefs = await _briefs(args, ledger, campaign)
-        async with await open_service(settings, ledger, time.time) as service:
+    async with reading(args) as at:
+        campaign = await at.campaign(args.campaign) if args.campaign else None
+        briefs = await _briefs(args, at, campaign)
+        async with await open_service(settings, at.ledger, time.time) as service:
             try:
-                plan = partial(plan_repairs, ledger, settings, campaign)
+                plan = partial(plan_repairs, at.ledger, settings, campaign)
                 found = await plan(service=service, briefs=briefs)
             except ServiceError as error:
                 raise _unasked(error) from error
         if not args.apply:
             return found
         sandbox = args.sandbox or settings.sandbox
-        return await correct_ledger(ledger, found, sandbox=sandbox, clock=time.time)
+        return await correct_ledger(at.ledger, found, sandbox=sandbox, clock=time.time)
 
 
 async def _briefs(
-    args: Namespace, ledger: Ledger, campaign: Campaign | None
+    args: Namespace, at: At, campaign: Campaign | None
 ) -> Mapping[str, Sequence[Brief]]:
     """Return the briefs of the sheet that was named, and of those that campaigns were run from."""
     found: dict[str, Sequence[Brief]] = {}
-    known = [campaign] if campaign else await ledger.read(all_campaigns)
+    known = [campaign] if campaign else await at.read(all_campaigns)
     for one in known:
         # Only what lies on this machine: a report fetches nothing from elsewhere by itself.
         if one.sheet and Path(one.sheet).is_file():

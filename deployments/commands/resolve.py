@@ -2,25 +2,136 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
-from functools import partial
-from typing import Any
+from decimal import Decimal
+from typing import Annotated
 
-from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
-from callsheet.deployments.commands.reading import campaign_of, no_row, reading
+from pydantic import BaseModel, Field
+from rich.console import Console
+
+from callsheet.deployments.at import At, no_row
+from callsheet.deployments.commands.options import budget_of, sandbox_for
+from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
-from callsheet.deployments.terminal import console_for, plain, print_json, say_moment, table
+from callsheet.deployments.terminal import plain, say_moment, table, tell
 from callsheet.tasks.campaign.match import check_same_money
-from callsheet.tasks.engine.context import open_service
-from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.service_state import PaidCall, resolve_call, unsettled_calls
 from callsheet.tasks.ledger.takes import adopt_video, give_up
-from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of
+from callsheet.tasks.ledger.values import rows_of
 from callsheet.tasks.ledger.webhook_events import tracked_videos
-from callsheet.tasks.runtime.errors import BadInput, NotFound
+from callsheet.tasks.runtime.errors import BadInput, NotFound, WrongState
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import in_credits
+
+Video = Annotated[
+    str | None, Field(min_length=1, max_length=200, description="the call made this video")
+]
+_COLUMNS = ("call", "operation", "whose", "sent", "what is known")
+
+
+class Resolved(BaseModel):
+    """What was settled, in words."""
+
+    campaign: str
+    row: str
+    words: str
+    exit: int = 0
+
+
+class ResolvedCall(BaseModel):
+    """Which call was settled, in words."""
+
+    call: int
+    words: str
+    exit: int = 0
+
+
+class UnsettledCalls(BaseModel):
+    """Paid calls without a key whose outcome no one knows."""
+
+    unsettled: list[dict[str, str]]
+    exit: int = 0
+
+
+async def list_unsettled_calls(at: At) -> UnsettledCalls:
+    """List paid calls without a key that are not settled."""
+    found = [_cells(call) for call in await at.read(unsettled_calls)]
+    return UnsettledCalls(unsettled=[dict(zip(_COLUMNS, one, strict=True)) for one in found])
+
+
+async def resolve_row(
+    at: At,
+    campaign: str | None,
+    row: str,
+    adopt: Video = None,
+    resend: Annotated[bool, Field(description="give up this take and make a new one")] = False,
+    charged: Annotated[
+        Decimal | None, Field(ge=0, le=10**9, description="credits it cost; all reserved if null")
+    ] = None,
+) -> Resolved:
+    """Settle an uncertain row; without a video or `resend`, its take is given up and cancelled."""
+    known = await at.campaign(campaign)
+    found = next(iter(await at.read(rows_of, campaign_id=known.id, row=row)), None)
+    if found is None:
+        raise no_row(known, row)
+    if found.state != "uncertain" or found.take is None:
+        raise WrongState(
+            f"{row} is {found.state}, and only an uncertain row is resolved",
+            remedy=f"`{suggest('explain', known.name, row)}` says what it waits for",
+        )
+    take, now = found.take, at.clock()
+    if adopt is not None:
+        check_same_money(known, sandbox=at.sandbox)
+        await _check_video(at, adopt)
+        done = await at.write(adopt_video, row=found, take=take, video_id=adopt, at=now)
+        words = f"{row} is rendering as {adopt}: run the sheet again, its video costs no more"
+    else:
+        # What the take is taken to have cost: what was reserved, unless a person knows.
+        cost = take.reserved if charged is None else charged
+        done = await at.write(give_up, row=found, take=take, charged=cost, again=resend, at=now)
+        words = _given_up(row, cost, resend=resend)
+    if not done:
+        raise WrongState(f"{row} changed meanwhile; check it again")
+    return Resolved(campaign=known.name, row=row, words=words)
+
+
+def _given_up(row: str, cost: Decimal, *, resend: bool) -> str:
+    spent = f"{in_credits(cost)} counted as spent on it"
+    if not resend:
+        return f"{row} is cancelled; {spent}"
+    return (
+        f"{row} is planned again; {spent}. The next run makes another take, at a price "
+        "that is shown and approved like any other"
+    )
+
+
+async def resolve_paid_call(at: At, call: int, adopt: Video = None) -> ResolvedCall:
+    """Settle a call that was typed by hand: it made a video, or nobody looks for it any more."""
+    if adopt is not None:
+        await _check_video(at, adopt)
+    if not await at.write(resolve_call, call_id=call, video_id=adopt, at=at.clock()):
+        raise BadInput(
+            f"there is no unsettled call {call}", remedy="`callsheet resolve` alone lists them"
+        )
+    words = f"call {call} made {adopt}" if adopt else f"call {call} is settled"
+    return ResolvedCall(call=call, words=words)
+
+
+async def _check_video(at: At, video_id: str) -> None:
+    """Raise BadInput for a video that another row has, or that the service does not know."""
+    for known in await at.read(tracked_videos, videos=[video_id]):
+        raise BadInput(f"{video_id} belongs to row {known.row} of {known.campaign} already")
+    async with at.service() as service:
+        try:
+            await service.get(video_id)
+        except NotFound as error:
+            raise BadInput(f"the service knows no video {video_id}") from error
+
+
+def _cells(call: PaidCall) -> tuple[str, ...]:
+    whose = f"{call.campaign} {call.row}" if call.row else call.target or "typed by hand"
+    known = "the answer was lost" if call.outcome else "open: under way, or cut off"
+    return str(call.id), call.operation, whose, say_moment(call.opened_at), known
 
 
 def main(args: Namespace) -> int:
@@ -31,115 +142,37 @@ def main(args: Namespace) -> int:
     chosen = [word for word in ("adopt", "resend", "abandon") if getattr(args, word)]
     named = args.row is not None or args.call is not None
     if not chosen and not named:
-        return run_command(_list(args))
+        return tell(args, run_command(_list(args)), _show_calls)
     if len(chosen) != 1 or not named:
         raise BadInput(
             "say which row, and one of --adopt ID, --resend and --abandon",
             remedy="`callsheet resolve` alone lists what is unsettled",
         )
-    with sandbox_for(args):
-        settle = _resolve_row if args.call is None else _resolve_call
-        document = run_command(settle(args))
-    console_for(args).print(plain(document["words"]))
-    if args.json:
-        print_json({**document, "exit": 0})
-    return 0
-
-
-async def _list(args: Namespace) -> int:
-    async with reading(args) as ledger:
-        found = await ledger.read(unsettled_calls)
-    made = table("Paid calls without a key that are not settled", _COLUMNS, numbers=("call",))
-    for call in found:
-        made.add_row(*(plain(cell) for cell in _cells(call)))
-    console_for(args).print(made if found else "every paid call is settled")
-    if args.json:
-        documents = [dict(zip(_COLUMNS, _cells(call), strict=True)) for call in found]
-        print_json({"unsettled": documents, "exit": 0})
-    return 0
-
-
-async def _resolve_row(args: Namespace) -> dict[str, Any]:
-    async with reading(args) as ledger:
-        campaign = await campaign_of(ledger, args.campaign)
-        row = next(iter(await ledger.read(rows_of, campaign_id=campaign.id, row=args.row)), None)
-        if row is None:
-            raise no_row(campaign, args.row)
-        if row.state != "uncertain" or row.take is None:
-            raise BadInput(
-                f"{row.row} is {row.state}, and only an uncertain row is resolved",
-                remedy=f"`{suggest('explain', campaign.name, row.row)}` says what it waits for",
-            )
-        if args.adopt:
-            sandbox = args.sandbox or settings_of(args).sandbox
-            check_same_money(campaign, sandbox=sandbox)
-            words = await _adopt(args, ledger, row, row.take)
-        else:
-            words = await _give_up(args, ledger, row, row.take)
-    return {"campaign": campaign.name, "row": row.row, "words": words}
-
-
-async def _adopt(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take) -> str:
-    await _check_video(args, ledger, args.adopt)
-    change = partial(adopt_video, row=row, take=take, video_id=args.adopt, at=time.time())
-    if not await ledger.write(change):
-        raise _changed(row)
-    return f"{row.row} is rendering as {args.adopt}: run the sheet again, its video costs no more"
-
-
-async def _give_up(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take) -> str:
-    # What the take is taken to have cost: what was reserved, unless a person knows.
-    amount = budget_of(args, "charged")
-    charged = take.reserved if amount is None else amount
-    change = partial(give_up, row=row, take=take, charged=charged, again=args.resend)
-    if not await ledger.write(change, at=time.time()):
-        raise _changed(row)
-    spent = f"{in_credits(charged)} counted as spent on it"
-    if args.resend:
-        return (
-            f"{row.row} is planned again; {spent}. The next run makes another take, at a price "
-            "that is shown and approved like any other"
-        )
-    return f"{row.row} is cancelled; {spent}"
-
-
-def _changed(row: CampaignRow) -> BadInput:
-    return BadInput(f"{row.row} changed meanwhile; check it again")
-
-
-async def _resolve_call(args: Namespace) -> dict[str, Any]:
-    if args.resend:
+    if args.call is not None and args.resend:
         raise BadInput("a call typed by hand is typed again: settle it with --abandon first")
-    async with reading(args) as ledger:
-        if args.adopt:
-            await _check_video(args, ledger, args.adopt)
-        if not await ledger.write(
-            resolve_call, call_id=args.call, video_id=args.adopt, at=time.time()
-        ):
-            raise BadInput(
-                f"there is no unsettled call {args.call}",
-                remedy="`callsheet resolve` alone lists them",
-            )
-    words = f"call {args.call} made {args.adopt}" if args.adopt else f"call {args.call} is settled"
-    return {"call": args.call, "words": words}
+    with sandbox_for(args):
+        return tell(args, run_command(_settle(args)), _show)
 
 
-async def _check_video(args: Namespace, ledger: Ledger, video_id: str) -> None:
-    """Raise BadInput for a video that another row has, or that the service does not know."""
-    for known in await ledger.read(tracked_videos, videos=[video_id]):
-        raise BadInput(f"{video_id} belongs to row {known.row} of {known.campaign} already")
-    async with await open_service(settings_of(args), ledger, time.time) as service:
-        try:
-            await service.get(video_id)
-        except NotFound as error:
-            raise BadInput(f"the service knows no video {video_id}") from error
+async def _list(args: Namespace) -> UnsettledCalls:
+    async with reading(args) as at:
+        return await list_unsettled_calls(at)
 
 
-_COLUMNS = ("call", "operation", "whose", "sent", "what is known")
+async def _settle(args: Namespace) -> Resolved | ResolvedCall:
+    async with reading(args) as at:
+        if args.call is not None:
+            return await resolve_paid_call(at, args.call, args.adopt)
+        charged = budget_of(args, "charged")
+        return await resolve_row(at, args.campaign, args.row, args.adopt, args.resend, charged)
 
 
-def _cells(call: PaidCall) -> tuple[str, ...]:
-    whose = f"{call.campaign} {call.row}" if call.row else call.target or "typed by hand"
-    sent = say_moment(call.opened_at)
-    known = "the answer was lost" if call.outcome else "open: under way, or cut off"
-    return str(call.id), call.operation, whose, sent, known
+def _show(done: Resolved | ResolvedCall, console: Console) -> None:
+    console.print(plain(done.words))
+
+
+def _show_calls(found: UnsettledCalls, console: Console) -> None:
+    made = table("Paid calls without a key that are not settled", _COLUMNS, numbers=("call",))
+    for call in found.unsettled:
+        made.add_row(*(plain(cell) for cell in call.values()))
+    console.print(made if found.unsettled else "every paid call is settled")

@@ -52,8 +52,8 @@ def main(args: Namespace) -> int:
 
 async def _main(args: Namespace) -> dict[str, Any]:
     console, settings = console_for(args), settings_of(args)
-    async with reading(args) as ledger:
-        campaign, named = await campaign_and_words(args, ledger)
+    async with reading(args) as at:
+        campaign, named = await campaign_and_words(args, at)
     if is_other_money(campaign, sandbox=settings.sandbox):
         raise _other_service(campaign)
     given = {"campaign": campaign.name, "rows": tuple(named) or None, "budget": budget_of(args)}

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from functools import partial
 
-from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.tables import Document, show_rows
 from callsheet.deployments.terminal import console_for, print_json_lines
@@ -31,13 +31,13 @@ def main(args: Namespace) -> int:
 async def _read(args: Namespace) -> tuple[str, list[CampaignRow], Document]:
     parse_selection(args.select)
     states, review = _states(args.state), _REVIEWS[args.review] if args.review else None
-    async with reading(args) as ledger:
-        campaign = await campaign_of(ledger, args.campaign)
+    async with reading(args) as at:
+        campaign = await at.campaign(args.campaign)
         which = RowFilter(states=states, review=review)
         shown = partial(rows_shown, campaign=campaign, which=which, select=args.select)
-        rows = await ledger.read(shown)
+        rows = await at.read(shown)
         known = partial(row_documents, campaign_id=campaign.id, states=states or None)
-        return campaign.name, rows, await ledger.read(known)
+        return campaign.name, rows, await at.read(known)
 
 
 #: What is said of the row's newest video; of a row without one nothing is to be decided.

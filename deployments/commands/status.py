@@ -8,15 +8,15 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
+from callsheet.deployments.at import At
 from callsheet.deployments.campaign_status import CampaignStatus, status_document
 from callsheet.deployments.commands.options import settings_of
-from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.commands.reading import reading
 from callsheet.deployments.process import run_command
 from callsheet.tasks.engine.owner import is_at_work, is_dead
 from callsheet.tasks.ledger.accounts import Account, all_accounts, day_of, find_account
 from callsheet.tasks.ledger.campaigns import Campaign, all_campaigns, tally_of
 from callsheet.tasks.ledger.figures import late_rows, waiting_of
-from callsheet.tasks.ledger.ledger import Ledger
 from callsheet.tasks.ledger.runs import left_under_way, runs_of
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.values.amounts import as_number
@@ -41,26 +41,26 @@ def main(args: Namespace) -> int:
 
 async def _read(args: Namespace) -> tuple[list[CampaignStatus], list[Account]]:
     settings = settings_of(args)
-    async with reading(args) as ledger:
+    async with reading(args) as at:
         if args.campaign:
-            campaigns = [await campaign_of(ledger, args.campaign)]
+            campaigns = [await at.campaign(args.campaign)]
         else:
-            campaigns = await ledger.read(all_campaigns)
-        found = await _read_campaigns(ledger, campaigns)
+            campaigns = await at.read(all_campaigns)
+        found = await _read_campaigns(at, campaigns)
         limits = _limits(settings, time.time())
-        limited = [await ledger.read(find_account, account=one) for one in limits]
+        limited = [await at.read(find_account, account=one) for one in limits]
         if not args.accounts:
             return found, limited
         named = {(account.kind, account.name) for account in limited}
-        others = await ledger.read(all_accounts)
+        others = await at.read(all_accounts)
         return found, limited + [a for a in others if (a.kind, a.name) not in named]
 
 
-async def _read_campaigns(ledger: Ledger, campaigns: Sequence[Campaign]) -> list[CampaignStatus]:
+async def _read_campaigns(at: At, campaigns: Sequence[Campaign]) -> list[CampaignStatus]:
     # Those that most was paid for are likely the largest: begun last, they would be waited for
     # alone.
     largest = sorted(campaigns, key=lambda one: one.charged, reverse=True)
-    counting = asyncio.gather(*(_read_campaign(ledger, one) for one in largest))
+    counting = asyncio.gather(*(_read_campaign(at, one) for one in largest))
     await asyncio.sleep(0)
     # A large ledger counts for a while, in threads: what shows it is loaded meanwhile.
     import_module("callsheet.deployments.listing")
@@ -68,16 +68,16 @@ async def _read_campaigns(ledger: Ledger, campaigns: Sequence[Campaign]) -> list
     return [found[campaign.id] for campaign in campaigns]
 
 
-async def _read_campaign(ledger: Ledger, campaign: Campaign) -> CampaignStatus:
-    tally = await ledger.read(tally_of, campaign=campaign)
+async def _read_campaign(at: At, campaign: Campaign) -> CampaignStatus:
+    tally = await at.read(tally_of, campaign=campaign)
     owner = campaign.lease.owner if campaign.lease else None
     waiting: Mapping[str, int] = {}
     if tally.rows.get("held") or tally.rows.get("planned"):
-        waiting = await ledger.read(waiting_of, campaign_id=campaign.id)
-    late = await ledger.read(late_rows, campaign_id=campaign.id, at=time.time())
-    left = next(iter(await ledger.read(left_under_way, is_dead=is_dead, only=campaign.name)), None)
+        waiting = await at.read(waiting_of, campaign_id=campaign.id)
+    late = await at.read(late_rows, campaign_id=campaign.id, at=time.time())
+    left = next(iter(await at.read(left_under_way, is_dead=is_dead, only=campaign.name)), None)
     owner = owner if is_at_work(owner) else None
-    runs = await ledger.read(runs_of, campaign=campaign.name, limit=RUNS)
+    runs = await at.read(runs_of, campaign=campaign.name, limit=RUNS)
     return CampaignStatus(campaign, tally, owner, left, waiting, runs, late)
 
 

@@ -196,7 +196,7 @@ def _status(args: Namespace, settings: Settings, console: Console) -> int:
 
 
 def _token(settings: Settings) -> str | None:
-    from callsheet.deployments.board.services.people import kept_token
+    from callsheet.deployments.board.logins import kept_token
 
     return kept_token(settings.home / "board")
 

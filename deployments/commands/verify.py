@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from callsheet.deployments.commands.options import sandbox_for, settings_of
-from callsheet.deployments.commands.reading import campaign_of, check_select, reading
+from callsheet.deployments.commands.reading import check_select, reading
 from callsheet.deployments.process import run_command
 from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.aftercare.findings import Finding, Repairs
@@ -38,10 +38,10 @@ def main(args: Namespace) -> int:
 
 async def _verify(args: Namespace) -> Repairs:
     settings = settings_of(args)
-    async with reading(args) as ledger:
-        campaign = await campaign_of(ledger, args.campaign)
-        await check_select(args, ledger, campaign)
-        plan = partial(plan_repairs, ledger, settings, campaign, files=True)
+    async with reading(args) as at:
+        campaign = await at.campaign(args.campaign)
+        await check_select(args, at, campaign)
+        plan = partial(plan_repairs, at.ledger, settings, campaign, files=True)
         found = await plan(select=args.select, quick=args.quick)
     if args.repair and found.findings:
         async with connect(settings) as at:

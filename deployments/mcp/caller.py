@@ -20,9 +20,9 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from callsheet.deployments.board.board import Board, Permission, has_role
+from callsheet.deployments.board.logins import admin_token
 from callsheet.deployments.board.places import folders_of, without_folders
 from callsheet.deployments.board.problem_details import ProblemDetails, listed
-from callsheet.deployments.board.services.people import admin_token
 from callsheet.deployments.board.services.videos import Videos
 from callsheet.tasks.ledger.people import Person, Role, find_person
 from callsheet.tasks.runtime.errors import BadInput, CallsheetError, SheetError
@@ -101,7 +101,9 @@ async def caller_of(ctx: Context[Any, Any], role: Role) -> Caller:
     permission.checks.append(partial(has_role, role=role))
     permission.check(person)
     assert person is not None
-    return Caller(desk=desk, board=replace(board, permission=permission), person=person)
+    return Caller(
+        desk=desk, board=replace(board, person=person, permission=permission), person=person
+    )
 
 
 def answering(

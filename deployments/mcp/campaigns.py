@@ -17,11 +17,10 @@ from callsheet.deployments.board.api import rows as row_calls
 from callsheet.deployments.board.api.campaigns import CampaignPage, WholeCampaign
 from callsheet.deployments.board.api.rows import RowPage
 from callsheet.deployments.board.api.sheets import SheetOut
-from callsheet.deployments.board.api.videos import ReviewAnswer, ReviewAsked, review_row
-from callsheet.deployments.board.board import known_campaign
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import AskedRows
 from callsheet.deployments.board.services.plans import see_plan, see_plans
+from callsheet.deployments.commands.review import ReviewAnswer, review_row
 from callsheet.deployments.commands.tools import find_catalogue, tool_document
 from callsheet.deployments.mcp.arguments import (
     After,
@@ -165,7 +164,7 @@ async def status(ctx: Context[Any, Any], campaign: Campaign) -> StatusAnswer:
 
 
 async def _campaign(caller: Caller, name: str) -> WholeCampaign:
-    known = await known_campaign(caller.board, name)
+    known = await caller.board.campaign(name)
     return await campaign_calls.get_campaign(caller.board, caller.person, known)
 
 
@@ -178,7 +177,7 @@ async def rows(
     `state` chooses one, as `held` or `failed`; `after` is `next` of the answer before.
     """
     caller = await caller_of(ctx, "viewer")
-    known = await known_campaign(caller.board, campaign)
+    known = await caller.board.campaign(campaign)
     which = AskedRows(which=RowFilter(states=(state,) if state else ()))
     listed = partial(row_calls.list_rows, caller.board, caller.person, known, which)
     return await listed(sort="sheet", after=after, limit=None)
@@ -189,7 +188,7 @@ async def explain_row(ctx: Context[Any, Any], campaign: Campaign, row: Row) -> E
     """Say why a row is in its state, what it cost, and what a person can do. Spends nothing."""
     caller = await caller_of(ctx, "viewer")
     board = caller.board
-    known = await known_campaign(board, campaign)
+    known = await board.campaign(campaign)
     rules = Rules.of(board.settings)
     found = await board.read(explain, campaign=known, row=row, now=board.clock(), rules=rules)
     if found is None:
@@ -210,7 +209,7 @@ async def show_videos(
     `after` is `next` of the answer before. Next: `record_review`, or `retake`.
     """
     caller = await caller_of(ctx, "viewer")
-    known = await known_campaign(caller.board, campaign)
+    known = await caller.board.campaign(campaign)
     page = await caller.board.read(
         shown_rows,
         campaign_id=known.id,
@@ -273,18 +272,11 @@ async def record_review(
     Next: `retake` for rejected videos.
     """
     caller = await caller_of(ctx, "reviewer")
-    known = await known_campaign(caller.board, campaign)
-    if take is None:
-        whole = await row_calls.get_row(caller.board, caller.person, known, row)
-        take = whole.video_take
-    if take is None:
-        raise ProblemDetails(404, f"{row[:80]} of {campaign} has no video; nothing was charged")
-    asked = ReviewAsked(take=take, verdict=verdict, reason=reason and reason[:40])
+    said = reason and reason[:40]
     try:
-        return await review_row(caller.board, caller.person, known, row, asked)
-    except ProblemDetails as error:
-        if isinstance(error.__cause__, ReviewStands):
-            error.remedy = "a person can change it on the board"
+        return await review_row(caller.board, campaign, row, verdict, take, said)
+    except ReviewStands as error:
+        error.remedy = "a person can change it on the board"
         raise
 
 
@@ -311,7 +303,7 @@ async def campaign_document(ctx: Context[Any, Any], campaign: str) -> str:
 async def report_document(ctx: Context[Any, Any], campaign: str) -> str:
     """Return the status sheet of a campaign, as CSV."""
     caller = await caller_of(ctx, "viewer")
-    known = await known_campaign(caller.board, campaign)
+    known = await caller.board.campaign(campaign)
     sheet = await caller.board.read(lambda found: status_sheet(row_lines(found, known.id)))
     return redact(sheet.decode())
 
@@ -320,6 +312,6 @@ async def report_document(ctx: Context[Any, Any], campaign: str) -> str:
 async def row_document(ctx: Context[Any, Any], campaign: str, row: str) -> str:
     """Return everything that is known of a row, as JSON."""
     caller = await caller_of(ctx, "viewer")
-    known = await known_campaign(caller.board, campaign)
+    known = await caller.board.campaign(campaign)
     found = await row_calls.get_row(caller.board, caller.person, known, row)
     return redact(found.model_dump_json(indent=1))

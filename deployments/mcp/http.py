@@ -12,12 +12,12 @@ from collections.abc import Awaitable
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from callsheet.deployments.board.board import Beside, Board, nobody
+from callsheet.deployments.board.board import Board, nobody
 from callsheet.deployments.board.limits import Streams, held
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services.videos import Videos
-from callsheet.deployments.board.visit import digest_of
 from callsheet.deployments.mcp.sessions import IDLE, SESSIONS, Sessions
+from callsheet.deployments.tokens import digest_of
 from callsheet.tasks.ledger.people import Person, person_of_token
 from callsheet.tasks.runtime.errors import CallsheetError
 
@@ -38,11 +38,10 @@ class Agents:
         self,
         board: Board,
         videos: Videos,
-        beside: Beside,
         streams: Streams,
         look_again: float = LOOK_AGAIN,
     ) -> None:
-        self._board, self._videos, self._beside = board, videos, beside
+        self._board, self._videos = board, videos
         self._streams, self._look_again = streams, look_again
         self._sessions = Sessions(board.clock)
         self._answers: asyncio.Future[ASGIApp] | None = None
@@ -56,7 +55,7 @@ class Agents:
             raise nobody()
         if self._answers is None:
             self._answers = asyncio.get_running_loop().create_future()
-            self._beside.start(self._serve(self._answers))
+            self._board.beside.start(self._serve(self._answers))
         with held(self._streams, person):
             answer = await asyncio.shield(self._answers)
             work = self._answer(answer, person, digest_of(bearer), scope, receive, send)

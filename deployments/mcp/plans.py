@@ -30,6 +30,7 @@ from callsheet.deployments.board.services.plans import (
     plan_of_sheet,
     see_plan,
 )
+from callsheet.deployments.commands.cancel import Cancelled, cancel_rows
 from callsheet.deployments.mcp.arguments import (
     Amount,
     Because,
@@ -369,9 +370,7 @@ def _after(run: RunRow) -> str:
 
 
 @answering
-async def cancel(
-    ctx: Context[Any, Any], campaign: Campaign, rows: SomeRows = None
-) -> row_services.CancelOut:
+async def cancel(ctx: Context[Any, Any], campaign: Campaign, rows: SomeRows = None) -> Cancelled:
     """Cancel rows, or all that is left of a campaign. Charges nothing; videos that exist stay.
 
     What is rendering is cancelled as far as the service allows, and may have been charged.
@@ -385,4 +384,5 @@ async def cancel(
             f"{caller.person.name} did not begin campaign {campaign}; nothing was cancelled",
             remedy=f"ask a person to cancel it: `{suggest('cancel', campaign)}`, or on the board",
         )
-    return await row_services.cancel(caller.board, caller.person, campaign, rows=rows)
+    done = await cancel_rows(caller.board, campaign, rows)
+    return done.model_copy(update={"rows": done.rows[:SHOWN]})

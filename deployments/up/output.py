@@ -78,17 +78,17 @@ async def ways_in(settings: Settings, origin: str | None) -> tuple[str | None, s
     """Return a new one-time login and the first admin's token for the board, if any."""
     if origin is None:
         return None, None
-    # This imports the whole board.
-    from callsheet.deployments.board.board import Board
-    from callsheet.deployments.board.services.people import admin_token, new_login
+    # This imports a part of the board.
+    from callsheet.deployments.at import At
+    from callsheet.deployments.board.logins import admin_token, new_login
     from callsheet.tasks.ledger.ledger import open_ledger
 
     async with await open_ledger(settings.ledger) as ledger:
-        board = Board(settings=settings, ledger=ledger, origin=origin)
-        found = await admin_token(board)
+        at = At(settings=settings, ledger=ledger, origin=origin)
+        found = await admin_token(at)
         if found is None:
             return None, None
-        return await new_login(board, found[0], lasts=LOGIN), found[1]
+        return await new_login(at, found[0], lasts=LOGIN), found[1]
 
 
 def status_of(now: WhatIsUp) -> dict[str, dict[str, Any]]:

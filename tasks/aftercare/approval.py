@@ -1,4 +1,4 @@
-"""Approves plans on the board, each in one transaction, and cancels what was approved there.
+"""Approves plans on the board, each in one transaction.
 
 An approval is stored completely or not at all: the approver, the check of the allowance, what it
 writes to the rows, and the one run that executes the plan. Before it the ledger takes the sheet in,
@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from callsheet.tasks.aftercare.cancel import cancel
 from callsheet.tasks.aftercare.retake import RETAKE
 from callsheet.tasks.campaign.approve import approve
 from callsheet.tasks.campaign.options import RunOptions
@@ -33,9 +32,8 @@ from callsheet.tasks.ledger.plans import (
     begun_by,
     planned_first,
     start_of_day,
-    void_plan,
 )
-from callsheet.tasks.ledger.runs import RunRow, ask_run, end_run, find_run, run_for, unbegun_run
+from callsheet.tasks.ledger.runs import RunRow, ask_run, find_run, run_for
 from callsheet.tasks.runtime.errors import AllowanceSpent, MovedOn, NotApproved
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_text, count, in_credits
@@ -243,19 +241,3 @@ def is_of_agent(
     if begun is None and find_campaign(connection, campaign) is None:
         begun = plan.made_by if plan is not None else None
     return begun == agent.name
-
-
-def cancel_on_board(connection: Connection, ask: RunOptions, *, by: str, at: float) -> Plan | None:
-    """Cancel what is asked for; of a whole campaign also runs that have not started.
-
-    Return the plan of it, None for a campaign that is not in the ledger.
-    """
-    dialect_of(connection).hold_approvals(connection)
-    name = ask.campaign or ""
-    while ask.is_whole and (run := unbegun_run(connection, name)):
-        assert run.plan_id is not None, "it was asked for with a plan"
-        words = f"cancelled by {by} before its run began"
-        void_plan(connection, run.plan_id, old="approved", words=words)
-        end_run(connection, run.id, place=run.place, exit_status=4, words=words, at=at)
-    campaign = find_campaign(connection, name)
-    return None if campaign is None else cancel(connection, ask, at=at)

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
 from decimal import Decimal
 from functools import partial
@@ -32,9 +32,13 @@ from callsheet.tasks.engine.context import Context, connect, organisation_of
 from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.policy.decision import unwanted
 from callsheet.tasks.engine.stop import NOT_YET
+from callsheet.tasks.ledger.audit_log import note_act
 from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, tally_of
 from callsheet.tasks.ledger.cancel_requests import ask_to_cancel, is_paid, wake_stalled
+from callsheet.tasks.ledger.dialect import dialect_of
 from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.plans import void_plan
+from callsheet.tasks.ledger.runs import end_run, unbegun_run
 from callsheet.tasks.ledger.service_state import gate_of
 from callsheet.tasks.ledger.values import (
     NEEDS_PERSON,
@@ -100,16 +104,28 @@ def plan_cancel(connection: Connection, ask: RunOptions) -> Plan:
     return plan_of_rows(connection, campaign, map(_line, rows), ask)
 
 
-def cancel(connection: Connection, ask: RunOptions, *, at: float) -> Plan:
+def cancel(connection: Connection, ask: RunOptions, *, by: str, at: float) -> Plan:
     """Cancel what is asked for as it is by now, whatever was shown; return the plan of that.
 
-    Rows that have not begun are cancelled, the takes of others marked for `finish`.
+    Rows that have not begun are cancelled, the takes of others marked for `finish`; of a whole
+    campaign runs that were approved and have not begun, too.
     """
+    # Nobody approves at the same time: a plan would else stand that this does not end.
+    dialect_of(connection).hold_approvals(connection)
     campaign, only = _campaign(connection, ask.campaign), None
+    while ask.is_whole and (run := unbegun_run(connection, campaign.name)):
+        assert run.plan_id is not None, "it was asked for with a plan"
+        words = f"cancelled by {by} before its run began"
+        void_plan(connection, run.plan_id, old="approved", words=words)
+        end_run(connection, run.id, place=run.place, exit_status=4, words=words, at=at)
     if not ask.is_whole:
         only = {row.row for row in rows_asked(connection, campaign, ask.rows, ask.select)}
     before = ask_to_cancel(connection, campaign, only=only, at=at)
-    return plan_of_rows(connection, campaign, map(_line, before), ask)
+    plan = plan_of_rows(connection, campaign, map(_line, before), ask)
+    live, words = len(plan.named("cancel")), "the rest" if ask.is_whole else "rows"
+    about = partial(note_act, connection, act="cancel", campaign=campaign.name, rows=live)
+    about(at=at, by=by, words=words)
+    return plan
 
 
 def _campaign(connection: Connection, name: str | None) -> Campaign:
@@ -187,11 +203,10 @@ def released(found: Iterable[Ending]) -> Decimal:
     return sum((one.released for one in found), Decimal(0))
 
 
-def say_ended(found: Sequence[Ending]) -> str:
+def say_states(states: Iterable[str], freed: Decimal) -> str:
     """Say how many rows are in which state now, and what was let go of."""
-    states = Counter(one.now for one in found)
-    words = ", ".join(f"{number} {state}" for state, number in states.items())
-    return f"{words or 'nothing to cancel'}; {in_credits(released(found))} released"
+    words = ", ".join(f"{number} {state}" for state, number in Counter(states).items())
+    return f"{words or 'nothing to cancel'}; {in_credits(freed)} released"
 
 
 def exit_status(found: Iterable[Ending]) -> int:

@@ -28,7 +28,7 @@ _BY = re.compile(r"approved by (.+?) (?:on the board|at the terminal|with --yes|
 class CostsLine(BaseModel):
     """What the takes of one name cost; `name` is null where a take has none.
 
-    Amounts are credits; `money` is there where the price of a credit is set.
+    Amounts are credits; `money` is null where no price of a credit is set.
     """
 
     name: str | None
@@ -47,6 +47,7 @@ class CostsOut(BaseModel):
     costs: list[CostsLine]
     total: CostsLine
     currency: str | None
+    exit: int = 0
 
     @property
     def note(self) -> str | None:
@@ -140,20 +141,15 @@ def moment_of(text: str, option: str, *, end: bool = False) -> float:
         ) from None
 
 
-def period_of(
-    since: str | None, until: str | None, *, sandbox: bool, named: tuple[str, str]
-) -> CostsOf:
+def period_of(since: str | None, until: str | None, *, sandbox: bool) -> CostsOf:
     """Return the takes from one day or month until another, both included; None: no limit.
 
-    `named` is what the two are called where they were asked for. Raises BadInput for what is none,
-    or ends before it begins.
+    Raises BadInput for what is none, or ends before it begins.
     """
-    begin = moment_of(since, named[0]) if since else None
-    end = moment_of(until, named[1], end=True) if until else None
+    begin = moment_of(since, "since") if since else None
+    end = moment_of(until, "until", end=True) if until else None
     if begin is not None and end is not None and begin >= end:
-        raise BadInput(
-            f"{named[0]} {since} is after {named[1]} {until}", remedy="name the earlier first"
-        )
+        raise BadInput(f"since {since} is after until {until}", remedy="name the earlier first")
     return CostsOf(since=begin, until=end, sandbox=sandbox)
 
 

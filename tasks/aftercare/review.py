@@ -16,7 +16,7 @@ from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.reviews import Review, Reviewed, Verdict, review, review_all, review_of
 from callsheet.tasks.ledger.row_pages import video_of_take, videos_shown
 from callsheet.tasks.ledger.row_selection import RowFilter
-from callsheet.tasks.runtime.errors import BadInput
+from callsheet.tasks.runtime.errors import NoSuch
 from callsheet.tasks.runtime.suggest import suggest
 
 
@@ -35,12 +35,12 @@ def review_row(
 ) -> Review | None:
     """Review a take of a row, by default its newest video; return the stored verdict.
 
-    Raise ReviewStands if there is a different verdict, BadInput if there is no such video.
+    Raise ReviewStands if there is a different verdict, NoSuch if there is no such video.
     """
     found = video_of_take(connection, campaign_id=campaign.id, row=row, take=take)
     if found is None:
         named = f"{row} has no video yet" if take is None else f"{row} has no take {take}"
-        raise BadInput(named, remedy=f"`{suggest('explain', campaign.name, row)}` shows its state")
+        raise NoSuch(named, remedy=f"`{suggest('explain', campaign.name, row)}` shows its state")
     before = review_of(connection, found)
     said = review(
         connection,

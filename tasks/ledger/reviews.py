@@ -68,12 +68,13 @@ class ReviewStands(CallsheetError):
     exit_status = 4
 
     def __init__(self, row: str, take: int, standing: Review | None) -> None:
-        self.standing = standing
+        self.take, self.standing = take, standing
         if standing is None:
             words = f"take {take} of {row} is not reviewed any more"
         else:
             words = f"take {take} of {row} was {standing.words}"
-        super().__init__(f"{words}; nothing was changed")
+        remedy = "name the verdict that stands in `instead_of` to replace it"
+        super().__init__(f"{words}; nothing was changed", remedy=remedy)
 
 
 def review(

@@ -81,6 +81,14 @@ class NotHere(BadInput):
     """The ledger has no such campaign or row; nothing was spent."""
 
 
+class NoSuch(NotHere):
+    """What one command is about, a campaign or a row, is not there; nothing was spent."""
+
+
+class WrongState(BadInput):
+    """What is there by now does not allow this; nothing was spent."""
+
+
 class VideoKept(BadInput):
     """A person keeps this video: say that you want another one anyway. Nothing was spent."""
 

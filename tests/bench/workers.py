@@ -72,7 +72,7 @@ def _rate(
 
 #: Videos since the last of the workers has begun, and in how many seconds.
 _DELIVERED = """
-    WITH began AS (SELECT max(begun_at) AS at FROM runs WHERE kind = 'worker')
+    WITH began AS (SELECT max(asked_at) AS at FROM runs WHERE kind = 'worker')
     SELECT count(*), max(events.at) - min(began.at) FROM events, began
     WHERE new = 'delivered' AND events.at > began.at
 """

@@ -29,15 +29,16 @@ from playwright.async_api import Browser, BrowserContext, async_playwright
 
 from callsheet.deployments.board.app import serving
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.services.people import Invitation, invite
+from callsheet.deployments.commands.people import Invitation, invite_person
 from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.people import InvitedRole, Person, find_person
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.settings import load_settings
 from tests.browser import find_browser
 from tests.databases import lay_ledger
 from tests.launcher import Process, launcher
 
-ROLES = ("viewer", "reviewer", "approver", "admin")
+ROLES: tuple[InvitedRole, ...] = ("viewer", "reviewer", "approver", "admin")
 #: What the approver may approve in a day, in credits.
 ALLOWANCE = Decimal(100)
 
@@ -86,6 +87,12 @@ class OpenBoard:
         """Ada, who may do everything."""
         return self.clients["admin"]
 
+    async def person(self, role: str) -> Person:
+        """Return the person of a role, as the ledger has them."""
+        found = await self.ledger.read(find_person, name=NAMES[role])
+        assert found is not None
+        return found
+
     async def client(self, **how: Any) -> httpx.AsyncClient:
         """Return another client of the board, without a token of its own."""
         # There is no TLS here, and to load all authorities of the world takes 20 ms a client.
@@ -125,6 +132,11 @@ class OpenBoard:
 NAMES = {"viewer": "Vera", "reviewer": "Rita", "approver": "Ann", "admin": "Ada"}
 
 
+def by_test(board: Board) -> Board:
+    """Return a board in the name of the test."""
+    return replace(board, person=Person(id=0, name="the test", role="admin"))
+
+
 @asynccontextmanager
 async def board_at(
     folder: Path, *, environ: Mapping[str, str] | None = None, **how: Any
@@ -145,9 +157,7 @@ async def board_at(
         opened.clients["nobody"] = await opened.client()
         for role in ROLES:
             allowance = ALLOWANCE if role == "approver" else None
-            made = await invite(
-                board, "the test", name=NAMES[role], role=role, allowance=allowance, again=True
-            )
+            made = await invite_person(by_test(board), NAMES[role], role, allowance, again=True)
             opened.people[role] = made
             bearer = {"authorization": f"Bearer {made.token}"}
             opened.clients[role] = await opened.client(headers=bearer)

@@ -16,11 +16,10 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from callsheet.deployments.board.app import MOST_CONNECTIONS
-from callsheet.deployments.board.board import Beside
 from callsheet.deployments.board.guard import Guard
 from callsheet.deployments.board.limits import EACH, LOGINS, MOST, RESERVE, Streams, Tries
+from callsheet.deployments.board.logins import new_login
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.services.people import new_login
 from callsheet.deployments.web_server import HEAD_TIMEOUT
 from callsheet.tasks.ledger.people import Person
 from tests.board.conftest import OpenBoard, board_at
@@ -290,7 +289,7 @@ async def test_a_stream_ends_for_whoever_is_revoked(comes_by: str, open_board: O
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"",
              "headers": [(n.encode(), v.encode()) for n, v in headers.items()]}  # fmt: skip
     tries = Tries(open_board.board.clock, most=9)
-    guard = Guard(events, open_board.board, tries, Beside(), look_again=0.0)
+    guard = Guard(events, open_board.board, tries, look_again=0.0)
 
     await guard(scope, leave, collect)
 
@@ -298,7 +297,7 @@ async def test_a_stream_ends_for_whoever_is_revoked(comes_by: str, open_board: O
 
 
 async def test_it_is_not_told_why_a_code_lets_nobody_in(open_board: OpenBoard) -> None:
-    person = open_board.people["viewer"].person
+    person = await open_board.person("viewer")
     used = open_board.people["viewer"].login
     await open_board.press(open_board.nobody, used)
     late = await new_login(open_board.board, person, lasts=-1)

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser
 
 from callsheet.deployments.board.limits import LOGINS
-from callsheet.deployments.board.services.people import new_login
+from callsheet.deployments.board.logins import new_login
 from tests.board.conftest import OpenBoard
 
 NAVIGATES = {"sec-fetch-site": "none", "sec-fetch-mode": "navigate", "accept": "text/html"}
@@ -85,7 +85,7 @@ async def test_wrong_codes_of_another_site_lock_nobody_out(open_board: OpenBoard
 
 
 async def test_a_login_ends_with_its_time(open_board: OpenBoard) -> None:
-    person = open_board.people["viewer"].person
+    person = await open_board.person("viewer")
     address = await new_login(open_board.board, person, lasts=-1)
 
     assert (await open_board.nobody.get(address)).status_code == 401

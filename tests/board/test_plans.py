@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from callsheet.deployments.board.services.videos import decide
+from callsheet.deployments.commands.review import decide
 from callsheet.deployments.board.sheet_reading import SheetReader
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.people import Person
@@ -460,7 +460,7 @@ async def test_takes_of_a_campaign_that_was_cancelled_since_are_asked_for_again(
 async def test_a_kept_video_is_not_taken_again_by_a_bulk_act(board: OpenBoard, name: str) -> None:
     await made(board, f"{name}.csv", simple_sheet(2))
     who = Person(id=1, name="Rita", role="reviewer")
-    said = partial(decide, board.board, who, campaign=name, take=1)
+    said = partial(decide, replace(board.board, person=who), name, take=1)
     await said(row="r001", verdict="keep")
     await said(row="r002", verdict="reject", reason="wrong-text", note="says kettel")
     path = f"{API}/campaigns/{name}/retakes"

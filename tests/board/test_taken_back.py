@@ -10,7 +10,7 @@ import pytest
 
 from callsheet.flows.approved_plan import execute
 from callsheet.flows.executor import PLAIN
-from callsheet.tasks.aftercare.approval import cancel_on_board
+from callsheet.tasks.aftercare.cancel import cancel
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.runs import run_again
@@ -33,7 +33,7 @@ async def test_nothing_of_it_is_made_or_paid_for(
     run_id = await approved_plan(tmp_path, service.environ, "spring", kind="sheet")
     settings = settings_at(tmp_path, service.environ)
     async with await open_ledger(settings.ledger) as ledger:
-        asked = partial(cancel_on_board, ask=RunOptions(campaign="spring"), by="Ann", at=1.0)
+        asked = partial(cancel, ask=RunOptions(campaign="spring"), by="Ann", at=1.0)
         assert await ledger.write(asked) is not None
         assert await execute(run_id, settings, PLAIN, place="a worker") is None
         assert await ledger.write(run_again, run_id=run_id, at=2.0)

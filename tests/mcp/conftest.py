@@ -24,12 +24,12 @@ from mcp_types import CallToolResult, ElicitResult
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.run_monitor import monitoring
-from callsheet.deployments.board.services.people import allow
 from callsheet.deployments.board.services.videos import Videos
+from callsheet.deployments.commands.allow import allow_agent
 from callsheet.deployments.mcp.caller import Desk
 from callsheet.deployments.mcp.server import make_server
 from callsheet.tasks.ledger.ledger import open_ledger
-from tests.board.conftest import forked_run, settings_at
+from tests.board.conftest import by_test, forked_run, settings_at
 from tests.databases import lay_ledger
 from tests.programs import Sandbox, sandbox
 
@@ -74,7 +74,7 @@ class OpenDesk:
 
     async def allow(self, credits: int) -> None:
         """Let the agent approve so many credits a day."""
-        await allow(self.desk.board, "the test", AGENT, allowance=Decimal(credits))
+        await allow_agent(by_test(self.desk.board), AGENT, Decimal(credits))
 
 
 async def call(client: Client, tool: str, **named: Any) -> dict[str, Any]:
@@ -128,6 +128,6 @@ async def desk_at(folder: Path, environ: Mapping[str, str]) -> AsyncIterator[Ope
     settings = settings_at(folder, environ)
     async with await open_ledger(settings.ledger) as ledger:
         board = Board(settings=settings, ledger=ledger, origin="http://board", begin=forked_run)
-        await allow(board, "the test", AGENT)
+        await allow_agent(by_test(board), AGENT)
         async with monitoring(board):
             yield OpenDesk(Desk(board=board, videos=Videos(board), agent=AGENT, folder=folder))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from callsheet.deployments.board.services.people import admin_token
+from callsheet.deployments.board.logins import admin_token
 from callsheet.tasks.ledger.runs import open_runs
 from tests.mcp.conftest import LIMIT, ROW, OpenDesk, sheet_of
 from tests.programs import Sandbox

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from callsheet.deployments.board.services.people import admin_token
+from callsheet.deployments.board.logins import admin_token
 from callsheet.deployments.board.services.plans import approve, plan_of_sheet
 from callsheet.deployments.board.services.sheets import hand_in
 from callsheet.deployments.mcp.caller import Caller

@@ -17,15 +17,14 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
-from callsheet.deployments.board.board import Beside
 from callsheet.deployments.board.guard import Guard
 from callsheet.deployments.board.limits import EACH as EACH_STREAM
 from callsheet.deployments.board.limits import Streams, Tries
-from callsheet.deployments.board.services.people import allow
 from callsheet.deployments.board.services.videos import Videos
+from callsheet.deployments.commands.allow import allow_agent
 from callsheet.deployments.mcp.http import Agents
 from callsheet.deployments.mcp.sessions import EACH as EACH_SESSION
-from tests.board.conftest import OpenBoard, board_at, forked_run
+from tests.board.conftest import OpenBoard, board_at, by_test, forked_run
 from tests.databases import lay_ledger
 from tests.mcp.conftest import AGENT, ROW, call, finished, refused, sheet_of
 from tests.programs import Sandbox
@@ -52,7 +51,7 @@ async def board(tmp_path: Path, made_ledger: Path, service: Sandbox) -> AsyncIte
 async def agent(board: OpenBoard, who: str, *, mode: str = "auto") -> AsyncIterator[Client]:
     """Yield the client of a person's or the agent's token, which says yes to every question."""
     if who == AGENT:
-        _, token = await allow(board.board, "the test", AGENT, renew=True)
+        token = (await allow_agent(by_test(board.board), AGENT, renew=True)).token
     else:
         token = board.people[who].token
 
@@ -76,7 +75,7 @@ async def test_an_agent_spends_its_allowance_and_not_a_credit_more(
         # Nobody knows who answers there.
         said = await refused(client, "run_plan", plan=plan["plan"])
         assert said["approve_at"] == f"{board.origin}/plans/{plan['plan']}"
-        await allow(board.board, "the test", AGENT, allowance=Decimal(ROW))
+        await allow_agent(by_test(board.board), AGENT, Decimal(ROW))
         await call(client, "run_plan", plan=plan["plan"])
         assert "reads no files" in (await refused(client, "plan", sheet="x.csv"))["refusal"]
         await finished(client, name)
@@ -177,10 +176,10 @@ async def test_one_person_cannot_take_all_sessions(board: OpenBoard) -> None:
 
 
 async def test_what_is_open_ends_for_an_agent_that_is_revoked(board: OpenBoard) -> None:
-    beside, streams, name = Beside(), Streams(), "agent:gone"
-    _, token = await allow(board.board, "the test", name, renew=True)
-    agents = Agents(board.board, Videos(board.board), beside, streams, look_again=0.01)
-    guard = Guard(agents, board.board, Tries(board.board.clock, most=9), beside)
+    streams, name = Streams(), "agent:gone"
+    token = (await allow_agent(by_test(board.board), name, renew=True)).token
+    agents = Agents(board.board, Videos(board.board), streams, look_again=0.01)
+    guard = Guard(agents, board.board, Tries(board.board.clock, most=9))
     transport = httpx.ASGITransport(guard)  # type: ignore[arg-type]
     headers = {"authorization": f"Bearer {token}", "host": urlsplit(board.origin).netloc}
     try:
@@ -198,4 +197,4 @@ async def test_what_is_open_ends_for_an_agent_that_is_revoked(board: OpenBoard) 
                 await listening
             await until(lambda: session not in agents._sessions.open)
     finally:
-        await beside.aclose()
+        await board.board.beside.aclose()

@@ -10,12 +10,13 @@ import pytest
 from mcp import MCPError
 from mcp_types import INVALID_PARAMS
 
+from callsheet.deployments.board.logins import admin_token
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.run_monitor import monitoring
-from callsheet.deployments.board.services.people import admin_token, revoke
 from callsheet.deployments.board.services.plans import approve
+from callsheet.deployments.commands.people import revoke_person
 from callsheet.tasks.ledger.people import find_person
-from tests.board.conftest import settings_at
+from tests.board.conftest import by_test, settings_at
 from tests.mcp.conftest import AGENT, ROW, OpenDesk, call, finished, refused, sheet_of
 from tests.programs import Sandbox
 
@@ -203,7 +204,7 @@ async def test_an_agent_raises_no_budget_that_a_person_gave(desk: OpenDesk) -> N
 async def test_a_revoked_agent_does_nothing(desk: OpenDesk) -> None:
     async with desk.client("accept") as client:
         plan = (await call(client, "plan", sheet=sheet_of(1), campaign="gone"))["plan"]
-        await revoke(desk.desk.board, "the test", AGENT)
+        await revoke_person(by_test(desk.desk.board), AGENT)
         for tool, named in (("run_plan", {"plan": plan}), ("list_campaigns", {})):
             assert "revoked" in (await refused(client, tool, **named))["refusal"]
 

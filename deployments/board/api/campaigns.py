@@ -1,4 +1,4 @@
-"""`/campaigns`, `/costs`, `/health` and `/activity`: counts, what was spent, how the board is."""
+"""`/campaigns`, `/health` and `/activity`: counts, how the board is."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from pydantic import BaseModel
 from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, TheCampaign, Viewer
 from callsheet.deployments.board.health import Wellness
 from callsheet.deployments.board.places import Place
-from callsheet.deployments.board.problem_details import Moment
 from callsheet.deployments.board.services.drift import repair_drift, see_drift
 from callsheet.deployments.board.services.rows import resume_left, see_runs
 from callsheet.deployments.campaign_status import run_document
-from callsheet.tasks.aftercare.costs import By, CostsOut, costs, period_of
 from callsheet.tasks.aftercare.findings import DRIFT, Repairs
 from callsheet.tasks.engine.owner import is_at_work
 from callsheet.tasks.ledger.audit_log import acts_of
@@ -22,6 +20,7 @@ from callsheet.tasks.ledger.campaigns import Campaign, Tally, all_campaigns, tal
 from callsheet.tasks.ledger.row_pages import Counts, counts_of
 from callsheet.tasks.ledger.runs import RunDoor, RunKind, RunState, Step
 from callsheet.tasks.values.amounts import as_number
+from callsheet.tasks.values.answers import Moment
 
 router = APIRouter(prefix="/campaigns", tags=["campaigns"])
 
@@ -190,26 +189,6 @@ def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:
 
 def _videos(counts: Counts) -> VideoCounts:
     return VideoCounts(total=counts.videos, flagged=counts.flagged, **counts.reviews)
-
-
-# `GET /costs`: what all campaigns cost.
-
-
-costs_router = APIRouter(tags=["costs"])
-
-
-@costs_router.get("/costs", response_model_exclude_unset=True)
-async def get_costs(
-    board: TheBoard,
-    person: Viewer,
-    by: By = "month",
-    since: Annotated[str | None, Query(description="a day or month (UTC): 2026-11")] = None,
-    until: Annotated[str | None, Query(description="a day or month (UTC), included")] = None,
-) -> CostsOut:
-    """Add up what campaigns cost, a line for each name."""
-    sandbox = board.settings.sandbox
-    wanted = period_of(since, until, sandbox=sandbox, named=("since", "until"))
-    return await board.read(costs, wanted=wanted, by=by, price=board.settings.credit_price)
 
 
 # `/health` and `/activity`: how the board is, and what people did.

@@ -1,4 +1,4 @@
-"""`/plans`, `/runs`, retakes and cancellations."""
+"""`/plans`, `/runs` and retakes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, Viewer
-from callsheet.deployments.board.problem_details import Moment
 from callsheet.deployments.board.services.plans import approve, plan_of_sheet, see_plan
-from callsheet.deployments.board.services.prune import delete_videos, show_old_videos
 from callsheet.deployments.board.services.rows import (
-    CancelOut,
-    cancel,
     plan_of_retakes,
     resume,
     see_run,
 )
-from callsheet.tasks.aftercare.prune import PruneOut
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.ledger.plans import PlanState
+from callsheet.tasks.values.answers import Moment
 
 router = APIRouter(prefix="/plans", tags=["plans"])
 
@@ -188,72 +184,6 @@ async def plan_retakes(
     """Make a plan with the price of new takes; approving the plan pays for them."""
     plan = await plan_of_retakes(board, person, campaign, **asked.model_dump())
     return {"plan": plan, "state": "quoting"}
-
-
-# `/campaigns/C/cancel`: rows, or the rest of a campaign, are not to be made any more.
-
-
-cancel_router = APIRouter(prefix="/campaigns/{campaign}/cancel", tags=["campaigns"])
-
-
-class CancelAsked(BaseModel):
-    """Which rows; neither names nor a selection means all that is left of the campaign."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    rows: list[RowId] | None = Field(default=None, min_length=1, max_length=100_000)
-    select: str | None = Field(default=None, min_length=1, max_length=4000)
-
-
-@cancel_router.post("", status_code=202)
-async def cancel_rows(
-    campaign: CampaignName, board: TheBoard, person: Approver, asked: CancelAsked | None = None
-) -> CancelOut:
-    """Cancel rows: those that have not started at once, those in progress as soon as possible."""
-    named = CancelAsked() if asked is None else asked
-    return await cancel(board, person, campaign, **named.model_dump())
-
-
-# `/campaigns/C/prune`: videos at the service that are not needed there.
-
-
-prune_router = APIRouter(prefix="/campaigns/{campaign}/prune", tags=["campaigns"])
-
-
-class PruneAsked(BaseModel):
-    """The videos to delete, as they were listed.
-
-    `undelivered` also deletes those that are not in the store, `store` the files of rows that left
-    the sheet too.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    videos: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
-        min_length=1, max_length=1000
-    )
-    undelivered: bool = False
-    store: bool = False
-
-
-@prune_router.get("")
-async def list_old_videos(
-    campaign: CampaignName, board: TheBoard, person: Approver, store: bool = False
-) -> PruneOut:
-    """List the videos that may be deleted at the service. Deletes nothing.
-
-    With `store`, also those of which only files in the store are left.
-    """
-    return PruneOut.of(campaign, await show_old_videos(board, person, campaign, store=store))
-
-
-@prune_router.post("")
-async def delete_old_videos(
-    campaign: CampaignName, asked: PruneAsked, board: TheBoard, person: Approver
-) -> PruneOut:
-    """Delete these videos at the service, each after its files were found in the store."""
-    done = await delete_videos(board, person, campaign, **asked.model_dump())
-    return PruneOut.of(campaign, done)
 
 
 # `/runs`: what became of runs that were approved on the board.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
@@ -13,21 +13,22 @@ from starlette.responses import StreamingResponse
 from callsheet.deployments.board.board import Board, TheBoard, TheCampaign, Viewer
 from callsheet.deployments.board.limits import OneStream
 from callsheet.deployments.board.places import Place, shown_places
-from callsheet.deployments.board.problem_details import Moment, ProblemDetails
+from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import AskedRows, rows_in
 from callsheet.deployments.board.services.videos import events_as_they_come
+from callsheet.deployments.commands.review import TakeReview
 from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.reviews import Verdict
 from callsheet.tasks.ledger.row_history import whole_row
 from callsheet.tasks.ledger.row_pages import MOST, PAGE, ShownTake, Sort, count_shown, shown_rows
 from callsheet.tasks.ledger.row_selection import ReviewFilter
 from callsheet.tasks.ledger.values import rows_by_number
 from callsheet.tasks.runtime.redact import redacted
-from callsheet.tasks.values.answers import Credits
+from callsheet.tasks.values.answers import Credits, Moment
 
 router = APIRouter(prefix="/campaigns/{campaign}/rows", tags=["rows"])
 Amount = int | float
-Verdict = Literal["keep", "reject"]
 Counted = Annotated[int, Field(ge=1, le=10**9)]
 Limit = Annotated[int, Field(ge=1, le=MOST)]
 #: What stands empty in an address asks for nothing.
@@ -76,18 +77,6 @@ class RowPage(BaseModel):
     rows: list[RowLine]
     total: int
     next: str | None
-
-
-class TakeReview(BaseModel):
-    """What someone said of the video of a take."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    verdict: Verdict
-    reason: str | None
-    note: str | None
-    by: str
-    at: Moment
 
 
 class TakeLine(BaseModel):

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from callsheet.deployments.board.board import Reviewer, TheBoard
-from callsheet.deployments.board.problem_details import Moment, ProblemDetails
+from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services.sheets import (
     SheetView,
     hand_in,
@@ -21,6 +21,7 @@ from callsheet.deployments.board.services.sheets import (
 from callsheet.deployments.board.uploads import body_in, upload_in
 from callsheet.tasks.sheet.column_names import parse_map
 from callsheet.tasks.sheet.text import MAX_BYTES, MAX_COLUMNS
+from callsheet.tasks.values.answers import Moment
 
 router = APIRouter(prefix="/sheets", tags=["sheets"])
 

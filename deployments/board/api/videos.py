@@ -15,9 +15,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 
-from callsheet.deployments.board.api.rows import Filters, TakeReview, Verdict
+from callsheet.deployments.board.api.rows import Filters
 from callsheet.deployments.board.board import (
-    Decides,
     Downloads,
     Reviewer,
     Sees,
@@ -31,12 +30,11 @@ from callsheet.deployments.board.services.videos import (
     CONTENT_TYPES,
     Captions,
     Videos,
-    decide,
-    decide_all,
 )
+from callsheet.deployments.commands.review import Note, Reason, decide_all
 from callsheet.tasks.aftercare.archive import rows_to_take
 from callsheet.tasks.ledger.deliveries import Delivered, PictureKind, TakeVideo
-from callsheet.tasks.ledger.reviews import ReviewStands
+from callsheet.tasks.ledger.reviews import Verdict
 from callsheet.tasks.store.addresses import disposition_of
 from callsheet.tasks.values.locations import is_object
 
@@ -185,38 +183,10 @@ def _has(request: Request, tag: str) -> bool:
     return f'"{tag}"' in known or known.strip() == "*"
 
 
-# `POST /campaigns/C/rows/R/review`, `/campaigns/C/reviews`: decide on one video, or on many.
+# `POST /campaigns/C/reviews`: decide on many videos.
 
 
 reviews_router = APIRouter(prefix="/campaigns/{campaign}", tags=["reviews"])
-
-Reason = Annotated[str | None, Field(max_length=40, description="a few words: picture, voice")]
-Note = Annotated[str | None, Field(max_length=2000)]
-
-
-class ReviewAsked(BaseModel):
-    """A verdict on a take. `instead_of` names the standing one, which this one replaces; with it,
-    a `verdict` of null takes that back."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    take: Annotated[int, Field(ge=1, le=2**31 - 1)]
-    verdict: Verdict | None
-    reason: Reason = None
-    note: Note = None
-    instead_of: Verdict | None = None
-
-
-class ReviewAnswer(BaseModel):
-    """What stands of a take now; the members of `review` again, null where nothing stands."""
-
-    row: str
-    take: int
-    verdict: Verdict | None
-    reason: str | None
-    note: str | None
-    by: str | None
-    review: TakeReview | None
 
 
 class ReviewsAsked(BaseModel):
@@ -239,37 +209,6 @@ class ReviewsAnswer(BaseModel):
     stood: int
 
 
-@reviews_router.post("/rows/{row}/review", responses={409: {"description": "who was first"}})
-async def review_row(
-    board: TheBoard, person: Decides, known: TheCampaign, row: str, asked: ReviewAsked
-) -> ReviewAnswer:
-    """Keep or reject the video of a take; 409 says who decided differently before."""
-    try:
-        said = await decide(
-            board,
-            person,
-            campaign=known.name,
-            row=row,
-            take=asked.take,
-            verdict=asked.verdict,
-            reason=asked.reason,
-            note=asked.note,
-            instead_of=asked.instead_of,
-        )
-    except ReviewStands as stands:
-        standing = stands.standing and TakeReview.model_validate(stands.standing)
-        raise ProblemDetails(
-            409,
-            str(stands),
-            title="Another person was first",
-            remedy="name the existing verdict in `instead_of` to replace it",
-            extra={"review": standing.model_dump(mode="json") if standing else None},
-        ) from stands
-    line = TakeReview.model_validate(said) if said else None
-    stands_now = {name: getattr(line, name, None) for name in ("verdict", "reason", "note", "by")}
-    return ReviewAnswer(row=row, take=asked.take, **stands_now, review=line)
-
-
 @reviews_router.post("/reviews")
 async def review_rows(
     board: TheBoard, person: Reviewer, known: TheCampaign, which: Filters, asked: ReviewsAsked
@@ -280,10 +219,9 @@ async def review_rows(
     """
     done = await decide_all(
         board,
-        person,
-        campaign=known.name,
-        which=which.which,
-        verdict=asked.verdict,
+        known.name,
+        which.which,
+        asked.verdict,
         reason=asked.reason,
         note=asked.note,
         until=asked.until,

@@ -24,7 +24,6 @@ from callsheet.deployments.board.board import (
     Reviewer,
     TheBoard,
     Viewer,
-    known_campaign,
 )
 from callsheet.deployments.board.limits import OneStream
 from callsheet.deployments.board.page import filled, page, part
@@ -74,7 +73,7 @@ async def live(request: Request, board: TheBoard, person: Viewer, campaign: str)
     found = await board.read(find_campaign, name=campaign)
     if found is None and await see_runs(board, person, campaign, limit=1):
         return page(request, "starting.html", person, campaign=campaign)
-    found = found or await known_campaign(board, campaign)
+    found = found or await board.campaign(campaign)
     view = RowView(rows_in(request.query_params, "rows", "cancelled"))
     asked = view.asked
     read = partial(shown_rows, campaign_id=found.id, which=asked.which, sort=asked.sort)
@@ -95,7 +94,7 @@ async def stream(
     rows: str = "",
 ) -> Response:
     """Send all parts of the page once, then those that change; `rows` are those on it."""
-    found = await known_campaign(board, campaign)
+    found = await board.campaign(campaign)
     # Longer numbers are no rows of the ledger's.
     numbers = [int(one) for one in rows.split(",")[:500] if one.isdecimal() and len(one) < 19]
     view = RowView(rows_in(request.query_params, "rows", "cancelled"))
@@ -272,7 +271,7 @@ class _Group:
 @router.get("/attention")
 async def attention(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
     """Show the rows that wait for a person, by state and reason."""
-    found = await known_campaign(board, campaign)
+    found = await board.campaign(campaign)
     which = RowFilter(states=tuple(sorted(NEEDS_PERSON)))
     shown = await board.read(shown_rows, campaign_id=found.id, which=which, limit=MOST)
     return page(
@@ -396,7 +395,7 @@ TYPES: dict[Format, str] = {
 @router.get("/report")
 async def report(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
     """Show the counts, the costs, and how much is kept of what."""
-    found = await known_campaign(board, campaign)
+    found = await board.campaign(campaign)
     by = {}
     for kind in KINDS:
         by[kind] = await board.read(keep_rates, campaign_id=found.id, by=kind)
@@ -423,7 +422,7 @@ async def report(request: Request, board: TheBoard, person: Viewer, campaign: st
 @router.get("/report/{what}.{form}")
 async def file(board: TheBoard, person: Viewer, campaign: str, what: str, form: str) -> Response:
     """Return one of the files of a report."""
-    found = await known_campaign(board, campaign)
+    found = await board.campaign(campaign)
     kind = next((one for one in get_args(What) if one == what), None)
     format = next((one for one in TYPES if one == form), None)
     if kind is None or format is None:

@@ -13,7 +13,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from callsheet.deployments.board.board import LEDGER_MARK, TheBoard, Viewer, at_least
 from callsheet.deployments.board.page import page
-from callsheet.tasks.aftercare.costs import GROUPINGS, By, costs, month_of, period_of
+from callsheet.deployments.commands.costs import get_costs
+from callsheet.tasks.aftercare.costs import GROUPINGS, By, month_of
 from callsheet.tasks.ledger.audit_log import acts_of, ledger_mark
 from callsheet.tasks.ledger.campaigns import all_campaigns, tally_of
 from callsheet.tasks.ledger.costs import charged_in
@@ -50,9 +51,7 @@ async def costs_page(
     until: str = "",
 ) -> Response:
     """Show a line for every month, brand or person, and the total."""
-    wanted = period_of(since, until, sandbox=board.settings.sandbox, named=("From", "To"))
-    price = board.settings.credit_price
-    found = await board.read(costs, wanted=wanted, by=by, price=price)
+    found = await get_costs(board, by, since or None, until or None)
     asked = {name: value for name, value in (("since", since), ("until", until)) if value}
     return page(
         request, "costs.html", person,

@@ -11,23 +11,27 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
-from callsheet.deployments.board.board import HERE_ONLY, HERE_ONLY_REMEDY, Admin, Board, TheBoard
+from callsheet.deployments.board.api.calls import in_form
+from callsheet.deployments.board.board import Admin, Board, TheBoard
 from callsheet.deployments.board.limits import Tries
+from callsheet.deployments.board.logins import log_in, log_out, who_waits
 from callsheet.deployments.board.page import page, part
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.services import people
-from callsheet.deployments.board.services.people import log_in, log_out, who_waits
 from callsheet.deployments.board.visit import Visit
+from callsheet.deployments.commands.people import (
+    HERE_ONLY,
+    HERE_ONLY_REMEDY,
+    end_link,
+    invite_person,
+    list_links,
+    list_people,
+    make_link,
+    revoke_person,
+)
 from callsheet.tasks.ledger.campaigns import all_campaigns
-from callsheet.tasks.ledger.people import RIGHTS, InvitedRole, Person, all_people
-from callsheet.tasks.ledger.sessions import all_links
-from callsheet.tasks.runtime.errors import BadInput
-from callsheet.tasks.values.amounts import parse_credits
+from callsheet.tasks.ledger.people import RIGHTS, InvitedRole, Person
 
 router = APIRouter(prefix="/people")
-
-#: Larger numbers are no ids of the ledger's.
-LinkNumber = Annotated[int, Form(ge=1, le=2**31 - 1)]
 
 
 @router.get("")
@@ -37,78 +41,45 @@ async def show(request: Request, board: TheBoard, person: Admin) -> Response:
 
 
 @router.post("/invite")
-async def invite(
-    request: Request,
-    board: TheBoard,
-    person: Admin,
-    name: Annotated[str, Form()],
-    role: Annotated[str, Form()],
-    allowance: Annotated[str, Form()] = "",
-    again: Annotated[str, Form()] = "",
-) -> Response:
+async def invite(request: Request, board: TheBoard, person: Admin) -> Response:
     """Invite a person; the answer shows once how they come in."""
-    amount = parse_credits(allowance) if allowance.strip() else None
-    if allowance.strip() and amount is None:
-        raise BadInput("an allowance is an amount of credits, such as 200")
-    invited = await people.invite(
-        board, person.name, name=name, role=role, allowance=amount, again=bool(again)
-    )
+    invited = await invite_person(board, **await in_form(request, invite_person))
     return await _page(request, board, person, status=201, invited=invited)
 
 
 @router.post("/revoke")
-async def revoke(board: TheBoard, person: Admin, name: Annotated[str, Form()]) -> Response:
+async def revoke(request: Request, board: TheBoard, person: Admin) -> Response:
     """Revoke a person."""
-    if name == person.name:
-        raise ProblemDetails(409, "you cannot revoke yourself: another admin can")
-    await people.revoke(board, person.name, name)
+    await revoke_person(board, **await in_form(request, revoke_person))
     return RedirectResponse("/people", 303)
 
 
 @router.post("/links")
-async def make_link(
-    request: Request,
-    board: TheBoard,
-    person: Admin,
-    campaign: Annotated[str, Form()],
-    name: Annotated[str, Form()],
-    rights: Annotated[list[str] | None, Form()] = None,
-    days: Annotated[int, Form(ge=1, le=90)] = 14,
-) -> Response:
+async def new_link(request: Request, board: TheBoard, person: Admin) -> Response:
     """Make a link; the answer shows its address once."""
-    made = await people.make(
-        board,
-        person.name,
-        campaign=campaign,
-        name=name,
-        rights=rights or [],
-        lasts=days * 86400.0,
-    )
+    made = await make_link(board, **await in_form(request, make_link))
     return await _page(request, board, person, status=201, made=made)
 
 
 @router.post("/links/revoke")
-async def end_link(board: TheBoard, person: Admin, link: LinkNumber) -> Response:
+async def old_link(request: Request, board: TheBoard, person: Admin) -> Response:
     """End a link."""
-    await people.end(board, person.name, link)
+    await end_link(board, **await in_form(request, end_link))
     return RedirectResponse("/people", 303)
 
 
 async def _page(
-    request: Request, board: Board, person: Person, *, status: int = 200, **shown: Any
+    request: Request, board: Board, person: Person, *, status: int = 200, **made: Any
 ) -> Response:
-    """Return the page: `people` (Invited), `links` (Link), and what a form takes.
-
-    `invited` (Invitation) and `made` (MadeLink) are what was just made, None otherwise.
-    """
-    context = {"invited": None, "made": None, **shown}
+    """Return the page; `invited` (Invitation) and `made` (MadeLink) are what was just made."""
+    context = {"invited": None, "made": None, **made}
     return page(
         request,
         "people.html",
         person,
         status=status,
-        people=await board.read(all_people),
-        links=await board.read(all_links),
+        people=(await list_people(board)).people,
+        links=(await list_links(board)).links,
         campaigns=await board.read(all_campaigns),
         roles=get_args(InvitedRole),
         rights=RIGHTS,

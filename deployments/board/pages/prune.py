@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from callsheet.deployments.board.board import Approver, Board, TheBoard
 from callsheet.deployments.board.page import page, part
-from callsheet.deployments.board.services.prune import delete_videos, show_old_videos
-from callsheet.deployments.board.services.rows import campaign_named
+from callsheet.deployments.commands.prune import delete_videos, find_old_videos
 from callsheet.tasks.aftercare.prune import PruneOut, doomed, what_goes
 from callsheet.tasks.ledger.campaigns import tally_of
 from callsheet.tasks.ledger.deletions import OldVideo
@@ -39,7 +38,7 @@ async def pruned(request: Request, board: TheBoard, person: Approver, campaign: 
     async with request.form(max_files=0, max_fields=MOST + 20) as fields:
         videos = [one for one in fields.getlist("video") if isinstance(one, str)]
         store = fields.get("store") == "yes"
-    done = await delete_videos(board, person, campaign, videos, store=store)
+    done = await delete_videos(board, campaign, videos, store=store)
     return await _shown(request, board, person, campaign, store, done)
 
 
@@ -51,7 +50,7 @@ async def _shown(
     store: bool,
     done: Sequence[OldVideo] = (),
 ) -> Response:
-    found = await show_old_videos(board, person, campaign, store=store)
+    found = await find_old_videos(board, campaign, store=store)
     stayed = {one.take.id: one for one in done if one.kept or one.kept_files}
     wanted = [one for one in doomed(found) if one.take.id not in stayed]
     kept = [*stayed.values(), *(one for one in found if one.kept)]
@@ -63,7 +62,7 @@ async def _shown(
         tab="report",
         campaign=campaign,
         root=f"/c/{part(campaign)}",
-        tally=await board.read(tally_of, campaign=await campaign_named(board, campaign)),
+        tally=await board.read(tally_of, campaign=await board.campaign(campaign)),
         videos=wanted[:MOST],
         there=there,
         files=files,

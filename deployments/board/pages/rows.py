@@ -11,11 +11,13 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import FormData, QueryParams
 from starlette.responses import RedirectResponse, Response
 
-from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer, known_campaign
+from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer
 from callsheet.deployments.board.page import page, part
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import filter_in
-from callsheet.deployments.board.services.rows import cancel, plan_of_retakes, settle
+from callsheet.deployments.board.services.rows import plan_of_retakes
+from callsheet.deployments.commands.cancel import cancel_rows
+from callsheet.deployments.commands.resolve import resolve_row
 from callsheet.tasks.aftercare.cancel import LIVE
 from callsheet.tasks.aftercare.explain import explain
 from callsheet.tasks.engine.policy.decision import Rules
@@ -27,6 +29,7 @@ from callsheet.tasks.ledger.row_pages import names_shown
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.ledger.takes import RETAKEABLE
 from callsheet.tasks.ledger.values import State
+from callsheet.tasks.runtime.errors import WrongState
 from callsheet.tasks.runtime.redact import redacted
 
 router = APIRouter(prefix="/c/{campaign}/rows/{row}")
@@ -43,7 +46,7 @@ async def row(
 @router.post("/cancel")
 async def cancelled(board: TheBoard, person: Approver, campaign: str, row: str) -> Response:
     """Cancel the row."""
-    await cancel(board, person, campaign, rows=[row])
+    await cancel_rows(board, campaign, [row])
     return RedirectResponse(_address(campaign, row), 303)
 
 
@@ -53,11 +56,9 @@ async def settled(
 ) -> Response:
     """Give up a take of which no one knows whether it was made."""
     try:
-        await settle(board, person, campaign, row)
-    except ProblemDetails as problem:
-        if problem.status != 409:
-            raise
-        return await _refused(request, board, person, campaign, row, problem.detail, 409)
+        await resolve_row(board, campaign, row)
+    except WrongState as error:
+        return await _refused(request, board, person, campaign, row, str(error), 409)
     return RedirectResponse(_address(campaign, row), 303)
 
 
@@ -73,7 +74,7 @@ async def _refused(
 
 
 async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
-    known = await known_campaign(board, campaign)
+    known = await board.campaign(campaign)
     rules = Rules.of(board.settings)
     found = await board.read(explain, campaign=known, row=row, now=board.clock(), rules=rules)
     if found is None:
@@ -153,7 +154,7 @@ async def retakes(request: Request, board: TheBoard, person: Approver, campaign:
 @retakes_router.post("/cancel")
 async def cancel_rest(board: TheBoard, person: Approver, campaign: str) -> Response:
     """Cancel all that is not finished."""
-    done = await cancel(board, person, campaign)
+    done = await cancel_rows(board, campaign)
     return RedirectResponse(f"/c/{part(campaign)}?cancelled={done.asked}", 303)
 
 
@@ -165,7 +166,7 @@ async def _rows_meant(board: Board, campaign: str, fields: FormData) -> list[str
     named = [one for one in fields.getlist("row") if isinstance(one, str)]
     if len(named) == 1:
         return named
-    found = await known_campaign(board, campaign)
+    found = await board.campaign(campaign)
     pairs = [(k, v) for k, v in fields.multi_items() if isinstance(v, str)]
     which = RowFilter(rows=tuple(named)) if named else filter_in(QueryParams(pairs), *FORM)
     if which.is_empty:

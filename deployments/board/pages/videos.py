@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Request
@@ -14,9 +14,9 @@ from starlette.responses import RedirectResponse, Response
 from callsheet.deployments.board.board import Decides, Downloads, Sees, TheBoard
 from callsheet.deployments.board.page import page
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.services.videos import decide, decide_all
 from callsheet.deployments.board.videos import Gallery, VideoView, zip_address
-from callsheet.tasks.ledger.reviews import ReviewStands
+from callsheet.deployments.commands.review import decide, decide_all
+from callsheet.tasks.ledger.reviews import ReviewStands, Verdict
 from callsheet.tasks.ledger.row_selection import RowFilter
 from callsheet.tasks.values.amounts import count
 
@@ -53,8 +53,8 @@ async def review(
     campaign: str,
     row: str,
     take: Annotated[int, Form(ge=1, le=2**31 - 1)],
-    verdict: Annotated[str, Form()] = "",
-    standing: Annotated[str, Form()] = "",
+    verdict: Annotated[Verdict | Literal[""], Form()] = "",
+    standing: Annotated[Verdict | Literal[""], Form()] = "",
     view: Annotated[str, Form()] = "",
     to: Annotated[str, Form()] = "",
 ) -> Response:
@@ -71,8 +71,8 @@ async def review(
     refused = None
     try:
         await decide(
-            board, person, campaign=campaign, row=row, take=take, verdict=verdict or None,
-            reason=reason, note=note, instead_of=standing or None,
+            board, campaign, row, verdict or None, take=take, reason=reason, note=note,
+            instead_of=standing or None,
         )  # fmt: skip
     except ReviewStands as error:
         refused = {"row": row, "words": str(error)}
@@ -102,7 +102,7 @@ async def verdicts(
     board: TheBoard,
     person: Decides,
     campaign: str,
-    verdict: Annotated[str, Form()],
+    verdict: Annotated[Verdict, Form()],
     rows: Annotated[Sequence[str], Form(alias="row")] = (),
     everything: Annotated[str, Form(alias="all")] = "",
     until: Annotated[float | None, Form(ge=0, le=1e11, allow_inf_nan=False)] = None,
@@ -117,10 +117,9 @@ async def verdicts(
         raise ProblemDetails(422, "no video was selected; nothing was decided", remedy=remedy)
     done = await decide_all(
         board,
-        person,
-        campaign=campaign,
-        which=seen.which if everything else RowFilter(video=True, rows=tuple(rows)),
-        verdict=verdict,
+        campaign,
+        seen.which if everything else RowFilter(video=True, rows=tuple(rows)),
+        verdict,
         reason=reason or None,
         # Videos that came since then no one has looked at.
         until=until,

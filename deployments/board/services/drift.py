@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.services.rows import campaign_named
 from callsheet.tasks.aftercare.findings import Repairs
 from callsheet.tasks.aftercare.repairs import plan_repairs, repair
 from callsheet.tasks.engine.context import connect
@@ -18,7 +17,7 @@ async def see_drift(board: Board, person: Person, campaign: str) -> Repairs:
 
     Reads only. Raises Parked or ConfigurationError when the service cannot be asked.
     """
-    known = await campaign_named(board, campaign)
+    known = await board.campaign(campaign)
     plan = partial(plan_repairs, board.ledger, board.settings, known, files=True)
     async with board.service() as service:
         return await plan(service=service, clock=board.clock)

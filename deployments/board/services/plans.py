@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.problem_details import ProblemDetails, iso, listed
+from callsheet.deployments.board.problem_details import ProblemDetails, listed
 from callsheet.deployments.board.services.sheets import (
     hand_in_fetched,
     kept_sheet,
@@ -61,6 +61,7 @@ from callsheet.tasks.runtime.errors import (
 )
 from callsheet.tasks.sheet import Sheet
 from callsheet.tasks.values.amounts import as_text
+from callsheet.tasks.values.answers import iso
 
 #: Rows that are named where something has moved on; of more the number is said.
 NAMED = 20

@@ -1,19 +1,14 @@
-"""Rows: retakes, cancellations, settlements, and runs."""
+"""Rows: retakes, and runs."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from pydantic import BaseModel
-
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.tasks.aftercare.approval import cancel_on_board
-from callsheet.tasks.aftercare.cancel import LIVE, endings, finish, released
 from callsheet.tasks.aftercare.retake import plan_retakes
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.options import RunOptions
@@ -21,7 +16,7 @@ from callsheet.tasks.campaign.stored_plans import ask_plan
 from callsheet.tasks.campaign.values import Plan
 from callsheet.tasks.engine.owner import is_dead, name_of
 from callsheet.tasks.ledger.audit_log import note_act
-from callsheet.tasks.ledger.campaigns import Campaign, find_campaign
+from callsheet.tasks.ledger.campaigns import Campaign
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.runs import (
     LeftRows,
@@ -31,74 +26,12 @@ from callsheet.tasks.ledger.runs import (
     run_again,
     runs_of,
 )
-from callsheet.tasks.ledger.takes import give_up
-from callsheet.tasks.ledger.values import rows_of
-from callsheet.tasks.runtime.errors import CallsheetError, VideoKept
-from callsheet.tasks.values.amounts import as_number, in_credits
+from callsheet.tasks.runtime.errors import VideoKept
 
 log = logging.getLogger("callsheet.board")
 
 #: Rows that a refusal names at most.
 NAMED = 20
-
-_under_way: set[asyncio.Task[None]] = set()
-
-
-class CancelOut(BaseModel):
-    """How many rows were to be cancelled, how many are already, and the credits let go by that."""
-
-    asked: int
-    cancelled: int
-    released: int | float
-
-
-async def cancel(
-    board: Board,
-    person: Person,
-    campaign: str,
-    *,
-    rows: Sequence[str] | None = None,
-    select: str | None = None,
-) -> CancelOut:
-    """Cancel rows, or all that is left of a campaign where neither names nor chooses any.
-
-    What is under way is marked, and cancelled by the run that is at work, or in the background
-    here. Raises ProblemDetails (404) for no such campaign, NotHere for rows that are not there.
-    """
-    ask = RunOptions.of({"campaign": campaign, "rows": rows, "select": select})
-    change = partial(cancel_on_board, ask=ask, by=person.name, at=board.clock())
-    plan = await board.write(change)
-    if plan is None:
-        raise ProblemDetails(404, f"there is no campaign {campaign}")
-    found = await board.read(endings, plan=plan)
-    if not found and not ask.is_whole:
-        raise ProblemDetails(422, "no row of the campaign is chosen; nothing was cancelled")
-    asked = sum(one.was in LIVE for one in found)
-    words = "the rest" if ask.is_whole else "rows"
-    note = partial(note_act, act="cancel", by=person.name, at=board.clock(), words=words)
-    await board.write(note, campaign=campaign, rows=asked)
-    if any(one.waits for one in found):
-        task = asyncio.create_task(_finish(board, plan))
-        _under_way.add(task)
-        task.add_done_callback(_under_way.discard)
-    cancelled = sum(one.was != one.now for one in found)
-    freed = as_number(released(found)) or 0
-    return CancelOut(asked=asked, cancelled=cancelled, released=freed)
-
-
-async def leave_cancels() -> None:
-    """Leave what is being cancelled to the next run, when the board ends."""
-    for task in _under_way:
-        task.cancel()
-    await asyncio.gather(*_under_way, return_exceptions=True)
-
-
-async def _finish(board: Board, plan: Plan) -> None:
-    try:
-        await finish(board.ledger, board.settings, plan, clock=board.clock)
-    except CallsheetError as error:
-        # What is marked stays so: the next run of the campaign obeys.
-        log.warning("not all of %s is cancelled yet: %s", plan.campaign, error)
 
 
 def _check_money(board: Board, campaign: Campaign) -> None:
@@ -133,7 +66,7 @@ async def plan_of_retakes(
         raise ProblemDetails(
             422, "say which rows are to be taken again", remedy='"rows": [...] or "select": "..."'
         )
-    _check_money(board, await campaign_named(board, campaign))
+    _check_money(board, await board.campaign(campaign))
     ask = RunOptions(
         campaign=campaign,
         rows=tuple(rows) if rows else None,
@@ -157,14 +90,6 @@ async def plan_of_retakes(
     await board.write(change)
     board.attention.set()
     return plan_id
-
-
-async def campaign_named(board: Board, name: str) -> Campaign:
-    """Return a campaign; raises ProblemDetails (404) for none."""
-    found = await board.read(find_campaign, name=name)
-    if found is None:
-        raise ProblemDetails(404, f"there is no campaign {name}")
-    return found
 
 
 def _unfit(plan: Plan) -> str:
@@ -234,7 +159,7 @@ async def resume_left(board: Board, person: Person, campaign: str) -> int:
     Raises ProblemDetails: 404 for no such campaign, 409 where a process is at work on it, or its
     videos are at the other kind of service.
     """
-    found = await campaign_named(board, campaign)
+    found = await board.campaign(campaign)
     _check_money(board, found)
     left = next(iter(await see_left(board, campaign)), None)
     if left is None:
@@ -244,28 +169,3 @@ async def resume_left(board: Board, person: Person, campaign: str) -> int:
     board.resuming.add(found.id)
     board.attention.set()
     return left.rows
-
-
-# Settling a row of which no one knows whether it was paid for: a person gives its take up.
-
-
-async def settle(board: Board, person: Person, campaign: str, row: str) -> str:
-    """Give up a row's uncertain take, counting what was set aside for it as spent; say so.
-
-    The row is cancelled. Raises ProblemDetails: 403 below the role of an approver, 404 for no such
-    row, 409 where it has moved on.
-    """
-    if not person.may("approver"):
-        raise ProblemDetails(403, f"this takes a person of the role approver, not {person.role}")
-    known = await board.read(find_campaign, name=campaign)
-    rows = [] if known is None else await board.read(rows_of, campaign_id=known.id, row=row)
-    if not rows:
-        raise ProblemDetails(404, f"{campaign} has no row {row[:80]}")
-    found = rows[0]
-    if found.state != "uncertain" or found.take is None:
-        raise ProblemDetails(409, f"{row} is {found.state}, and only an uncertain row is settled")
-    spent = found.take.reserved
-    change = partial(give_up, row=found, take=found.take, charged=spent, again=False)
-    if not await board.write(change, at=board.clock()):
-        raise ProblemDetails(409, f"{row} changed meanwhile: look at it again")
-    return f"{row} was given up, {in_credits(spent)} counted as spent on it"

@@ -37,7 +37,7 @@ async def test_what_is_cancelled_is_as_rows_are_by_then(ledger: Ledger) -> None:
     await stage.approve("a")
     await stage.sync(*(brief(row, topic=row) for row in "abc"))
 
-    plan = await ledger.write(cancel, ask=WHOLE, at=NOW)
+    plan = await ledger.write(cancel, ask=WHOLE, by="Ann", at=NOW)
     found = await ledger.read(endings, plan=plan)
 
     assert [(one.row, one.was, one.now) for one in found] == [
@@ -53,7 +53,7 @@ async def test_rows_that_are_named_leave_the_others_and_the_campaign(ledger: Led
     stage = await Stage.set(ledger, *(brief(row, topic=row) for row in "ab"))
     await stage.rendering("a")
 
-    plan = await ledger.write(cancel, ask=WHOLE.but(rows=("a",)), at=NOW)
+    plan = await ledger.write(cancel, ask=WHOLE.but(rows=("a",)), by="Ann", at=NOW)
     found = await ledger.read(endings, plan=plan)
 
     assert [(one.row, one.now) for one in found] == [("a", "rendering")]
@@ -76,5 +76,5 @@ async def test_what_is_not_there_cancels_nothing(
 ) -> None:
     stage = await Stage.set(ledger, brief("a"))
     with pytest.raises(NotHere, match=words):
-        await ledger.write(cancel, ask=ask, at=NOW)
+        await ledger.write(cancel, ask=ask, by="Ann", at=NOW)
     assert (await stage.row()).state == "planned"
