@@ -49,10 +49,15 @@ class At:
     token: Callable[[], str] = lambda: secrets.token_urlsafe(24)
 
     @property
+    def who(self) -> Person:
+        """The person who acts, of whom there has to be one."""
+        assert self.person is not None, "a command is somebody's"
+        return self.person
+
+    @property
     def by(self) -> str:
         """The name of the person who acts."""
-        assert self.person is not None, "a command is somebody's"
-        return self.person.name
+        return self.who.name
 
     @property
     def folder(self) -> Path:

@@ -17,12 +17,11 @@ from starlette.staticfiles import StaticFiles
 
 from callsheet.deployments.board import refusals
 from callsheet.deployments.board.api import addresses
-from callsheet.deployments.board.api import campaigns as campaign_calls
-from callsheet.deployments.board.api import plans as plan_calls
 from callsheet.deployments.board.api import rows as row_calls
 from callsheet.deployments.board.api import sheets as sheet_calls
 from callsheet.deployments.board.api import videos as video_calls
 from callsheet.deployments.board.api.calls import router_of
+from callsheet.deployments.board.api.campaigns import health_router
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.guard import Guard
 from callsheet.deployments.board.health import Health
@@ -111,17 +110,12 @@ PAGES = (
 )
 #: The routers of `api/`; their paths are below `API`.
 CALLS = (
-    campaign_calls.router,
-    row_calls.router,
     video_calls.reviews_router,
     row_calls.events_router,
     video_calls.router,
     router_of(addresses.CALLS),
-    campaign_calls.health_router,
+    health_router,
     sheet_calls.router,
-    plan_calls.router,
-    plan_calls.retakes_router,
-    plan_calls.runs_router,
 )
 API = "/api/v1"
 

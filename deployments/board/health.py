@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from callsheet.deployments.board.board import Board
-from callsheet.deployments.board.services.rows import see_left
+from callsheet.deployments.board.services.runs import see_left
 from callsheet.deployments.campaign_status import resume_command, say_left
 from callsheet.tasks.ledger.webhook_events import last_heard
 from callsheet.tasks.runtime.errors import CallsheetError

@@ -18,8 +18,7 @@ from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import pairs_of, rows_in
 from callsheet.deployments.commands.review import shown_to
-from callsheet.tasks.ledger.campaigns import Campaign, find_campaign, tally_of
-from callsheet.tasks.ledger.people import Person
+from callsheet.tasks.ledger.campaigns import Campaign, tally_of
 from callsheet.tasks.ledger.reviews import REASONS, Review
 from callsheet.tasks.ledger.row_history import whole_row
 from callsheet.tasks.ledger.row_pages import (
@@ -48,15 +47,11 @@ class Gallery:
     """A campaign's videos as one person has them before them."""
 
     board: Board
-    person: Person
     campaign: Campaign
 
     @classmethod
-    async def of(cls, board: Board, person: Person, name: str) -> Gallery:
-        found = await board.read(find_campaign, name=name)
-        if found is None:
-            raise ProblemDetails(404, f"the ledger knows no campaign {name}")
-        return cls(board, person, found)
+    async def of(cls, board: Board, name: str) -> Gallery:
+        return cls(board, await board.campaign(name))
 
     @property
     def root(self) -> str:
@@ -109,8 +104,8 @@ class Gallery:
         if last := next(older, None):
             address = video_address(self.campaign.name, card.row, last.take.number)
             before = {"take": last.take.number, "address": address}
-            before["review"] = shown_to(self.person, last.review)
-        if self.person.guest is None:
+            before["review"] = shown_to(self.board.who, last.review)
+        if self.board.who.guest is None:
             card = with_request(card, take.take)
         return self._common(view) | {
             "chosen": card,
@@ -125,11 +120,11 @@ class Gallery:
             "root": self.root,
             "view": view,
             "reasons": REASONS,
-            "may_decide": self.person.may("reviewer"),
-            "may_retake": self.person.may("approver"),
-            "may_download": self.person.may_download,
+            "may_decide": self.board.who.may("reviewer"),
+            "may_retake": self.board.who.may("approver"),
+            "may_download": self.board.who.may_download,
             # Someone who came by a link sees videos, and no other page.
-            "guest": self.person.guest is not None,
+            "guest": self.board.who.guest is not None,
             "refused": None,
         }
 
@@ -174,9 +169,9 @@ class Gallery:
 
     def _card(self, view: VideoView, row: ShownRow) -> VideoCard:
         card = card_of(row, self.campaign.name, view.address(self.root, open=row.row))
-        if self.person.guest is None:
+        if self.board.who.guest is None:
             return replace(card, facts=[*card.facts, in_credits(row.charged)])
-        return replace(card, review=shown_to(self.person, card.review))
+        return replace(card, review=shown_to(self.board.who, card.review))
 
     async def _rows(self, which: RowFilter) -> Sequence[ShownRow]:
         return (await self._read(which)).rows

@@ -117,7 +117,7 @@ class MadeLink(ListedLink):
 class Gone(BaseModel):
     """It was there until now."""
 
-    revoked: Literal[True] = True
+    revoked: Literal[True]
 
 
 async def who_am_i(at: At) -> Somebody:
@@ -166,7 +166,7 @@ async def revoke_person(at: At, name: str) -> Gone:
     if not await at.write(ledger_people.revoke_person, name=name, by=at.by, at=at.clock()):
         remedy = "`callsheet board people` lists them"
         raise NoSuch(f'there is no person called "{name}"', remedy=remedy)
-    return Gone()
+    return Gone(revoked=True)
 
 
 async def list_links(at: At, campaign: str | None = None) -> Links:
@@ -206,7 +206,7 @@ async def end_link(at: At, link: Annotated[int, Field(ge=1, le=2**31 - 1)]) -> G
     if not await at.write(ledger_links.revoke_link, link=link, by=at.by, at=at.clock()):
         remedy = "`callsheet board links` lists them"
         raise NoSuch(f"no link {link} holds", remedy=remedy)
-    return Gone()
+    return Gone(revoked=True)
 
 
 def login_address(at: At, code: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from functools import partial
 from typing import Any
 
 from mcp.server.mcpserver import Context
@@ -14,7 +13,7 @@ from pydantic import BaseModel
 
 from callsheet.deployments.board.api import campaigns as campaign_calls
 from callsheet.deployments.board.api import rows as row_calls
-from callsheet.deployments.board.api.campaigns import CampaignPage, WholeCampaign
+from callsheet.deployments.board.api.campaigns import CampaignPage
 from callsheet.deployments.board.api.rows import RowPage
 from callsheet.deployments.board.api.sheets import SheetOut
 from callsheet.deployments.board.problem_details import ProblemDetails
@@ -48,6 +47,7 @@ from callsheet.tasks.ledger.reviews import ReviewStands
 from callsheet.tasks.ledger.row_documents import row_lines
 from callsheet.tasks.ledger.row_pages import shown_rows
 from callsheet.tasks.ledger.row_selection import RowFilter
+from callsheet.tasks.runtime.errors import NoSuch
 from callsheet.tasks.runtime.redact import redact, redacted
 from callsheet.tasks.sheet.json_schema import described_columns
 
@@ -133,7 +133,7 @@ async def sheet_columns(ctx: Context[Any, Any]) -> Columns:
 async def list_campaigns(ctx: Context[Any, Any], after: After = None) -> CampaignPage:
     """List campaigns, newest first: rows by state, credits charged and left. Spends nothing."""
     caller = await caller_of(ctx, "viewer")
-    return await campaign_calls.list_campaigns(caller.board, caller.person, after=after)
+    return await campaign_calls.list_campaigns(caller.board, after=after)
 
 
 @answering
@@ -144,12 +144,12 @@ async def status(ctx: Context[Any, Any], campaign: Campaign) -> StatusAnswer:
     `show_videos` to look at videos.
     """
     caller = await caller_of(ctx, "viewer")
-    board, person = caller.board, caller.person
-    found = await see_plans(board, person, campaign, limit=PLANS)
-    views = [await see_plan(board, person, one.plan.id) for one in found]
+    board = caller.board
+    found = await see_plans(board, campaign, limit=PLANS)
+    views = [await see_plan(board, one.plan.id) for one in found]
     try:
-        said = (await _campaign(caller, campaign)).model_dump()
-    except ProblemDetails:
+        said = (await campaign_calls.get_campaign(board, campaign)).model_dump()
+    except NoSuch:
         if not views:
             raise
         # It is planned, and nothing of it is approved yet.
@@ -163,11 +163,6 @@ async def status(ctx: Context[Any, Any], campaign: Campaign) -> StatusAnswer:
     )
 
 
-async def _campaign(caller: Caller, name: str) -> WholeCampaign:
-    known = await caller.board.campaign(name)
-    return await campaign_calls.get_campaign(caller.board, caller.person, known)
-
-
 @answering
 async def rows(
     ctx: Context[Any, Any], campaign: Campaign, state: RowState = None, after: After = None
@@ -177,10 +172,8 @@ async def rows(
     `state` chooses one, as `held` or `failed`; `after` is `next` of the answer before.
     """
     caller = await caller_of(ctx, "viewer")
-    known = await caller.board.campaign(campaign)
     which = AskedRows(which=RowFilter(states=(state,) if state else ()))
-    listed = partial(row_calls.list_rows, caller.board, caller.person, known, which)
-    return await listed(sort="sheet", after=after, limit=None)
+    return await row_calls.list_rows(caller.board, campaign, which, after=after)
 
 
 @answering
@@ -296,7 +289,9 @@ async def service_capabilities(ctx: Context[Any, Any]) -> Capabilities:
 async def campaign_document(ctx: Context[Any, Any], campaign: str) -> str:
     """Return how a campaign stands, as JSON."""
     caller = await caller_of(ctx, "viewer")
-    return redact((await _campaign(caller, campaign)).model_dump_json(indent=1))
+    return redact(
+        (await campaign_calls.get_campaign(caller.board, campaign)).model_dump_json(indent=1)
+    )
 
 
 @reading
@@ -312,6 +307,5 @@ async def report_document(ctx: Context[Any, Any], campaign: str) -> str:
 async def row_document(ctx: Context[Any, Any], campaign: str, row: str) -> str:
     """Return everything that is known of a row, as JSON."""
     caller = await caller_of(ctx, "viewer")
-    known = await caller.board.campaign(campaign)
-    found = await row_calls.get_row(caller.board, caller.person, known, row)
+    found = await row_calls.get_row(caller.board, campaign, row)
     return redact(found.model_dump_json(indent=1))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from mcp.server.elicitation import (
@@ -21,13 +21,13 @@ from mcp.server.elicitation import (
 from mcp.server.mcpserver import Context, Elicit, Resolve
 from pydantic import BaseModel, Field
 
-from callsheet.deployments.board.api.plans import PlanOut
 from callsheet.deployments.board.problem_details import ProblemDetails
-from callsheet.deployments.board.services import rows as row_services
+from callsheet.deployments.board.services.approval import approve
 from callsheet.deployments.board.services.plans import (
+    PlanOut,
     PlanView,
-    approve,
     plan_of_sheet,
+    plan_retakes,
     see_plan,
 )
 from callsheet.deployments.commands.cancel import Cancelled, cancel_rows
@@ -115,7 +115,7 @@ async def plan(
     seen = await upload(caller, sheet, name=campaign)
     terms = {"budget": budget, "campaign": campaign, "select": select}
     options = RunOptions.of({name: value for name, value in terms.items() if value is not None})
-    made = await plan_of_sheet(caller.board, caller.person, seen.kept.id, options)
+    made = await plan_of_sheet(caller.board, seen.kept.id, options)
     return await priced(caller, made)
 
 
@@ -128,8 +128,8 @@ async def retake(
     `because` is the reason, for the person who approves. Next: show the price, call `run_plan`.
     """
     caller = await caller_of(ctx, "reviewer")
-    planned = partial(row_services.plan_of_retakes, caller.board, caller.person, campaign)
-    return await priced(caller, await planned(rows=rows, because=because))
+    begun = await plan_retakes(caller.board, campaign, rows, because=because)
+    return await priced(caller, begun.plan)
 
 
 async def priced(caller: Caller, plan_id: str) -> PlanAnswer:
@@ -148,7 +148,7 @@ async def _seen(
     clock = asyncio.get_running_loop().time
     until = clock() + within
     while True:
-        view = await see_plan(caller.board, caller.person, plan_id)
+        view = await see_plan(caller.board, plan_id)
         if ready(view) or clock() >= until:
             return view
         await asyncio.sleep(LOOK)
@@ -156,7 +156,7 @@ async def _seen(
 
 async def plan_answer(caller: Caller, view: PlanView) -> PlanAnswer:
     """Return a plan as tools say it."""
-    said = view.as_json()
+    said = view.answer.model_dump()
     within = await is_within(caller, view)
     open_ = view.state in ("quoting", "ready") and not within
     link = await link_to(caller, view) if open_ else None
@@ -218,7 +218,7 @@ async def ask(ctx: Context[Any, Any], plan: str) -> NotAsked | Elicit[Consent]:
     """
     try:
         caller = await caller_of(ctx, "reviewer")
-        view = await see_plan(caller.board, caller.person, plan)
+        view = await see_plan(caller.board, plan)
         if view.state != "ready" or not _can_ask(ctx):
             return NotAsked()
         if await is_within(caller, view) or await caller.approver() is None:
@@ -260,11 +260,11 @@ async def run_plan(
     client, or on the board. The same plan twice is one run and one charge. Next: `status`.
     """
     caller = await caller_of(ctx, "reviewer")
-    view = await see_plan(caller.board, caller.person, plan)
+    view = await see_plan(caller.board, plan)
     if view.run is None:
         by = await _approver(caller, view, answer)
         try:
-            await approve(caller.board, by, plan, asked_by=caller.person.name)
+            await approve(replace(caller.board, person=by), plan, asked_by=caller.person.name)
         except ProblemDetails as error:
             if isinstance(error.__cause__, AllowanceSpent):
                 raise await _link(caller, view, error.detail) from error

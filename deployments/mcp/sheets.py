@@ -26,14 +26,14 @@ async def upload(caller: Caller, sheet: str, *, name: str | None = None) -> Shee
     Raises ProblemDetails for a file that the caller may not read, SheetError for one that cannot
     be read.
     """
-    board, person, text = caller.board, caller.person, sheet.strip()
+    board, text = caller.board, sheet.strip()
     if "\n" in text or text.startswith(("{", "[")):
         called = f"{name or 'sheet'}.{_format(text)}"
-        return await hand_in(board, person, name=called, content=sheet.encode())
+        return await hand_in(board, name=called, content=sheet.encode())
     if "://" in text:
-        return await hand_in_address(board, person, text)
+        return await hand_in_address(board, text)
     path = _checked(caller, text)
-    return await hand_in_fetched(board, person, fetched=await fetch(str(path)), place=str(path))
+    return await hand_in_fetched(board, fetched=await fetch(str(path)), place=str(path))
 
 
 def _format(text: str) -> str:

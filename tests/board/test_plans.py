@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from callsheet.deployments.commands.review import decide
 from callsheet.deployments.board.sheet_reading import SheetReader
+from callsheet.deployments.commands.review import decide
 from callsheet.tasks.ledger.campaigns import find_campaign
 from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.ledger.plans import plans_of

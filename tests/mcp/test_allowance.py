@@ -9,7 +9,8 @@ import pytest
 from mcp import Client
 
 from callsheet.deployments.board.logins import admin_token
-from callsheet.deployments.board.services.plans import approve, plan_of_sheet
+from callsheet.deployments.board.services.approval import approve
+from callsheet.deployments.board.services.plans import plan_of_sheet
 from callsheet.deployments.board.services.sheets import hand_in
 from callsheet.deployments.mcp.caller import Caller
 from callsheet.deployments.mcp.plans import priced

@@ -13,7 +13,7 @@ from mcp_types import INVALID_PARAMS
 from callsheet.deployments.board.logins import admin_token
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.run_monitor import monitoring
-from callsheet.deployments.board.services.plans import approve
+from callsheet.deployments.board.services.approval import approve
 from callsheet.deployments.commands.people import revoke_person
 from callsheet.tasks.ledger.people import find_person
 from tests.board.conftest import by_test, settings_at

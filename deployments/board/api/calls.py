@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from inspect import Parameter, signature
-from typing import Annotated, Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, get_args, get_origin
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -22,6 +23,10 @@ from callsheet.tasks.ledger.people import Person, Right, Role
 
 #: A typed function whose first parameter is `at`, and whose answer is a model.
 Command = Callable[..., Awaitable[Any]]
+
+
+#: The name of a body that is made of a command's parameters.
+BODY = "asked_for"
 
 
 @dataclass(frozen=True)
@@ -69,15 +74,14 @@ def _endpoint(call: Call) -> Command:
     in_path = set(re.findall(r"{(\w+)}", call.address))
 
     async def answer(board: TheBoard, **named: Any) -> Any:
-        asked = named.pop("asked", None)
-        return await call.do(board, **named, **({} if asked is None else dict(asked)))
+        said = named.pop(BODY, None)
+        return await call.do(board, **named, **({} if said is None else dict(said)))
 
     taken = [_named("board", TheBoard)]
     others = []
     for one in _parameters(call.do):
         if one.name in in_path:
-            # What may be left out at another door is in the path of this one.
-            taken.append(one.replace(default=Parameter.empty))
+            taken.append(_in_path(one))
         else:
             others.append(one)
     if call.address.startswith("GET"):
@@ -92,16 +96,31 @@ def _named(name: str, kind: Any) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind)
 
 
+def _in_path(one: Parameter) -> Parameter:
+    """Return a parameter that may be left out at other doors, and stands in the path of this."""
+    bare = [kind for kind in get_args(one.annotation) if kind is not NoneType]
+    optional = get_origin(one.annotation) is UnionType and len(bare) == 1
+    kind = bare[0] if optional else one.annotation
+    return one.replace(default=Parameter.empty, annotation=kind)
+
+
 def _in_query(one: Parameter) -> Parameter:
-    return one.replace(annotation=Annotated[one.annotation, Query()])
+    return one.replace(annotation=Annotated[one.annotation, Query()]) if _is_list(one) else one
 
 
 def _body(do: Command, taken: Iterable[Parameter]) -> Parameter:
     """Return the parameter for a body, which may be left out where nothing has to be said."""
+    (first, *others) = taken
+    if (
+        not others
+        and isinstance(first.annotation, type)
+        and issubclass(first.annotation, BaseModel)
+    ):
+        return first
     model = _model(do, frozenset(one.name for one in taken))
     if any(field.is_required() for field in model.model_fields.values()):
-        return _named("asked", model)
-    return _named("asked", model | None).replace(default=None)
+        return _named(BODY, model)
+    return _named(BODY, model | None).replace(default=None)
 
 
 def _parameters(do: Command) -> list[Parameter]:
@@ -140,7 +159,7 @@ def read_fields(form: FormData, do: Command) -> dict[str, Any]:
     for name, one in taken.items():
         values = [value for value in form.getlist(name) if value != ""]
         if values:
-            said[name] = values if _is_list(one.annotation) else values[0]
+            said[name] = values if _is_list(one) else values[0]
     model = _model(do, frozenset(taken))
     try:
         read = model.model_validate(said)
@@ -150,5 +169,5 @@ def read_fields(form: FormData, do: Command) -> dict[str, Any]:
     return {name: getattr(read, name) for name in read.model_fields_set}
 
 
-def _is_list(kind: Any) -> bool:
-    return "list[" in str(kind) or "tuple[" in str(kind)
+def _is_list(one: Parameter) -> bool:
+    return "list[" in str(one.annotation) or "tuple[" in str(one.annotation)

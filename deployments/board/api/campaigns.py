@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
 
-from callsheet.deployments.board.board import Approver, Reviewer, TheBoard, TheCampaign, Viewer
+from callsheet.deployments.at import At
+from callsheet.deployments.board.board import Viewer
 from callsheet.deployments.board.health import Wellness
 from callsheet.deployments.board.places import Place
-from callsheet.deployments.board.services.drift import repair_drift, see_drift
-from callsheet.deployments.board.services.rows import resume_left, see_runs
 from callsheet.deployments.campaign_status import run_document
-from callsheet.tasks.aftercare.findings import DRIFT, Repairs
 from callsheet.tasks.engine.owner import is_at_work
 from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, all_campaigns, tally_of
 from callsheet.tasks.ledger.row_pages import Counts, counts_of
-from callsheet.tasks.ledger.runs import RunDoor, RunKind, RunState, Step
+from callsheet.tasks.ledger.runs import RunDoor, RunKind, RunState, Step, runs_of
 from callsheet.tasks.values.amounts import as_number
 from callsheet.tasks.values.answers import Moment
 
-router = APIRouter(prefix="/campaigns", tags=["campaigns"])
-
 #: An amount of credits.
 Amount = int | float
+#: Runs of a campaign that an answer has.
+RUNS = 20
 
 
 class CampaignCredits(BaseModel):
@@ -96,80 +94,30 @@ class CampaignPage(BaseModel):
     next: str | None
 
 
-@router.get("")
 async def list_campaigns(
-    board: TheBoard,
-    person: Viewer,
-    after: Annotated[str | None, Query(description="`next` of the page before")] = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    at: At,
+    after: Annotated[str | None, Field(description="`next` of the page before")] = None,
+    limit: Annotated[int, Field(ge=1, le=500)] = 100,
 ) -> CampaignPage:
     """List campaigns: rows by state, what each cost, and what is left of its budget."""
-    known = await board.read(all_campaigns)
+    known = await at.read(all_campaigns)
     names = [one.name for one in known]
     begin = names.index(after) + 1 if after in names else 0
     page = known[begin : begin + limit]
-    lines = [line_of(one, await board.read(tally_of, campaign=one)) for one in page]
+    lines = [line_of(one, await at.read(tally_of, campaign=one)) for one in page]
     more = begin + limit < len(known)
     return CampaignPage(campaigns=lines, next=page[-1].name if more else None)
 
 
-@router.get("/{campaign}")
-async def get_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> WholeCampaign:
+async def get_campaign(at: At, campaign: str) -> WholeCampaign:
     """Return a campaign: rows by state, credits, reviews of its videos, and its newest runs."""
-    tally = await board.read(tally_of, campaign=known)
-    counts = await board.read(counts_of, campaign_id=known.id)
+    known = await at.campaign(campaign)
+    tally = await at.read(tally_of, campaign=known)
+    counts = await at.read(counts_of, campaign_id=known.id)
     line = line_of(known, tally)
-    runs = [RunLine(**run_document(run)) for run in await see_runs(board, person, known.name)]
+    found = await at.read(runs_of, campaign=known.name, limit=RUNS)
+    runs = [RunLine(**run_document(run)) for run in found]
     return WholeCampaign(**dict(line), videos=_videos(counts), tags=dict(counts.tags), runs=runs)
-
-
-class Resumed(BaseModel):
-    """How many rows under way are resumed."""
-
-    campaign: str
-    rows: int
-
-
-@router.post("/{campaign}/carry-on", status_code=202)
-async def carry_campaign_on(board: TheBoard, person: Approver, known: TheCampaign) -> Resumed:
-    """Deliver the rows that a run left under way; it starts and pays for nothing new."""
-    return Resumed(campaign=known.name, rows=await resume_left(board, person, known.name))
-
-
-class DriftLine(BaseModel):
-    """One thing that changed outside since delivery; `cost` of the remedy is null if not known.
-
-    `row` is null for a file of the whole campaign, `repaired` what a repair did.
-    """
-
-    row: str | None
-    where: Literal["service", "store"]
-    what: str
-    remedy: str | None
-    cost: Amount | None
-    repaired: str | None
-
-
-class DriftFound(BaseModel):
-    """Everything that changed outside."""
-
-    drift: list[DriftLine]
-
-
-@router.get("/{campaign}/drift", response_model=DriftFound)
-async def get_drift(board: TheBoard, person: Reviewer, known: TheCampaign) -> dict[str, Any]:
-    """Compare the delivered videos of a campaign with the service and the store."""
-    return _drift(await see_drift(board, person, known.name))
-
-
-@router.post("/{campaign}/repair", response_model=DriftFound)
-async def repair_campaign(board: TheBoard, person: Approver, known: TheCampaign) -> dict[str, Any]:
-    """Repair what changed at the service or in the store, where that is free."""
-    return _drift(await repair_drift(board, person, known.name))
-
-
-def _drift(found: Repairs) -> dict[str, Any]:
-    return {"drift": [one.as_json(DRIFT) for one in found.drift]}
 
 
 def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:
@@ -243,15 +191,13 @@ async def get_health(request: Request, person: Viewer) -> Checked:
     )
 
 
-@health_router.get("/activity")
 async def list_activity(
-    board: TheBoard,
-    person: Viewer,
+    at: At,
     campaign: str | None = None,
-    before: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    before: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None,
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100,
 ) -> Activity:
     """List what people did."""
-    found = await board.read(acts_of, campaign=campaign, before=before, limit=limit + 1)
+    found = await at.read(acts_of, campaign=campaign, before=before, limit=limit + 1)
     more = found[limit - 1].id if len(found) > limit else None
     return Activity(acts=[Done(**vars(act)) for act in found[:limit]], next=more)

@@ -10,6 +10,7 @@ from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
+from callsheet.deployments.at import At, no_row
 from callsheet.deployments.board.board import Board, TheBoard, TheCampaign, Viewer
 from callsheet.deployments.board.limits import OneStream
 from callsheet.deployments.board.places import Place, shown_places
@@ -27,7 +28,6 @@ from callsheet.tasks.ledger.values import rows_by_number
 from callsheet.tasks.runtime.redact import redacted
 from callsheet.tasks.values.answers import Credits, Moment
 
-router = APIRouter(prefix="/campaigns/{campaign}/rows", tags=["rows"])
 Amount = int | float
 Counted = Annotated[int, Field(ge=1, le=10**9)]
 Limit = Annotated[int, Field(ge=1, le=MOST)]
@@ -154,20 +154,19 @@ def filters(
 Filters = Annotated[AskedRows, Depends(filters)]
 
 
-@router.get("")
 async def list_rows(
-    board: TheBoard,
-    person: Viewer,
-    known: TheCampaign,
+    at: At,
+    campaign: str,
     asked: Filters,
     sort: Annotated[
-        Sort | None, EMPTY, Query(description="sheet unless given; worst: most found wrong first")
+        Sort | None, EMPTY, Field(description="sheet unless given; worst: most found wrong first")
     ] = None,
-    after: Annotated[str | None, Query(description="`next` of the page before")] = None,
-    limit: Annotated[Limit | None, EMPTY, Query(description="100 unless given")] = None,
+    after: Annotated[str | None, Field(description="`next` of the page before")] = None,
+    limit: Annotated[Limit | None, EMPTY, Field(description="100 unless given")] = None,
 ) -> RowPage:
     """List the rows that match, page by page."""
-    page = await board.read(
+    known = await at.campaign(campaign)
+    page = await at.read(
         shown_rows,
         campaign_id=known.id,
         which=asked.which,
@@ -176,21 +175,21 @@ async def list_rows(
         limit=limit or PAGE,
     )
     numbers = [row.id for row in page.rows]
-    found = await board.read(rows_by_number, numbers=numbers)
-    document = await board.read(row_documents, campaign_id=known.id, numbers=numbers)
-    total = await board.read(count_shown, campaign_id=known.id, which=asked.which)
+    found = await at.read(rows_by_number, numbers=numbers)
+    document = await at.read(row_documents, campaign_id=known.id, numbers=numbers)
+    total = await at.read(count_shown, campaign_id=known.id, which=asked.which)
     lines = [RowLine.model_validate(document(row)) for row in found]
     return RowPage(rows=lines, total=total, next=page.next)
 
 
-@router.get("/{row}")
-async def get_row(board: TheBoard, person: Viewer, known: TheCampaign, row: str) -> WholeRowLine:
+async def get_row(at: At, campaign: str, row: str) -> WholeRowLine:
     """Return everything that is known of a row."""
-    found = await board.read(whole_row, campaign_id=known.id, row=row)
+    known = await at.campaign(campaign)
+    found = await at.read(whole_row, campaign_id=known.id, row=row)
     if found is None:
-        raise ProblemDetails(404, f"{known.name} has no row {row[:80]}")
+        raise no_row(known, row)
     own = found.row
-    document = (await board.read(row_documents, campaign_id=known.id, numbers=[own.id]))(own)
+    document = (await at.read(row_documents, campaign_id=known.id, numbers=[own.id]))(own)
     return WholeRowLine(
         **document,
         title=own.title,

@@ -121,40 +121,40 @@ async def upload_sheet(request: Request, board: TheBoard, person: Reviewer) -> d
             raise ProblemDetails(422, "no file came along", remedy='send it as the field "file"')
         mapped = upload.map
         parse_map(mapped)
-        found = await hand_in(board, person, name=upload.name, content=upload.content)
+        found = await hand_in(board, name=upload.name, content=upload.content)
     elif kind in ("application/json", ""):
         said = _said(await body_in(request))
         mapped = tuple(said.map)
         parse_map(mapped)
-        found = await _from_text(board, person, said)
+        found = await _from_text(board, said)
     else:
         raise ProblemDetails(415, "send multipart/form-data or application/json")
     if mapped:
-        found = await map_columns(board, person, found.kept.id, mapped)
+        found = await map_columns(board, found.kept.id, mapped)
     return found.as_json()
 
 
 @router.get("/inbox", response_model=list[InboxSheet])
 async def list_inbox(board: TheBoard, person: Reviewer) -> Any:
     """List the sheets in the inbox, if the settings name one."""
-    return await inbox_sheets(board, person)
+    return await inbox_sheets(board)
 
 
 @router.get("/{sheet}", response_model=SheetOut)
 async def get_sheet(sheet: SheetId, board: TheBoard, person: Reviewer) -> dict[str, Any]:
     """Return an uploaded sheet, compared with the ledger as it is now."""
-    return (await see_sheet(board, person, sheet)).as_json()
+    return (await see_sheet(board, sheet)).as_json()
 
 
-async def _from_text(board: TheBoard, person: Reviewer, said: SheetText) -> SheetView:
+async def _from_text(board: TheBoard, said: SheetText) -> SheetView:
     if said.url is not None:
-        return await hand_in_address(board, person, said.url)
+        return await hand_in_address(board, said.url)
     if said.inbox is not None:
-        return await hand_in_from_inbox(board, person, said.inbox)
+        return await hand_in_from_inbox(board, said.inbox)
     if said.text is None:
         raise ProblemDetails(422, 'say "text" (and "name"), "url" or "inbox"')
     content = said.text.encode("utf-8", "surrogatepass")
-    return await hand_in(board, person, name=said.name or "pasted", content=content)
+    return await hand_in(board, name=said.name or "pasted", content=content)
 
 
 def _said(body: bytes) -> SheetText:

@@ -18,6 +18,7 @@ from typing import Any, get_args
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
+from callsheet.deployments.board.api.campaigns import RUNS
 from callsheet.deployments.board.board import (
     Approver,
     Board,
@@ -29,11 +30,11 @@ from callsheet.deployments.board.limits import OneStream
 from callsheet.deployments.board.page import filled, page, part
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import FOR_A_PERSON, RowView, rows_in
-from callsheet.deployments.board.services.drift import repair_drift, see_drift
 from callsheet.deployments.board.services.plans import plan_of_sheet, see_plans
-from callsheet.deployments.board.services.rows import resume, resume_left, see_left, see_runs
+from callsheet.deployments.board.services.runs import carry_campaign_on, carry_run_on, see_left
 from callsheet.deployments.board.variants import Variants, variants_shown
 from callsheet.deployments.campaign_status import resume_command, run_document, say_left
+from callsheet.deployments.commands.drift import repair_drift, see_drift
 from callsheet.tasks.aftercare.export import Format, What, export
 from callsheet.tasks.aftercare.findings import Repairs
 from callsheet.tasks.campaign.options import RunOptions
@@ -51,7 +52,7 @@ from callsheet.tasks.ledger.row_pages import (
     shown_rows,
 )
 from callsheet.tasks.ledger.row_selection import RowFilter
-from callsheet.tasks.ledger.runs import RunRow
+from callsheet.tasks.ledger.runs import RunRow, runs_of
 from callsheet.tasks.ledger.values import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
 
 router = APIRouter(prefix="/c/{campaign}")
@@ -71,14 +72,15 @@ ALOUD = 8
 async def live(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
     """Show the rows that the address asks for."""
     found = await board.read(find_campaign, name=campaign)
-    if found is None and await see_runs(board, person, campaign, limit=1):
+    runs = [] if found else await board.read(runs_of, campaign=campaign, limit=1)
+    if runs:
         return page(request, "starting.html", person, campaign=campaign)
     found = found or await board.campaign(campaign)
     view = RowView(rows_in(request.query_params, "rows", "cancelled"))
     asked = view.asked
     read = partial(shown_rows, campaign_id=found.id, which=asked.which, sort=asked.sort)
     shown = await board.read(read, after=asked.after, limit=asked.limit)
-    told = await _told(board, person, found, view, len(shown.rows))
+    told = await _told(board, found, view, len(shown.rows))
     told["cancelled"] = request.query_params.get("cancelled", "")
     told["groups"] = _groups(view, shown.rows)
     return page(request, "live.html", person, rows=shown.rows, next=shown.next, **told)
@@ -103,11 +105,9 @@ async def stream(
     return StreamingResponse(sent.messages(), media_type="text/event-stream", headers=headers)
 
 
-async def _told(
-    board: Board, person: Person, campaign: Campaign, view: RowView, shown: int
-) -> dict[str, Any]:
+async def _told(board: Board, campaign: Campaign, view: RowView, shown: int) -> dict[str, Any]:
     """Return what the parts of a page that shows so many rows are filled with, but for these."""
-    runs = await see_runs(board, person, campaign.name)
+    runs = await board.read(runs_of, campaign=campaign.name, limit=RUNS)
     tally, counts, matching = await board.read(page_figures, campaign=campaign, which=view.which)
     # Rows that came since, and would be on the first page if that were asked for now.
     left = next(iter(await see_left(board, campaign.name)), None)
@@ -119,7 +119,7 @@ async def _told(
         "resuming": campaign.id in board.resuming,
         "left": say_left(left) if left else "",
         "resume_command": resume_command(left) if left else "",
-        "waiting": await _waiting(board, person, campaign.name, tally, counts),
+        "waiting": await _waiting(board, campaign.name, tally, counts),
         "tab": "board",
         "campaign": campaign.name,
         "root": f"/c/{part(campaign.name)}",
@@ -132,18 +132,16 @@ async def _told(
     }
 
 
-async def _waiting(
-    board: Board, person: Person, campaign: str, tally: Tally, counts: Counts
-) -> int:
+async def _waiting(board: Board, campaign: str, tally: Tally, counts: Counts) -> int:
     """Return how many rows a new plan of the campaign's sheet would release, once none is made."""
     found = tally.rows
     rest = sum(found.get(state, 0) for state in NOT_BEGUN)
     # What waits for a video is released once people have kept it.
     if not rest and counts.reviews["keep"] == counts.videos > 0:
         rest = found.get("held", 0)
-    if not rest or any(found.get(state) for state in UNDER_WAY) or not person.may("approver"):
+    if not rest or any(found.get(state) for state in UNDER_WAY) or not board.who.may("approver"):
         return 0
-    return rest if await _last_sheet(board, person, campaign) else 0
+    return rest if await _last_sheet(board, campaign) else 0
 
 
 def _groups(view: RowView, rows: Sequence[ShownRow]) -> list[Variants[ShownRow]]:
@@ -206,14 +204,14 @@ class _Sent:
     async def _last(self) -> tuple[int, RunRow | None]:
         """Return the newest event and the newest run: a run starts and ends without an event."""
         event = await self.board.read(last_event, campaign_id=self.campaign.id)
-        runs = await see_runs(self.board, self.person, self.campaign.name, limit=1)
+        runs = await self.board.read(runs_of, campaign=self.campaign.name, limit=1)
         run = next(iter(runs), None)
         # A lease is renewed all the time, and no page shows it.
         return event, run and replace(run, place=None, leased_until=None, token=0)
 
     async def _now(self) -> dict[str, str]:
         """Return every part of the page as it is now, by the id of its element."""
-        told = await _told(self.board, self.person, self.campaign, self.view, len(self.numbers))
+        told = await _told(self.board, self.campaign, self.view, len(self.numbers))
 
         def show(template: str, **more: Any) -> str:
             return filled(self.request, template, self.person, **told, **more)
@@ -284,15 +282,15 @@ async def attention(request: Request, board: TheBoard, person: Viewer, campaign:
         tally=await board.read(tally_of, campaign=found),
         groups=_grouped(shown.rows),
         more=shown.next is not None,
-        sheet=await _last_sheet(board, person, found.name) is not None,
-        run=await _last_run(board, person, found.name),
+        sheet=await _last_sheet(board, found.name) is not None,
+        run=await _last_run(board, found.name),
     )
 
 
 @router.post("/again")
 async def again(board: TheBoard, person: Approver, campaign: str) -> Response:
     """Plan the campaign's last sheet again: what is paid for is resumed, the rest is priced."""
-    plan = await _last_sheet(board, person, campaign)
+    plan = await _last_sheet(board, campaign)
     if plan is None or plan.sheet_id is None:
         raise ProblemDetails(
             409,
@@ -301,24 +299,24 @@ async def again(board: TheBoard, person: Approver, campaign: str) -> Response:
             remedy="Hand it in under New campaign: a campaign of that name is gone on with.",
         )
     options = RunOptions.of(plan.terms, select=None, first=None)
-    new = await plan_of_sheet(board, person, plan.sheet_id, options)
+    new = await plan_of_sheet(board, plan.sheet_id, options)
     return RedirectResponse(f"/plans/{part(new)}", 303)
 
 
 @router.post("/carry-on")
 async def go_on(board: TheBoard, person: Approver, campaign: str) -> Response:
     """Have the last run go on with what it left: it looks again, and pays for nothing new."""
-    run = await _last_run(board, person, campaign)
+    run = await _last_run(board, campaign)
     if run is None:
         raise ProblemDetails(409, f"no run of {campaign} that started on the board has ended")
-    await resume(board, person, run)
+    await carry_run_on(board, run)
     return RedirectResponse(f"/c/{part(campaign)}", 303)
 
 
 @router.post("/resume")
 async def resumed(board: TheBoard, person: Approver, campaign: str) -> Response:
     """Deliver the rows that a run left under way; nothing new is paid for."""
-    await resume_left(board, person, campaign)
+    await carry_campaign_on(board, campaign)
     return RedirectResponse(f"/c/{part(campaign)}", 303)
 
 
@@ -335,15 +333,15 @@ def _grouped(rows: Sequence[ShownRow]) -> list[_Group]:
     return sorted(groups, key=lambda one: (ORDER.index(one.state), -len(one.rows)))
 
 
-async def _last_sheet(board: Board, person: Person, campaign: str) -> KeptPlan | None:
+async def _last_sheet(board: Board, campaign: str) -> KeptPlan | None:
     """Return the newest plan that was made of a sheet."""
     return next(iter(await board.read(plans_of, campaign=campaign, limit=1, with_sheet=True)), None)
 
 
-async def _last_run(board: Board, person: Person, campaign: str) -> str | None:
+async def _last_run(board: Board, campaign: str) -> str | None:
     """Return the id of the newest run that began on the board, where it has ended."""
-    asked = (run for run in await see_runs(board, person, campaign) if run.is_asked)
-    run = next(asked, None)
+    runs = await board.read(runs_of, campaign=campaign, limit=RUNS)
+    run = next((run for run in runs if run.is_asked), None)
     return run.id if run is not None and run.ended_at is not None else None
 
 
@@ -353,14 +351,14 @@ async def _last_run(board: Board, person: Person, campaign: str) -> str | None:
 @router.get("/changes")
 async def changes(request: Request, board: TheBoard, person: Reviewer, campaign: str) -> Response:
     """Show what changed at the service and in the store."""
-    found = await see_drift(board, person, campaign)
+    found = await see_drift(board, campaign)
     return await _changes(request, board, person, found, repaired=False)
 
 
 @router.post("/changes")
 async def repaired(request: Request, board: TheBoard, person: Approver, campaign: str) -> Response:
     """Fix what is free to fix, and show what was done."""
-    found = await repair_drift(board, person, campaign)
+    found = await repair_drift(board, campaign)
     return await _changes(request, board, person, found, repaired=True)
 
 
@@ -400,7 +398,7 @@ async def report(request: Request, board: TheBoard, person: Viewer, campaign: st
     for kind in KINDS:
         by[kind] = await board.read(keep_rates, campaign_id=found.id, by=kind)
     whole = await board.read(keep_rates, campaign_id=found.id)
-    plans = [one.plan for one in await see_plans(board, person, found.name)]
+    plans = [one.plan for one in await see_plans(board, found.name)]
     return page(
         request,
         "report.html",

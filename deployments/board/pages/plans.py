@@ -16,8 +16,8 @@ from callsheet.deployments.board.page import page, part
 from callsheet.deployments.board.plan_view import shown_plan
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services import sheets
+from callsheet.deployments.board.services.approval import approve
 from callsheet.deployments.board.services.plans import (
-    approve,
     plan_again,
     plan_of_sheet,
     see_plan,
@@ -64,7 +64,7 @@ async def plan(
     go: str = "",
 ) -> Response:
     """Show the plan, or lead to the one in its place; with `HX-Request` only what is inside it."""
-    seen = await see_plan(board, person, plan_id)
+    seen = await see_plan(board, plan_id)
     inside = "HX-Request" in request.headers
     if seen.latest is not None and not inside:
         # A link in an old mail leads to what may be approved now.
@@ -83,7 +83,7 @@ async def rows(
     go: Annotated[str, Form()] = "",
 ) -> Response:
     """Show other rows of the plan; the checked ones stay checked."""
-    seen = await see_plan(board, person, plan_id)
+    seen = await see_plan(board, plan_id)
     return page(request, "plan.html", person, **shown_plan(seen, go, chosen=checked))
 
 
@@ -97,7 +97,7 @@ async def approved(
 ) -> Response:
     """Approve the plan and go to its campaign; where something has moved on, to the new plan."""
     try:
-        done = await approve(board, person, plan_id, budget=_amount(budget))
+        done = await approve(board, plan_id, budget=_amount(budget))
     except (BadInput, ProblemDetails) as error:
         new = error.extra.get("plan") if isinstance(error, ProblemDetails) else None
         if new is not None and new != plan_id:
@@ -121,10 +121,10 @@ async def again(
     new_campaign: Annotated[bool, Form()] = False,
 ) -> Response:
     """Have the plan made again: as it was, on other terms, or of the checked rows only."""
-    seen = await see_plan(board, person, plan_id)
+    seen = await see_plan(board, plan_id)
     try:
         if seen.plan.sheet_id is None or seen.plan.kind != "run":
-            new = await plan_again(board, person, seen.plan, words="a person asked for a new one")
+            new = await plan_again(board, seen.plan, words="a person asked for a new one")
         else:
             before = RunOptions.of(seen.plan.terms)
             options = (
@@ -138,7 +138,7 @@ async def again(
                     new_campaign=new_campaign or before.new_campaign,
                 )
             )
-            new = await plan_of_sheet(board, person, seen.plan.sheet_id, options)
+            new = await plan_of_sheet(board, seen.plan.sheet_id, options)
     except (BadInput, ProblemDetails) as error:
         return await _refused(request, board, person, plan_id, error)
     return RedirectResponse(f"/plans/{part(new)}", 303)
@@ -154,7 +154,7 @@ async def _refused(
     request: Request, board: Board, person: Person, plan_id: str, error: Exception
 ) -> Response:
     """Show the plan with why it was not approved."""
-    seen = await see_plan(board, person, plan_id)
+    seen = await see_plan(board, plan_id)
     status = error.status if isinstance(error, ProblemDetails) else 422
     told = {
         "title": getattr(error, "title", "This cannot be meant"),
@@ -186,8 +186,8 @@ async def new(
     request: Request, board: TheBoard, person: Reviewer, sheet: str | None = None
 ) -> Response:
     """Show the form, and where `sheet` names one what was found in it."""
-    seen = None if sheet is None else await see_sheet(board, person, sheet)
-    inbox = await _inbox(board, person)
+    seen = None if sheet is None else await see_sheet(board, sheet)
+    inbox = await _inbox(board)
     return page(request, "new.html", person, seen=seen, form=_filled({}), inbox=inbox)
 
 
@@ -197,10 +197,10 @@ async def check(request: Request, board: TheBoard, person: Reviewer) -> Response
     sent = await upload_in(request)
     form = _filled(sent.texts)
     try:
-        seen, text = await _uploaded(board, person, sent, form)
+        seen, text = await _uploaded(board, sent, form)
     except (SheetError, BadInput, ProblemDetails) as error:
         # Nothing came of it to look at: a file that is none, an address that does not answer.
-        inbox = await _inbox(board, person)
+        inbox = await _inbox(board)
         refused = _sheet_refused(error)
         return page(
             request, "new.html", person,
@@ -215,11 +215,11 @@ async def _plan(
     request: Request, board: Board, person: Person, seen: SheetView, form: dict[str, str]
 ) -> Response:
     """Lead to the plan of a sheet, or show what has to be settled first."""
-    show = partial(page, request, "new.html", person, status=422, inbox=await _inbox(board, person))
+    show = partial(page, request, "new.html", person, status=422, inbox=await _inbox(board))
     if seen.problems or (seen.hidden and not form["hidden_rows"]):
         return show(seen=seen, form=form)
     try:
-        plan = await plan_of_sheet(board, person, seen.kept.id, _options(form))
+        plan = await plan_of_sheet(board, seen.kept.id, _options(form))
     except (SheetError, BadInput, ProblemDetails) as error:
         return show(seen=seen, form=form, refused=_sheet_refused(error))
     return RedirectResponse(f"/plans/{plan}", 303)
@@ -240,12 +240,12 @@ async def map_columns(
     try:
         words = _chosen(sent)
         if columns_key(parse_map(words)) != sent.texts.get("shown"):
-            seen = await sheets.try_columns(board, person, sheet_id, words, options)
-            return show(seen=seen, unseen=True, inbox=await _inbox(board, person))
-        seen = await sheets.map_columns(board, person, sheet_id, words, options)
+            seen = await sheets.try_columns(board, sheet_id, words, options)
+            return show(seen=seen, unseen=True, inbox=await _inbox(board))
+        seen = await sheets.map_columns(board, sheet_id, words, options)
     except (SheetError, BadInput) as error:
-        seen = await see_sheet(board, person, sheet_id, options)
-        inbox = await _inbox(board, person)
+        seen = await see_sheet(board, sheet_id, options)
+        inbox = await _inbox(board)
         return show(seen=seen, inbox=inbox, refused=_sheet_refused(error))
     return await _plan(request, board, person, seen, form)
 
@@ -256,9 +256,9 @@ async def first_row(request: Request, board: TheBoard, person: Reviewer, sheet_i
     sent = await upload_in(request)
     options = _options(_filled(sent.texts), reading=True)
     try:
-        seen = await sheets.try_columns(board, person, sheet_id, _chosen(sent), options)
+        seen = await sheets.try_columns(board, sheet_id, _chosen(sent), options)
     except (SheetError, BadInput) as error:
-        seen = await see_sheet(board, person, sheet_id, options)
+        seen = await see_sheet(board, sheet_id, options)
         return page(request, "_first_row.html", person, seen=seen, fault=_sheet_refused(error))
     return page(request, "_first_row.html", person, seen=seen)
 
@@ -283,13 +283,13 @@ async def correct_cells(
     sent = await upload_in(request)
     form = _filled(sent.texts)
     texts, alike = (_numbered(sent.texts, prefix) for prefix in ("cell-", "all-"))
-    show = partial(page, request, "new.html", person, inbox=await _inbox(board, person), form=form)
+    show = partial(page, request, "new.html", person, inbox=await _inbox(board), form=form)
     options = _options(form, reading=True)
     try:
-        correct = partial(sheets.correct_cells, board, person, sheet_id, texts, options)
+        correct = partial(sheets.correct_cells, board, sheet_id, texts, options)
         seen = await correct(alike=alike)
     except (SheetError, BadInput) as error:
-        seen = await see_sheet(board, person, sheet_id, options)
+        seen = await see_sheet(board, sheet_id, options)
         return show(seen=seen, refused=_sheet_refused(error), status=422)
     return show(seen=seen, corrected=True, status=422 if seen.problems else 200)
 
@@ -336,28 +336,28 @@ def _options(form: Mapping[str, str], *, reading: bool = False) -> RunOptions:
 
 
 async def _uploaded(
-    board: Board, person: Person, sent: UploadForm, form: dict[str, str]
+    board: Board, sent: UploadForm, form: dict[str, str]
 ) -> tuple[SheetView, str | None]:
     """Return the sheet that was uploaded, and its text where it is one."""
     options = _options(form, reading=True)
     if sent.name is not None and sent.content is not None:
-        keep = partial(hand_in, board, person, name=sent.name, content=sent.content)
+        keep = partial(hand_in, board, name=sent.name, content=sent.content)
         return await keep(options=options), _text(sent.content)
     if form["url"]:
-        return await hand_in_address(board, person, form["url"], options), None
+        return await hand_in_address(board, form["url"], options), None
     if lying := sent.texts.get("inbox"):
-        return await hand_in_from_inbox(board, person, lying, options), None
+        return await hand_in_from_inbox(board, lying, options), None
     if text := form["text"]:
         name = form["name"] or _named(text, board.clock())
         content = text.encode("utf-8", "surrogatepass")
-        return await hand_in(board, person, name=name, content=content, options=options), text
+        return await hand_in(board, name=name, content=content, options=options), text
     if kept := sent.texts.get("kept"):
-        return await see_sheet(board, person, kept, options), None
+        return await see_sheet(board, kept, options), None
     raise ProblemDetails(422, "no file was chosen, and nothing pasted", title="There is no sheet")
 
 
-async def _inbox(board: Board, person: Person) -> Sequence[str]:
-    return [one.name for one in await inbox_sheets(board, person)]
+async def _inbox(board: Board) -> Sequence[str]:
+    return [one.name for one in await inbox_sheets(board)]
 
 
 def _named(text: str, at: float) -> str:

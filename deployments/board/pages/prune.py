@@ -13,7 +13,6 @@ from callsheet.deployments.commands.prune import delete_videos, find_old_videos
 from callsheet.tasks.aftercare.prune import PruneOut, doomed, what_goes
 from callsheet.tasks.ledger.campaigns import tally_of
 from callsheet.tasks.ledger.deletions import OldVideo
-from callsheet.tasks.ledger.people import Person
 
 router = APIRouter(prefix="/c/{campaign}/prune")
 
@@ -29,7 +28,7 @@ async def prune(
 
     With `store`, also the files in the store of rows that left the sheet.
     """
-    return await _shown(request, board, person, campaign, store)
+    return await _shown(request, board, campaign, store)
 
 
 @router.post("")
@@ -39,13 +38,12 @@ async def pruned(request: Request, board: TheBoard, person: Approver, campaign: 
         videos = [one for one in fields.getlist("video") if isinstance(one, str)]
         store = fields.get("store") == "yes"
     done = await delete_videos(board, campaign, videos, store=store)
-    return await _shown(request, board, person, campaign, store, done)
+    return await _shown(request, board, campaign, store, done)
 
 
 async def _shown(
     request: Request,
     board: Board,
-    person: Person,
     campaign: str,
     store: bool,
     done: Sequence[OldVideo] = (),
@@ -58,7 +56,7 @@ async def _shown(
     return page(
         request,
         "prune.html",
-        person,
+        board.person,
         tab="report",
         campaign=campaign,
         root=f"/c/{part(campaign)}",

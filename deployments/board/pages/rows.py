@@ -15,7 +15,7 @@ from callsheet.deployments.board.board import Approver, Board, TheBoard, Viewer
 from callsheet.deployments.board.page import page, part
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.row_filters import filter_in
-from callsheet.deployments.board.services.rows import plan_of_retakes
+from callsheet.deployments.board.services.plans import plan_retakes
 from callsheet.deployments.commands.cancel import cancel_rows
 from callsheet.deployments.commands.resolve import resolve_row
 from callsheet.tasks.aftercare.cancel import LIVE
@@ -140,15 +140,14 @@ async def retakes(request: Request, board: TheBoard, person: Approver, campaign:
     async with request.form(max_files=0, max_fields=MOST + 20) as fields:
         rows = await _rows_meant(board, campaign, fields)
         because, kept = fields.get("because"), fields.get("even_kept")
-    plan = await plan_of_retakes(
+    begun = await plan_retakes(
         board,
-        person,
         campaign,
         rows=rows,
         because=because.strip()[:2000] or None if isinstance(because, str) else None,
         even_kept=kept == "yes",
     )
-    return RedirectResponse(f"/plans/{part(plan)}", 303)
+    return RedirectResponse(f"/plans/{part(begun.plan)}", 303)
 
 
 @retakes_router.post("/cancel")

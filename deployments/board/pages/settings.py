@@ -32,7 +32,7 @@ async def add(
 ) -> Response:
     """Store an address; the answer never shows it."""
     try:
-        added = await notices.add(board, person, name=name, pasted=address)
+        added = await notices.add(board, name=name, pasted=address)
     except BadInput as error:
         return await _page(request, board, person, status=422, refused=error, name=name)
     return await _page(request, board, person, status=201, added=added)
@@ -43,13 +43,13 @@ async def test(
     request: Request, board: TheBoard, person: Admin, name: Annotated[str, Form()]
 ) -> Response:
     """Send a sample digest to one address, and show whether it arrived."""
-    return await _page(request, board, person, tested=await notices.send_test(board, person, name))
+    return await _page(request, board, person, tested=await notices.send_test(board, name))
 
 
 @router.post("/notices/remove")
 async def remove(board: TheBoard, person: Admin, name: Annotated[str, Form()]) -> Response:
     """Delete an address."""
-    await notices.remove(board, person, name)
+    await notices.remove(board, name)
     return RedirectResponse("/settings", 303)
 
 

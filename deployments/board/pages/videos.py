@@ -29,7 +29,7 @@ _SEEN = "seen"
 @router.get("")
 async def videos(request: Request, board: TheBoard, person: Sees, campaign: str) -> Response:
     """Show the videos; with `HX-Request` only what there is to know of the one that is open."""
-    gallery = await Gallery.of(board, person, campaign)
+    gallery = await Gallery.of(board, campaign)
     view = VideoView.of(request.query_params)
     if "HX-Request" in request.headers and view.open:
         card = await gallery.card(view, view.open)
@@ -60,7 +60,7 @@ async def review(
 ) -> Response:
     """Decide on a video, or take that back; a reason alone rejects. It leads back to where it was
     done: the videos, or `row`."""
-    gallery = await Gallery.of(board, person, campaign)
+    gallery = await Gallery.of(board, campaign)
     seen = VideoView.of(QueryParams(view))
     # As they were sent: an empty note takes one away, without one it stays.
     form = await request.form()
@@ -110,7 +110,7 @@ async def verdicts(
     view: Annotated[str, Form()] = "",
 ) -> Response:
     """Decide on many videos: those that were selected, or all that the page showed."""
-    gallery = await Gallery.of(board, person, campaign)
+    gallery = await Gallery.of(board, campaign)
     seen = VideoView.of(QueryParams(view))
     if not (rows or everything):
         remedy = "select some, or all"

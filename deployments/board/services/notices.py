@@ -10,7 +10,6 @@ from pathlib import Path
 
 from callsheet.deployments.board.board import Board
 from callsheet.tasks.ledger.audit_log import note_act
-from callsheet.tasks.ledger.people import Person
 from callsheet.tasks.nights.inboxes import Inbox, listed_inboxes
 from callsheet.tasks.notices.action_items import Letter
 from callsheet.tasks.notices.addresses import (
@@ -41,25 +40,25 @@ async def all_addresses(board: Board) -> Sequence[StoredAddress]:
     return await asyncio.to_thread(stored_addresses, board.settings.home)
 
 
-async def add(board: Board, person: Person, *, name: str, pasted: str) -> StoredAddress:
+async def add(board: Board, *, name: str, pasted: str) -> StoredAddress:
     """Store an address; raise BadInput for what is none."""
     await asyncio.to_thread(check_address, board.settings.home, name, pasted)
     # First, and undone by nothing: the transaction that notes it checks the person again.
-    await _note(board, person, "add notices", name)
+    await _note(board, "add notices", name)
     return await asyncio.to_thread(store_address, board.settings.home, name, pasted)
 
 
-async def remove(board: Board, person: Person, name: str) -> None:
+async def remove(board: Board, name: str) -> None:
     """Delete an address; raise BadInput where there is none."""
     await asyncio.to_thread(find_address, board.settings.home, name)
-    await _note(board, person, "end notices", name)
+    await _note(board, "end notices", name)
     await asyncio.to_thread(drop_address, board.settings.home, name)
 
 
-async def send_test(board: Board, person: Person, name: str) -> Sending:
+async def send_test(board: Board, name: str) -> Sending:
     """Send a sample digest to one address; raise BadInput where there is none."""
     found = await asyncio.to_thread(find_address, board.settings.home, name)
-    await _note(board, person, "test notices", name)
+    await _note(board, "test notices", name)
     inbox = Inbox(name=SAMPLE, place="", notify=(f"file:{found.path}",), board=board.origin)
     (sent,) = await send_sample(inbox, clock=board.clock)
     return sent
@@ -73,5 +72,5 @@ async def last_digests(board: Board) -> list[LastDigest]:
     return [LastDigest(inbox=inbox.name, letter=await made(inbox=inbox)) for inbox in inboxes]
 
 
-async def _note(board: Board, person: Person, act: str, name: str) -> None:
-    await board.write(note_act, act=act, by=person.name, at=board.clock(), words=name[:60])
+async def _note(board: Board, act: str, name: str) -> None:
+    await board.write(note_act, act=act, by=board.by, at=board.clock(), words=name[:60])

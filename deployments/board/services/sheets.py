@@ -219,7 +219,6 @@ def problem_json(problem: Problem) -> dict[str, Any]:
 
 async def hand_in(
     board: Board,
-    person: Person,
     *,
     name: str,
     content: bytes,
@@ -237,15 +236,14 @@ async def hand_in(
     name = fit_name(name)
     async with board.uploads:
         await drop_old_uploads(board)
-        kept = await _keep(board, person, name, content, place)
+        kept = await _keep(board, name, content, place)
     words = f"{name}, {say_bytes(len(content))}"
-    await board.write(note_act, act="sheet", by=person.name, at=kept.added_at, words=words)
-    return await _view(board, person, kept, options)
+    await board.write(note_act, act="sheet", by=board.by, at=kept.added_at, words=words)
+    return await _view(board, kept, options)
 
 
 async def map_columns(
     board: Board,
-    person: Person,
     sheet_id: str,
     words: Sequence[str],
     options: RunOptions = _PLAIN,
@@ -256,19 +254,18 @@ async def map_columns(
     the sheet does not have or two of one column, ProblemDetails (404) for no such sheet.
     """
     kept = await kept_sheet(board, sheet_id)
-    mapped, found = await read_mapped(board, kept, options, person)
+    mapped, found = await read_mapped(board, kept, options)
     columns = _chosen(found, words, mapped)
     at = board.clock()
     keep = partial(keep_columns, headers=found.headers, columns=columns)
-    await board.write(keep, by=person.name, at=at)
+    await board.write(keep, by=board.by, at=at)
     told = ", ".join(f"{header} = {column}" for header, column in columns.items())
-    await board.write(note_act, act="columns", by=person.name, at=at, words=f"{kept.name}: {told}")
-    return await _view(board, person, kept, options)
+    await board.write(note_act, act="columns", by=board.by, at=at, words=f"{kept.name}: {told}")
+    return await _view(board, kept, options)
 
 
 async def try_columns(
     board: Board,
-    person: Person,
     sheet_id: str,
     words: Sequence[str],
     options: RunOptions = _PLAIN,
@@ -278,10 +275,10 @@ async def try_columns(
     Nothing is remembered. Raises as `map_columns` does.
     """
     kept = await kept_sheet(board, sheet_id)
-    seen = await _view(board, person, kept, options)
-    mapped, found = await read_mapped(board, kept, options, person)
+    seen = await _view(board, kept, options)
+    mapped, found = await read_mapped(board, kept, options)
     columns = _chosen(found, words, mapped)
-    return replace(seen, trial=await _tried(board, person, kept, mapped, columns))
+    return replace(seen, trial=await _tried(board, kept, mapped, columns))
 
 
 def columns_key(columns: Mapping[str, str]) -> str:
@@ -320,7 +317,6 @@ def _proposed(found: FoundSheet) -> Mapping[str, str]:
 
 async def _tried(
     board: Board,
-    person: Person,
     kept: KeptSheet,
     options: RunOptions,
     columns: Mapping[str, str],
@@ -329,14 +325,12 @@ async def _tried(
     all_columns = {**parse_map(options.map or ()), **columns}
     options = options.but(map=tuple(f"{header}={one}" for header, one in all_columns.items()))
     found = await board.reader.find(
-        board.settings, kept, options.reading(board.settings), person=person
+        board.settings, kept, options.reading(board.settings), person=board.person
     )
     return Trial(columns=columns, first=first_row(found.sheet))
 
 
-async def _keep(
-    board: Board, person: Person, name: str, content: bytes, place: str | None
-) -> KeptSheet:
+async def _keep(board: Board, name: str, content: bytes, place: str | None) -> KeptSheet:
     file, digest = await asyncio.to_thread(keep_bytes, board.settings, name, content)
     # What signs an address is a secret, and the ledger is read by many.
     whole = place is not None and unsigned(place) == place
@@ -345,7 +339,7 @@ async def _keep(
         name=name,
         place=place if place is not None and whole else str(file.resolve()),
         digest=digest,
-        added_by=person.name,
+        added_by=board.by,
         added_at=board.clock(),
     )
     await board.write(keep_sheet, sheet=kept)
@@ -353,41 +347,36 @@ async def _keep(
 
 
 async def hand_in_fetched(
-    board: Board, person: Person, *, fetched: Fetched, place: str, options: RunOptions = _PLAIN
+    board: Board, *, fetched: Fetched, place: str, options: RunOptions = _PLAIN
 ) -> SheetView:
     """Keep a sheet that was fetched from an address or lies in the inbox, and look at it."""
-    keep = partial(hand_in, board, person, name=fetched.name, content=fetched.content)
+    keep = partial(hand_in, board, name=fetched.name, content=fetched.content)
     return await keep(place=place, options=options)
 
 
-async def hand_in_address(
-    board: Board, person: Person, address: str, options: RunOptions = _PLAIN
-) -> SheetView:
+async def hand_in_address(board: Board, address: str, options: RunOptions = _PLAIN) -> SheetView:
     """Fetch a published sheet; raises SheetError where it cannot be had, or must not be."""
     fetched = await fetch_address(board, address)
-    return await hand_in_fetched(board, person, fetched=fetched, place=address, options=options)
+    return await hand_in_fetched(board, fetched=fetched, place=address, options=options)
 
 
-async def inbox_sheets(board: Board, person: Person) -> list[InboxFile]:
+async def inbox_sheets(board: Board) -> list[InboxFile]:
     """Return the sheets that lie in the inbox, the newest first."""
     return await asyncio.to_thread(list_inbox, board.settings)
 
 
-async def hand_in_from_inbox(
-    board: Board, person: Person, name: str, options: RunOptions = _PLAIN
-) -> SheetView:
+async def hand_in_from_inbox(board: Board, name: str, options: RunOptions = _PLAIN) -> SheetView:
     """Take a sheet of the inbox; raises ProblemDetails (404) for one that does not lie there."""
-    found = next((one for one in await inbox_sheets(board, person) if one.name == name), None)
+    found = next((one for one in await inbox_sheets(board) if one.name == name), None)
     if found is None:
         raise ProblemDetails(404, f"there is no sheet {name[:100]} in the inbox")
     fetched = await fetch(str(found.path))
-    keep = partial(hand_in_fetched, board, person, fetched=fetched, place=str(found.path))
+    keep = partial(hand_in_fetched, board, fetched=fetched, place=str(found.path))
     return await keep(options=options)
 
 
 async def correct_cells(
     board: Board,
-    person: Person,
     sheet_id: str,
     texts: Mapping[int, str],
     options: RunOptions = _PLAIN,
@@ -399,7 +388,7 @@ async def correct_cells(
     `alike` are texts for all problems of the kind of a number, whose cells have the same text.
     Raises BadInput where a cell cannot be corrected, ProblemDetails (404) for no such sheet.
     """
-    seen = await see_sheet(board, person, sheet_id, options)
+    seen = await see_sheet(board, sheet_id, options)
     texts = _with_alike(seen, texts, alike)
     corrections: list[tuple[Problem, str]] = []
     left: list[Problem] = []
@@ -415,7 +404,7 @@ async def correct_cells(
     making = partial(correct, content, corrections, seen.mapped, left=left)
     corrected = await asyncio.to_thread(making)
     name = name_of_copy(seen.kept.name)
-    return await hand_in(board, person, name=name, content=corrected, options=options)
+    return await hand_in(board, name=name, content=corrected, options=options)
 
 
 def _with_alike(
@@ -437,11 +426,9 @@ async def sheet_file(board: Board, sheet_id: str) -> tuple[str, bytes]:
     return kept.name, await asyncio.to_thread(read_kept, board.settings, kept)
 
 
-async def see_sheet(
-    board: Board, person: Person, sheet_id: str, options: RunOptions = _PLAIN
-) -> SheetView:
+async def see_sheet(board: Board, sheet_id: str, options: RunOptions = _PLAIN) -> SheetView:
     """Look at a sheet that was uploaded; raises ProblemDetails (404) for none."""
-    return await _view(board, person, await kept_sheet(board, sheet_id), options)
+    return await _view(board, await kept_sheet(board, sheet_id), options)
 
 
 async def kept_sheet(board: Board, sheet_id: str) -> KeptSheet:
@@ -457,17 +444,17 @@ async def parsed(
 ) -> Sheet:
     """Return a sheet as it is read with these options; raises SheetError with all its problems."""
     reading = options.reading(board.settings)
-    return (await board.reader.find(board.settings, kept, reading, person=person)).good()
+    return (await board.reader.find(board.settings, kept, reading, person=board.person)).good()
 
 
 async def read_mapped(
-    board: Board, kept: KeptSheet, options: RunOptions, person: Person
+    board: Board, kept: KeptSheet, options: RunOptions
 ) -> tuple[RunOptions, FoundSheet]:
     """Return what is in a sheet, read with the columns that were confirmed for its headers.
 
     The options that are returned name these columns (`map`), so that a run reads it the same way.
     """
-    find = partial(board.reader.find, board.settings, kept, person=person)
+    find = partial(board.reader.find, board.settings, kept, person=board.person)
     found = await find(options.reading(board.settings))
     if options.map is not None:
         return options, found
@@ -484,12 +471,12 @@ async def read_mapped(
     return options, replace(await find(options.reading(board.settings)), columns=columns)
 
 
-async def _view(board: Board, person: Person, kept: KeptSheet, options: RunOptions) -> SheetView:
-    options, read = await read_mapped(board, kept, options.but(sandbox=board.sandbox), person)
+async def _view(board: Board, kept: KeptSheet, options: RunOptions) -> SheetView:
+    options, read = await read_mapped(board, kept, options.but(sandbox=board.sandbox))
     mapped = parse_map(options.map or ())
     trial = Trial(columns=mapped, first=first_row(read.sheet))
     if any(one.column is None for one in read.columns):
-        trial = await _tried(board, person, kept, options, _proposed(read))
+        trial = await _tried(board, kept, options, _proposed(read))
     seen = partial(
         SheetView, kept=kept, rows=read.rows, columns=read.columns, mapped=mapped, trial=trial
     )
