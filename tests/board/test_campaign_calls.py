@@ -154,7 +154,6 @@ async def test_the_first_verdict_stands_and_the_second_is_told_whose_it_is(
 #: What is sent, and what it is answered with.
 NO_VERDICT = [
     ({"verdict": "maybe", "take": 1}, 422),
-    ({"verdict": "keep"}, 422),
     ({"take": 1}, 422),
     ({"verdict": "keep", "take": 0}, 422),
     ({"verdict": "keep", "take": 2}, 404),

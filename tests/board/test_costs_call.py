@@ -46,10 +46,10 @@ async def test_pages_say_credits_in_money_too(board: OpenBoard) -> None:
 
 async def test_the_price_and_the_time_count(open_board: OpenBoard) -> None:
     who = open_board.viewer
-    none = {"videos": 0, "takes": 0, "retakes": 0, "charged": 0, "reserved": 0}
+    none = {"videos": 0, "takes": 0, "retakes": 0, "charged": 0, "reserved": 0, "money": None}
     asked = {"since": "2100-01", "until": "2100-02"}
     assert (await who.get(ADDRESS, params=asked)).json() == {
-        "by": "month", "costs": [], "total": {"name": None, **none}, "currency": None,
+        "by": "month", "costs": [], "total": {"name": None, **none}, "currency": None, "exit": 0,
     }  # fmt: skip
 
 

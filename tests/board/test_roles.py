@@ -46,6 +46,7 @@ LOOKS: dict[str, dict[str, int]] = {
         f"GET {API}/me": 200,
         f"GET {API}/plans/{{plan}}": 404,
         f"GET {API}/runs/{{run}}": 404,
+        f"GET {API}/unsettled-calls": 200,
     },
     "at_least reviewer": {
         # No API key is set, so nothing can be compared with the service.
@@ -108,6 +109,8 @@ CHANGES: dict[str, set[str]] = {
         f"POST {API}/campaigns/{{campaign}}/cancel",
         f"POST {API}/campaigns/{{campaign}}/carry-on",
         f"POST {API}/campaigns/{{campaign}}/prune",
+        f"POST {API}/campaigns/{{campaign}}/rows/{{row}}/resolve",
+        f"POST {API}/unsettled-calls/{{call}}",
         f"POST {API}/campaigns/{{campaign}}/repair",
         f"POST {API}/plans/{{plan}}/approve",
         f"POST {API}/runs/{{run}}/carry-on",
