@@ -1,4 +1,7 @@
-"""What the doctor finds on this machine, in the ledger and in the store, and what helps."""
+"""What is found on this machine, in the ledger, the store and at the service, and what helps.
+
+The checks of `callsheet doctor` and of the board's page of health.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Literal
+
+import httpx
 
 from callsheet.deployments.campaign_status import resume_command, say_left
 from callsheet.tasks.engine.owner import is_dead
@@ -26,11 +31,14 @@ from callsheet.tasks.nights.inboxes import Inbox, listed_inboxes
 from callsheet.tasks.runtime.errors import CallsheetError, LedgerNewer, shorten
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import own_version
+from callsheet.tasks.runtime.redact import redact
 from callsheet.tasks.runtime.settings import credentials_folder
+from callsheet.tasks.service.login import key_status, owner_of
 from callsheet.tasks.store import open_store
 from callsheet.tasks.store.spool import RESERVE
 from callsheet.tasks.values.amounts import count, say_bytes
 from callsheet.tasks.values.locations import folder_at
+from callsheet.tasks.webhooks.listener import check_address
 
 #: What is said of an error that brings no words of its own on what helps.
 RUNBOOK = "docs/operations.md says what to do, by symptom"
@@ -338,3 +346,82 @@ def _to_be_made(folder: Path) -> PlaceFinding:
         return ok("store", f"{folder} is made by the first run")
     words = f"videos cannot be written to {folder}: nothing can be made in {there}"
     return wrong("store", words, "name another folder, or make this one writable")
+
+
+# What is found of the service: does it take the key, what may that do, do the clocks agree?
+
+
+#: Seconds by which clocks may differ; signatures of webhooks are refused beyond minutes.
+SKEW = 30.0
+
+
+async def service(settings: Settings) -> AsyncIterator[PlaceFinding]:
+    """Ask the service with free reads alone."""
+    try:
+        address, key = settings.service()
+    except CallsheetError as error:
+        yield wrong_by("service", error)
+        return
+    before = time.time()
+    status = await key_status(address, key)
+    if status.accepted is None:
+        remedy = "check CALLSHEET_BASE_URL, and the way to it from this machine"
+        yield wrong("service", f"{address}: {status.words}", remedy)
+        return
+    if not status.accepted:
+        yield wrong("service", f"{address}: {status.words}", "`callsheet login`")
+        return
+    owner = await owner_of(address, key)
+    yield _scopes(f"{address} takes the key", owner.scopes, may_read=status.may_read is not False)
+    if status.clock is not None:
+        apart = status.clock - (before + time.time()) / 2
+        if abs(apart) > SKEW:
+            where = "ahead of" if apart > 0 else "behind"
+            words = f"the service's clock is {abs(apart):.0f} s {where} this machine's"
+            yield wrong("clock", words, "have this machine's clock set by NTP")
+        else:
+            yield ok("clock", "this machine's and the service's agree")
+
+
+def _scopes(words: str, scopes: Sequence[str] | None, *, may_read: bool) -> PlaceFinding:
+    """Say what a key may do, and what cannot be done with it."""
+    if not may_read:
+        words += ", which may not read: nothing can be planned, quoted or downloaded with it"
+        return wrong("service", words, "`callsheet login`, or a key that has the scope read")
+    if not scopes or not set(scopes) & {"read", "write"}:
+        return ok("service", f"{words} (what it may do, the service does not say)")
+    held = ", ".join(scopes)
+    if "write" not in scopes:
+        words += f", which has the scope {held} alone: it can plan, quote and download videos that "
+        words += "are under way, and can neither make nor edit nor cancel any"
+        remedy = "`callsheet login`, or a key that has the scope write, where videos are to be made"
+        return note("service", words, remedy)
+    lacks = "" if "ai" in scopes else "; without ai it makes no clips"
+    return ok("service", f"{words} ({held}{lacks})")
+
+
+async def webhooks(settings: Settings) -> AsyncIterator[PlaceFinding]:
+    """Say whether anybody answers where the service sends its webhooks to."""
+    if settings.webhook_url is None:
+        return
+    try:
+        check_address(settings)
+    except CallsheetError as error:
+        yield wrong_by("webhooks", error)
+        return
+    try:
+        async with httpx.AsyncClient(timeout=5, follow_redirects=False) as client:
+            answer = await client.get(settings.webhook_url)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        words = f"no answer at {redact(settings.webhook_url)} ({type(error).__name__})"
+        yield note(
+            "webhooks", words, "runs poll instead; start `callsheet receive`, and see whether the "
+            "proxy leads to it",
+        )  # fmt: skip
+        return
+    words = f"{redact(settings.webhook_url)} answers ({answer.status_code})"
+    if answer.status_code != 405:
+        # A receiver takes deliveries alone, and says so.
+        yield note("webhooks", f"{words} as no receiver does", "see where the proxy leads to")
+    else:
+        yield ok("webhooks", f"{words}; a run has a ping sent to prove the way")

@@ -6,14 +6,21 @@ A look never waits for a check: it shows the last one and starts the next one in
 from __future__ import annotations
 
 import asyncio
-import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.services.runs import see_left
 from callsheet.deployments.campaign_status import resume_command, say_left
+from callsheet.deployments.findings import (
+    PlaceFinding,
+    all_of,
+    each_of,
+    room,
+    service,
+    store,
+)
 from callsheet.tasks.ledger.webhook_events import last_heard
 from callsheet.tasks.runtime.errors import CallsheetError
 from callsheet.tasks.runtime.redact import redact
@@ -26,8 +33,6 @@ FRESH = 30.0
 LONGEST = 10.0
 #: How long a look waits for checks that are on their way: most take no longer.
 PATIENCE = 0.5
-#: Less room than this on the disk of the ledger is trouble, in bytes.
-LITTLE = 500_000_000
 #: Campaigns with rows that were left under way that are named at most.
 LISTED = 5
 
@@ -98,27 +103,14 @@ class Health:
         return HealthPart(name="ledger", state="ok", words=redact(self._board.ledger.address))
 
     async def _disk(self) -> HealthPart:
-        free = (await asyncio.to_thread(shutil.disk_usage, self._board.settings.home)).free
-        words = f"{free / 1e9:.1f} GB are free next to the ledger"
-        return HealthPart(name="disk", state="ok" if free > LITTLE else "trouble", words=words)
+        found = await asyncio.to_thread(each_of, "disk", lambda: room(self._board.settings))
+        return _part("disk", found)
 
     async def _store(self) -> HealthPart:
-        from callsheet.tasks.store import open_store
-
-        store = open_store(self._board.settings.store)
-        try:
-            await store.check()
-        finally:
-            await store.aclose()
-        return HealthPart(name="store", state="ok", words=redact(store.address))
+        return _part("store", await all_of("store", store(self._board.settings)))
 
     async def _service(self) -> HealthPart:
-        from callsheet.tasks.service.login import key_status
-
-        base_url, key = self._board.settings.service()
-        status = await key_status(base_url, key)
-        words = status.words or f"{redact(base_url)} accepts the key"
-        return HealthPart(name="service", state="ok" if status.accepted else "trouble", words=words)
+        return _part("service", await all_of("service", service(self._board.settings)))
 
     async def _webhooks(self) -> HealthPart:
         if not self._board.settings.webhook_url:
@@ -143,3 +135,15 @@ class Health:
             remedy="; ".join(resume_command(one) for one in left[:LISTED]),
             resume=tuple(one.campaign.name for one in left[:LISTED]),
         )
+
+
+def _part(name: str, found: Sequence[PlaceFinding]) -> HealthPart:
+    """Return what was found of a part: in trouble where something is wrong, with what helps."""
+    wrong = [one for one in found if one.verdict == "wrong"]
+    told = wrong or found
+    return HealthPart(
+        name=name,
+        state="trouble" if wrong else "ok",
+        words=redact("; ".join(one.words for one in told)),
+        remedy=redact("; ".join(one.remedy for one in wrong if one.remedy)) or None,
+    )
