@@ -26,6 +26,7 @@ Try your own sheet on this machine, at no cost:
   callsheet check SHEET             list every problem with its cell
   callsheet run SHEET --sandbox     make its videos with the local sandbox
   callsheet help WORD               explain a word that Callsheet uses
+  callsheet help all                list every command
 
 Exit status:
 """
@@ -78,6 +79,25 @@ COMMANDS = {
 }
 
 
+#: Every command by what it is for; the first ones are on the first help.
+GROUPS = {
+    "From a sheet to videos": (
+        "init", "check", "plan", "run", "status", "explain", "review", "retake", "export", "board",
+    ),
+    "Rows and campaigns": (
+        "rows", "approve", "cancel", "resolve", "adopt", "costs", "contact-sheet", "show-plan",
+    ),
+    "What is at the service and in the store": ("verify", "reconcile", "prune"),
+    "Sheets": ("tools", "schema"),
+    "Every night, and for others": ("nightly", "nights", "up", "receive", "allow", "mcp"),
+    "This machine": (
+        "doctor", "login", "logout", "whoami", "ledger", "sandbox", "completion", "help",
+    ),
+    "The service by hand": ("video", "webhooks"),
+}  # fmt: skip
+MAIN = next(iter(GROUPS.values()))
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = _Parser(
@@ -90,7 +110,9 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--version", action=_ShowVersion, nargs=0, help="print the version and exit"
     )
-    parser.add_subparsers(action=_Commands, dest="command", metavar="COMMAND", required=True)
+    parser.add_subparsers(
+        action=_Commands, title="commands", dest="command", metavar="COMMAND", required=True
+    )
     return parser
 
 
@@ -122,6 +144,29 @@ def _sentence(words: str) -> str:
 class _Parser(argparse.ArgumentParser):
     """Raises BadInput where argparse would print its usage and leave."""
 
+    #: The options that are used first, of a command with many; `callsheet help COMMAND` shows all.
+    first: frozenset[str] = frozenset()
+
+    def format_help(self) -> str:
+        """Return the help; of many options those that people use first."""
+        if not self.first:
+            return super().format_help()
+        command = self.prog.partition(" ")[2]
+        kept = [one for one in self._actions if not one.option_strings or one.dest in self.first]
+        short = argparse.ArgumentParser(
+            prog=self.prog,
+            description=self.description,
+            epilog=f"{len(self._actions) - len(kept)} more options: callsheet help {command}",
+            add_help=False,
+        )
+        for action in kept:
+            short._add_action(action)
+        return short.format_help()
+
+    def print_all(self) -> None:
+        """Print every option."""
+        print(super().format_help(), end="")
+
     def error(self, message: str) -> NoReturn:
         from callsheet.deployments.misunderstood import misunderstood
 
@@ -139,13 +184,13 @@ class _ShowVersion(argparse.Action):
 
 
 class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
-    """The commands, in the order in which help shows them."""
+    """The commands; the first help shows those of the main job."""
 
     def __init__(self, prog: str, **how: Any) -> None:
         super().__init__(prog=prog, **how)
         self.choices = self._name_parser_map = _Parsers(prog)  # type: ignore[assignment]
         self._choices_actions = [
-            self._ChoicesPseudoAction(name, (), does) for name, (does, _) in COMMANDS.items()
+            self._ChoicesPseudoAction(name, (), COMMANDS[name][0]) for name in MAIN
         ]
 
 
@@ -158,7 +203,7 @@ class _Parsers(Mapping[str, argparse.ArgumentParser]):
 
     def __getitem__(self, name: str) -> argparse.ArgumentParser:
         if name not in self._made:
-            self._made[name] = _parser_of(name, f"{self._prog} {name}")
+            self._made[name] = parser_of(name, self._prog)
         return self._made[name]
 
     def __contains__(self, name: object) -> bool:
@@ -171,9 +216,10 @@ class _Parsers(Mapping[str, argparse.ArgumentParser]):
         return len(COMMANDS)
 
 
-def _parser_of(command: str, prog: str) -> argparse.ArgumentParser:
+def parser_of(command: str, prog: str = "callsheet") -> _Parser:
+    """Return the parser of a command."""
     does, part = COMMANDS[command]
-    parser = _Parser(prog=prog, description=_sentence(does))
+    parser = _Parser(prog=f"{prog} {command}", description=_sentence(does))
     _take_shared(parser)
     arguments = importlib.import_module(f"callsheet.deployments.arguments.{part}_commands")
     getattr(arguments, command.replace("-", "_"))(parser)

@@ -10,8 +10,8 @@ from callsheet.deployments.parser import COMMANDS, build_parser
 HEAD = """\
 # Commands
 
-Every command and option, as `--help` prints them on your terminal. All commands take `--json` (one
-JSON document on stdout; JSON lines for `rows`), `--profile NAME` and `-v`.
+Every command and option; `callsheet help COMMAND` prints them on your terminal. All commands take
+`--json` (one JSON document on stdout; JSON lines for `rows`), `--profile NAME` and `-v`.
 [The first page](index.md#exit-statuses) has the exit statuses, [sheets.md](sheets.md#choose-rows)
 what `--select` takes.
 

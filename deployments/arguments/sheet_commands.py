@@ -10,6 +10,13 @@ BUDGET = "most credits the campaign may cost, over every run"
 SELECT = "only these rows: r1,r2 or tag:launch,language:en|de or 'draft-*,!draft-7'"
 
 
+#: The options of `callsheet plan` and `run` that people use first.
+FIRST = frozenset(
+    {"help", "json", "budget", "select", "first", "canary", "sandbox"}
+    | {"yes", "plan", "max_wait", "output", "all", "refresh"}
+)
+
+
 def check(parser: ArgumentParser) -> None:
     """Give `callsheet check` its arguments."""
     _take_sheet(parser)
@@ -17,6 +24,7 @@ def check(parser: ArgumentParser) -> None:
 
 def plan(parser: ArgumentParser) -> None:
     """Give `callsheet plan` its arguments."""
+    parser.first = FIRST  # type: ignore[attr-defined]
     _take_sheet(parser)
     _take_terms(parser)
     parser.add_argument(
@@ -48,6 +56,7 @@ def show_plan(parser: ArgumentParser) -> None:
 
 def run(parser: ArgumentParser) -> None:
     """Give `callsheet run` its arguments."""
+    parser.first = FIRST  # type: ignore[attr-defined]
     _take_sheet(parser, nargs="?")
     _take_terms(parser)
     parser.add_argument("--yes", action="store_true", help="approve the plan without asking")

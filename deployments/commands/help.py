@@ -9,7 +9,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
-from callsheet.deployments.parser import COMMANDS, EXIT_STATUSES
+from rich.console import Console
+
+from callsheet.deployments.parser import COMMANDS, EXIT_STATUSES, GROUPS, parser_of
 from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.ledger.reviews import REASONS
 from callsheet.tasks.runtime.errors import BadInput
@@ -42,13 +44,26 @@ def main(args: Namespace) -> int:
             some = ", ".join(one.word for one in answers[:4])
             console.print(f"{kind:<14} {len(answers):>3} words, such as {plain(some)}")
         console.print("`callsheet help KIND` lists them; `callsheet help WORD` explains one")
-    found = _find(" ".join(args.word), kinds) if args.word else []
-    for one in found:
+    said = " ".join(args.word)
+    found = kinds["commands"] if said == "all" else _find(said, kinds) if said else []
+    if said == "all":
+        _show_commands(console)
+    for one in found if said != "all" else ():
         console.print(f"[bold]{plain(one.word)}[/] ({one.kind}): {plain(one.text)}")
+    if said in COMMANDS and not args.json:
+        parser_of(said).print_all()
     if args.json:
         documents = [one._asdict() for one in found]
         print_json({"kinds": list(kinds), "answers": documents, "exit": 0})
     return 0
+
+
+def _show_commands(console: Console) -> None:
+    """List every command by what it is for."""
+    for title, names in GROUPS.items():
+        console.print(f"[bold]{title}[/]")
+        for name in names:
+            console.print(f"  {name:<14} {plain(COMMANDS[name][0])}")
 
 
 def _meanings() -> dict[str, Mapping[str, str]]:
@@ -56,7 +71,7 @@ def _meanings() -> dict[str, Mapping[str, str]]:
     own = tomllib.loads(WORDS.read_text("utf-8"))
     columns = sheet_schema()["$defs"]["columns"]["properties"]
     return {
-        "commands": {name: f"{does} (its options: --help)" for name, (does, _) in COMMANDS.items()},
+        "commands": {name: does for name, (does, _) in COMMANDS.items()},
         "exit statuses": {str(status): text for status, text in EXIT_STATUSES.items()},
         "states": own["states"],
         "columns": {name: column["description"] for name, column in columns.items()},

@@ -9,7 +9,7 @@ import unicodedata
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, computed_field
+from pydantic import BaseModel, Field, WithJsonSchema, computed_field
 
 from callsheet.deployments.at import At
 from callsheet.deployments.tokens import digest_of, make_token
@@ -40,7 +40,7 @@ class Somebody(BaseModel):
 
     name: str
     role: Role
-    allowance: Credits | None
+    allowance: Annotated[Credits, WithJsonSchema({"type": "number"})] | None
 
 
 class ListedPerson(Somebody):

@@ -122,6 +122,8 @@ def answering(
                 found = await tool(*args, **named)
         except (CallsheetError, ProblemDetails) as error:
             return refusal(error, folders=folders)
+        except ValidationError as error:
+            return refusal(not_understood("the call", error), folders=folders)
         except TimeoutError:
             late = ProblemDetails(
                 503, "this takes longer than a tool may take",
@@ -161,10 +163,15 @@ def no_such_call(tool: str, error: Exception) -> ProblemDetails:
         return ProblemDetails(
             404, f"{str(error)[:200]}; nothing was charged", remedy="list the tools, and call one"
         )
-    wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.__cause__.errors()]
+    return not_understood(f"{tool} was not called", error.__cause__)
+
+
+def not_understood(words: str, error: ValidationError) -> ProblemDetails:
+    """Return what is wrong with the arguments of a call."""
+    wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
     return ProblemDetails(
-        422, f"{tool} was not called: {'; '.join(wrong)[:1000]}; nothing was charged",
-        remedy="change these arguments, then call it again",
+        422, f"{words}: {'; '.join(wrong)[:1000]}; nothing was charged",
+        remedy="change the arguments that are named, then call it again",
     )  # fmt: skip
 
 

@@ -24,9 +24,16 @@ from pydantic import BaseModel, Field
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.services.approval import approve
 from callsheet.deployments.board.services.plans import (
+    Adopt,
+    Canary,
+    Edits,
+    First,
+    PlanAsked,
     PlanOut,
     PlanView,
-    plan_of_sheet,
+    RetryFailed,
+    Waves,
+    make_plan,
     plan_retakes,
     see_plan,
 )
@@ -46,7 +53,6 @@ from callsheet.deployments.mcp.arguments import (
 from callsheet.deployments.mcp.caller import Caller, answering, caller_of
 from callsheet.deployments.mcp.sheets import upload
 from callsheet.tasks.aftercare.approval import beyond_allowance, is_of_agent
-from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
 from callsheet.tasks.campaign.stored_plans import unquoted_rows
 from callsheet.tasks.ledger.plans import approved_today, void_plan
@@ -103,20 +109,36 @@ async def plan(
     budget: Budget = None,
     campaign: NewCampaign = None,
     select: Select = None,
+    first: First = None,
+    canary: Canary = None,
+    waves: Waves = None,
+    edits: Edits = None,
+    retry_failed: RetryFailed = None,
+    adopt: Adopt = False,
 ) -> PlanAnswer:
     """Price every row of a sheet and store the plan. Spends nothing.
 
     `sheet` is a path below the working folder, an https:// address, or the text of a sheet (CSV,
     YAML or JSON); name the `campaign` of a text. `budget` limits what a new campaign may cost in
     credits, over all its runs. `select` chooses rows: `tag:x`, `language:en`, or ids with commas.
+    To try before paying for all: `first`, `canary` or `waves`.
     Next: show the person the price, then call `run_plan`.
     """
     caller = await caller_of(ctx, "reviewer")
     seen = await upload(caller, sheet, name=campaign)
-    terms = {"budget": budget, "campaign": campaign, "select": select}
-    options = RunOptions.of({name: value for name, value in terms.items() if value is not None})
-    made = await plan_of_sheet(caller.board, seen.kept.id, options)
-    return await priced(caller, made)
+    asked = PlanAsked(
+        sheet=seen.kept.id,
+        campaign=campaign,
+        select=select,
+        budget=None if budget is None else Decimal(str(budget)),
+        first=first,
+        canary=canary,
+        waves=waves,
+        edits=edits,
+        retry_failed=retry_failed,
+        adopt=adopt,
+    )
+    return await priced(caller, (await make_plan(caller.board, asked)).plan)
 
 
 @answering

@@ -10,6 +10,8 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 │   │   ├── LedgerFull                  its disk is full
 │   │   └── LedgerNewer                 a later Callsheet has worked with it
 │   ├── NotHere                         the ledger has no such campaign or row
+│   │   └── NoSuch                      what a command is about is not there
+│   ├── WrongState                      a row or person is not as this needs it
 │   ├── VideoKept                       a retake of a video that someone keeps
 │   └── StoreUnusable                   the store cannot be written to
 ├── SpendRefused               exit 4   budget or approval stands in the way

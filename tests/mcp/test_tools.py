@@ -24,7 +24,10 @@ from tests.programs import Sandbox
 TOOLS = {
     "sheet_columns": ("", "reads"),
     "check_sheet": ("sheet!", "reads"),
-    "plan": ("sheet! budget campaign select", "reads"),
+    "plan": (
+        "sheet! budget campaign select first canary waves edits retry_failed adopt",
+        "reads",
+    ),
     "run_plan": ("plan!", "destroys, again is the same"),
     "status": ("campaign!", "reads"),
     "rows": ("campaign! state after", "reads"),
@@ -91,6 +94,18 @@ async def test_an_argument_that_no_tool_has_is_refused(desk: OpenDesk, mode: str
         one["column"] for one in columns["columns"] if one["about"]
     }
     assert desk.asked == []
+
+
+async def test_an_agent_tries_a_part_first(desk: OpenDesk) -> None:
+    async with desk.client() as client:
+        one = await call(client, "plan", sheet=sheet_of(3), campaign="one", first=1)
+        canary = await call(client, "plan", sheet=sheet_of(3), campaign="canary", canary="yes")
+        none = await refused(client, "plan", sheet=sheet_of(3), campaign="none", first=0)
+
+    assert (one["credits"], one["counts"]) == (ROW, {"make": 1})
+    assert (canary["credits"], canary["counts"]) == (ROW, {"make": 1, "wait": 2})
+    assert "first" in none["refusal"]
+    assert "nothing was charged" in none["refusal"]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -285,11 +300,11 @@ async def test_videos_are_shown_reviewed_and_priced_again(desk: OpenDesk) -> Non
     ("tool", "named", "words"),
     [
         ("approve_plan", {}, "list the tools"),
-        ("run_plan", {}, "change these arguments"),
-        ("rows", {"campaign": "x", "state": "weird"}, "change these arguments"),
+        ("run_plan", {}, "change the arguments"),
+        ("rows", {"campaign": "x", "state": "weird"}, "change the arguments"),
         ("status", {"campaign": "nope"}, "list_campaigns"),
         ("run_plan", {"plan": "x" * 5000}, "new plan"),
-        ("plan", {"sheet": sheet_of(1), "campaign": "a", "budget": -5}, "change the argument"),
+        ("plan", {"sheet": sheet_of(1), "campaign": "a", "budget": -5}, "change the arguments"),
         ("plan", {"sheet": "http://169.254.169.254/x.csv"}, "change the argument"),
     ],
 )

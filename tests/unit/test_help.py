@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callsheet.deployments.parser import COMMANDS, EXIT_STATUSES
+from callsheet.deployments.parser import COMMANDS, EXIT_STATUSES, GROUPS, MAIN
 from callsheet.tasks.ledger.reviews import REASONS
 from callsheet.tasks.ledger.values import STATES
 from callsheet.tasks.runtime.known_settings import KNOWN
@@ -66,3 +66,26 @@ def test_an_unknown_word_gets_the_nearest_ones(here: Here) -> None:
     assert (near.status, "the nearest are delivered" in near.err) == (2, True)
     assert (far.status, "`callsheet help`" in far.err) == (2, True)
     assert (alone.status, "exit statuses" in alone.out) == (0, True)
+
+
+def test_the_first_help_has_the_main_job_and_all_the_rest_by_group(here: Here) -> None:
+    first, whole = here.call("--help").out, here.call("help", "all").out
+
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+    assert len(MAIN) == 10
+    assert [name for name in COMMANDS if f"\n    {name} " in first] == [
+        name for name in COMMANDS if name in MAIN
+    ]
+    assert all(f"  {name} " in whole for name in COMMANDS)
+
+
+@pytest.mark.parametrize(("command", "more"), [("run", "--at-limit"), ("plan", "--delimiter")])
+def test_a_command_with_many_options_shows_the_first_ones_first(
+    here: Here, command: str, more: str
+) -> None:
+    short, whole = here.call(command, "--help").out, here.call("help", command).out
+
+    assert "--budget N" in short
+    assert f"more options: callsheet help {command}" in short
+    assert (more in short, more in whole) == (False, True)
+    assert short.count("\n  -") <= 11

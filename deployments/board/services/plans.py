@@ -53,36 +53,62 @@ Number = int | float
 NAMED = 20
 
 
-class PlanAsked(BaseModel):
-    """What is to be planned: a sheet that was uploaded, and the terms.
+First = Annotated[
+    int | None,
+    Field(ge=1, le=10**6, description="process only the first rows of the sheet, this many"),
+]
+Canary = Annotated[
+    Literal["no", "yes"] | None,
+    Field(description="yes: one video of each kind first; the others wait until it is kept"),
+]
+Waves = Annotated[
+    list[str] | None,
+    Field(max_length=20, description='parts of the rows to make first, as `["10%", "50%"]`'),
+]
+Edits = Annotated[
+    Literal["cheapest", "retake"] | None,
+    Field(description="what a changed row gets: an edit of its video if that is enough, or a new"),
+]
+RetryFailed = Annotated[
+    int | None,
+    Field(ge=0, le=10, description="new attempts of each row whose render fails, at most"),
+]
+Adopt = Annotated[
+    bool, Field(description="take over videos that exist at the service; none is made")
+]
 
-    `new_campaign` and `same_campaign` say what a person says of a sheet that looks like another
-    campaign's; `hidden_rows` what becomes of rows that a workbook hides. `first` leaves out all but
-    the first rows; with `canary` one row of each kind is made, and the others wait until its video
-    is kept. With `waves` parts of the rows are made first, as `["10%", "50%"]`;
-    `retry_failed` allows so many new attempts of each row whose render fails. With `edits` of
-    `retake` a changed row gets a new video instead of an edit. With `adopt` rows take over videos
-    that exist at the service, and none is made. `worksheet` is the one to read of a workbook;
-    `yes_many` accepts a matrix of more than 10,000 videos.
-    """
+
+class PlanAsked(BaseModel):
+    """What is to be planned: a sheet that was uploaded, and the terms."""
 
     model_config = ConfigDict(extra="forbid")
 
     sheet: str = Field(max_length=64)
     campaign: str | None = Field(default=None, min_length=1, max_length=200)
-    select: str | None = Field(default=None, max_length=4000)
+    select: Select = None
     budget: Amount | None = None
-    hidden_rows: Literal["skip", "read"] | None = None
-    worksheet: str | None = Field(default=None, max_length=200)
-    first: int | None = Field(default=None, ge=1, le=10**6)
-    canary: Literal["no", "yes"] | None = None
-    edits: Literal["cheapest", "retake"] | None = None
-    waves: list[str] | None = Field(default=None, max_length=20)
-    retry_failed: int | None = Field(default=None, ge=0, le=10)
-    adopt: bool = False
-    yes_many: bool = False
-    new_campaign: bool = False
-    same_campaign: bool = False
+    hidden_rows: Annotated[
+        Literal["skip", "read"] | None,
+        Field(description="what becomes of rows that a workbook hides"),
+    ] = None
+    worksheet: Annotated[
+        str | None, Field(max_length=200, description="the one to read of a workbook")
+    ] = None
+    first: First = None
+    canary: Canary = None
+    edits: Edits = None
+    waves: Waves = None
+    retry_failed: RetryFailed = None
+    adopt: Adopt = False
+    yes_many: Annotated[bool, Field(description="accept a matrix of more than 10,000 videos")] = (
+        False
+    )
+    new_campaign: Annotated[
+        bool, Field(description="make videos again that another campaign paid for")
+    ] = False
+    same_campaign: Annotated[
+        bool, Field(description="the campaign goes on with this sheet from another place")
+    ] = False
 
 
 class PlanBegun(BaseModel):
