@@ -569,7 +569,7 @@ MUTATIONS = (
     ),
     Mutation(
         "of the board's secrets the ledger has digests",
-        "deployments/board/visit.py",
+        "deployments/tokens.py",
         'return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()',
         "return token[:64]",
         "tests/board/test_attacks.py::test_of_secrets_the_ledger_has_digests_alone",
@@ -601,6 +601,13 @@ MUTATIONS = (
         "if count < self.most or",
         "if True or",
         "tests/board/test_attacks.py::test_logins_cannot_be_tried_out",
+    ),
+    Mutation(
+        "a call that answers with a command asks who may",
+        "deployments/board/api/calls.py",
+        "            dependencies=[Depends(_who_may(one))],\n",
+        "",
+        "tests/board/test_people.py::test_people_are_an_admins_business",
     ),
     Mutation(
         "a role of the board is what it is",
@@ -1333,7 +1340,7 @@ MUTATIONS = (
     ),
     Mutation(
         "who approves a plan that is approved already has its run for an answer",
-        "deployments/board/services/plans.py",
+        "deployments/board/services/approval.py",
         "        raise _ApprovedMeanwhile(run)",
         "        pass",
         "tests/board/test_plans.py"
@@ -1391,9 +1398,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a budget of a reviewer is not taken for an approver's",
-        "deployments/board/services/plans.py",
-        "    elif plan.made_by != person.name:",
-        "    elif plan.made_by is person:",
+        "deployments/board/services/approval.py",
+        "    elif plan.made_by != board.by:",
+        "    elif plan.made_by is board:",
         "tests/board/test_plans.py::test_an_approval_without_a_budget_does_not_raise_the_campaigns",
     ),
     Mutation(
@@ -1744,7 +1751,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a guest is shown no words of people inside",
-        "deployments/board/board.py",
+        "deployments/commands/review.py",
         "    return replace(review, by=OTHER, reason=None, note=None)\n",
         "    return review\n",
         "tests/board/test_links.py::test_a_guest_sees_verdicts_and_nothing_internal",
