@@ -64,8 +64,6 @@ async def monitoring(board: Board) -> AsyncIterator[None]:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await monitor.leave()
-        # What is being cancelled is left to the next run.
-        await board.beside.aclose()
 
 
 class RunMonitor:

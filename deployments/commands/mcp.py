@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 
@@ -59,5 +60,5 @@ async def _serve(args: Namespace) -> None:
             asks=not args.never_ask,
             board_answers=partial(is_at, board),
         )
-        async with monitoring(board):
+        async with aclosing(board.beside), monitoring(board):
             await make_server(desk).run_stdio_async()
