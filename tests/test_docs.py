@@ -52,7 +52,7 @@ def test_the_states_table_is_the_states() -> None:
 
 
 def test_the_states_picture_shows_only_moves_there_are() -> None:
-    edges = re.findall(r"^    (\w+) --> (\w+)$", README, re.MULTILINE)
+    edges = re.findall(r"^    (\w+) --> (\w+)$", STATES_PAGE, re.MULTILINE)
 
     assert len(edges) > 10
     assert all(new in TRANSITIONS[old] for old, new in edges)
@@ -137,7 +137,7 @@ def test_every_error_is_drawn_in_the_tree() -> None:
 
 def test_the_readme_is_short_and_has_no_gaps() -> None:
     words = re.sub(r"```.*?```", "", README, flags=re.DOTALL).split()
-    assert len(words) <= 1000
+    assert len(words) <= 900
     assert "FIGURES" not in README
 
 
@@ -174,9 +174,9 @@ def test_the_walk_of_one_row_names_files_that_exist_and_not_many() -> None:
 
 
 def test_every_recipe_names_files_that_have_its_example() -> None:
-    recipes = re.split(r"^## ", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)[1:]
+    recipes = re.split(r"^### ", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)[1:]
 
-    assert len(recipes) == 8
+    assert len(recipes) == 9
     for recipe in recipes:
         (example,) = re.findall(r"^Example: `(.+)`\.$", recipe, re.MULTILINE)
         paths = re.findall(r"^- `(.+?)`", recipe, re.MULTILINE)
