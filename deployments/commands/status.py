@@ -60,7 +60,7 @@ async def _read_campaigns(at: At, campaigns: Sequence[Campaign]) -> list[Campaig
     # Those that most was paid for are likely the largest: begun last, they would be waited for
     # alone.
     largest = sorted(campaigns, key=lambda one: one.charged, reverse=True)
-    counting = asyncio.gather(*(_read_campaign(at, one) for one in largest))
+    counting = asyncio.gather(*(read_campaign(at, one) for one in largest))
     await asyncio.sleep(0)
     # A large ledger counts for a while, in threads: what shows it is loaded meanwhile.
     import_module("callsheet.deployments.listing")
@@ -68,17 +68,18 @@ async def _read_campaigns(at: At, campaigns: Sequence[Campaign]) -> list[Campaig
     return [found[campaign.id] for campaign in campaigns]
 
 
-async def _read_campaign(at: At, campaign: Campaign) -> CampaignStatus:
+async def read_campaign(at: At, campaign: Campaign, *, runs: int = RUNS) -> CampaignStatus:
+    """Return a campaign's counts, who is at work, what waits or is late, and its newest runs."""
     tally = await at.read(tally_of, campaign=campaign)
     owner = campaign.lease.owner if campaign.lease else None
     waiting: Mapping[str, int] = {}
     if tally.rows.get("held") or tally.rows.get("planned"):
         waiting = await at.read(waiting_of, campaign_id=campaign.id)
-    late = await at.read(late_rows, campaign_id=campaign.id, at=time.time())
+    late = await at.read(late_rows, campaign_id=campaign.id, at=at.clock())
     left = next(iter(await at.read(left_under_way, is_dead=is_dead, only=campaign.name)), None)
     owner = owner if is_at_work(owner) else None
-    runs = await at.read(runs_of, campaign=campaign.name, limit=RUNS)
-    return CampaignStatus(campaign, tally, owner, left, waiting, runs, late)
+    newest = await at.read(runs_of, campaign=campaign.name, limit=runs)
+    return CampaignStatus(campaign, tally, owner, left, waiting, newest, late)
 
 
 def _limits(settings: Settings, at: float) -> list[Account]:

@@ -11,12 +11,13 @@ from callsheet.deployments.at import At
 from callsheet.deployments.board.board import Viewer
 from callsheet.deployments.board.health import Wellness
 from callsheet.deployments.board.places import Place
-from callsheet.deployments.campaign_status import run_document
+from callsheet.deployments.campaign_status import status_document
+from callsheet.deployments.commands.status import read_campaign
 from callsheet.tasks.engine.owner import is_at_work
 from callsheet.tasks.ledger.audit_log import acts_of
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, all_campaigns, tally_of
 from callsheet.tasks.ledger.row_pages import Counts, counts_of
-from callsheet.tasks.ledger.runs import RunDoor, RunKind, RunState, Step, runs_of
+from callsheet.tasks.ledger.runs import RunDoor, RunKind, RunState, Step
 from callsheet.tasks.values.amounts import as_number
 from callsheet.tasks.values.answers import Moment
 
@@ -79,12 +80,26 @@ class RunLine(BaseModel):
     by: str
 
 
+class LateRow(BaseModel):
+    """A row whose `deliver_by` has passed."""
+
+    row: str
+    deliver_by: str
+
+
 class WholeCampaign(CampaignLine):
-    """A campaign with the counts of its videos and of its rows by tag, and its newest runs."""
+    """A campaign with the counts of its videos and of its rows by tag, and its newest runs.
+
+    As `callsheet status --json` has it: `waiting` are rows that wait for other videos, by reason,
+    `left_under_way` rows that a run left without anyone at work on them.
+    """
 
     videos: VideoCounts
     tags: dict[str, int]
     runs: list[RunLine]
+    waiting: dict[str, int]
+    late: list[LateRow]
+    left_under_way: int
 
 
 class CampaignPage(BaseModel):
@@ -111,13 +126,15 @@ async def list_campaigns(
 
 async def get_campaign(at: At, campaign: str) -> WholeCampaign:
     """Return a campaign: rows by state, credits, reviews of its videos, and its newest runs."""
-    known = await at.campaign(campaign)
-    tally = await at.read(tally_of, campaign=known)
-    counts = await at.read(counts_of, campaign_id=known.id)
-    line = line_of(known, tally)
-    found = await at.read(runs_of, campaign=known.name, limit=RUNS)
-    runs = [RunLine(**run_document(run)) for run in found]
-    return WholeCampaign(**dict(line), videos=_videos(counts), tags=dict(counts.tags), runs=runs)
+    found = await read_campaign(at, await at.campaign(campaign), runs=RUNS)
+    counts = await at.read(counts_of, campaign_id=found.campaign.id)
+    said = status_document(found)
+    return WholeCampaign(
+        **dict(line_of(found.campaign, found.tally)),
+        videos=_videos(counts),
+        tags=dict(counts.tags),
+        **{name: said[name] for name in ("runs", "waiting", "late", "left_under_way")},
+    )
 
 
 def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:
