@@ -36,7 +36,7 @@ from callsheet.tasks.ledger.figures import pages_of
 from callsheet.tasks.ledger.ledger import LedgerAccess
 from callsheet.tasks.ledger.present_rows import PresentRow, present_rows
 from callsheet.tasks.ledger.quotes import Quoted, changed_since, hold_unpaid, record_quotes
-from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
+from callsheet.tasks.ledger.sync import FEW, Unsynced, sync_sheet
 from callsheet.tasks.ledger.values import NOT_BEGUN, CampaignRow, rows_of
 from callsheet.tasks.sheet import Sheet
 
@@ -75,8 +75,7 @@ async def take_in(
     compared = partial(_as_shown, shown=shown, sheet=sheet, options=options)
     now = await ledger.read(compared)
     campaign = await ledger.write(campaign_of, sheet=sheet, options=options, at=at)
-    syncing = partial(sync_plan, campaign=campaign, sheet=sheet, options=options, plan=now)
-    await ledger.write(syncing, at=at)
+    await take_rows_in(ledger, campaign, sheet, options, now, at=at)
     # A page at a time: others write in between.
     quoting = partial(_quote, campaign_id=campaign.id, at=priced_at)
     for page in pages_of([*now.spending, *waiting_lines(now)]):
@@ -161,8 +160,8 @@ def campaign_of(
     return naming(connection, sheet.campaign, at=at, sandbox=options.sandbox)
 
 
-def sync_plan(
-    connection: Connection,
+async def take_rows_in(
+    ledger: LedgerAccess,
     campaign: Campaign,
     sheet: Sheet,
     options: RunOptions,
@@ -170,8 +169,30 @@ def sync_plan(
     *,
     at: float,
 ) -> None:
-    """Take a sheet into the ledger as a plan found it to differ, but for what is approved."""
-    sync_sheet(
+    """Take a sheet into the ledger as a plan found it to differ, but for what is approved.
+
+    A piece at a time, so that others write in between: no row needs another one, and what a crash
+    leaves out is taken in by the next run. Rows that may have other ids by now are taken in
+    together.
+    """
+    syncing = partial(sync_plan, campaign=campaign, sheet=sheet, options=options, plan=plan, at=at)
+    for begin in range(0, len(plan.unsynced), FEW):
+        if await ledger.write(syncing, places=plan.unsynced[begin : begin + FEW]):
+            return
+
+
+def sync_plan(
+    connection: Connection,
+    campaign: Campaign,
+    sheet: Sheet,
+    options: RunOptions,
+    plan: Plan,
+    places: Sequence[int],
+    *,
+    at: float,
+) -> bool:
+    """Take these places of a sheet into the ledger; return whether that took all of it in."""
+    return sync_sheet(
         connection,
         campaign.id,
         sheet.briefs,
@@ -180,7 +201,7 @@ def sync_plan(
         retire=False,
         files=not changes_files(plan),
         edits=edits_of(sheet, options),
-        only=Unsynced(plan.unsynced, plan.retiring),
+        only=Unsynced(places, ()),
     )
 
 

@@ -37,7 +37,7 @@ from callsheet.tasks.campaign.sheet_verb import (
     campaign_of,
     settle,
     sheet_verb,
-    sync_plan,
+    take_rows_in,
     with_present_rows,
 )
 from callsheet.tasks.campaign.stored_plans import price_plan
@@ -110,8 +110,7 @@ async def plan_step(run: Run, campaign: str) -> None:
     plan = await plan_sheet(at.ledger, sheet, options)
     # Before the ledger takes the sheet in: a refused run leaves no other reading behind.
     await _check_reading(run, sheet, plan)
-    syncing = partial(sync_plan, sheet=sheet, options=run.options, plan=plan)
-    await at.ledger.write(syncing, campaign=run.campaign, at=at.clock())
+    await take_rows_in(at.ledger, run.campaign, sheet, run.options, plan, at=at.clock())
     if await find_earlier(run, run.campaign):
         # Rows that were found, or that may have been paid for, are not made any more.
         changes = plan.changes

@@ -66,8 +66,10 @@ def sync_sheet(
     skipped: Collection[str] = (),
     only: Unsynced | None = None,
     edits: Edits = "cheapest",
-) -> None:
+) -> bool:
     """Bring the campaign's rows to what the sheet says; rows under way are not disturbed.
+
+    Return whether all rows were compared, and not only those that were named.
 
     Only what differs is written: of all rows, or of those `only` that a plan found to differ, which
     are looked at once more. Without `retire` the rows that left the sheet stay as they are,
@@ -77,7 +79,8 @@ def sync_sheet(
     changes = _Changes(connection)
     few = only is not None and len(only.places) + len(only.left) <= FEW
     these = [briefs[place - 1] for place in only.places] if only is not None and few else []
-    if only is None or not few or may_be_renamed(connection, campaign_id, these):
+    compares_all = only is None or not few or may_be_renamed(connection, campaign_id, these)
+    if only is None or compares_all:
         # Which row has another id now is known by all rows together.
         found = diff_sheet(connection, campaign_id, briefs, skipped=skipped, edits=edits)
         places: Iterable[int] = count(1)
@@ -101,6 +104,7 @@ def sync_sheet(
     if changes.any:
         # What the report in the store was made of is not so any more.
         forget_report(connection, campaign_id)
+    return compares_all
 
 
 class _Changes:
