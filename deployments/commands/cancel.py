@@ -47,7 +47,7 @@ class CancelledRow(BaseModel):
     model_config = ConfigDict(serialize_by_alias=True)
 
     row: str
-    before: str = Field(serialization_alias="from")
+    before: str = Field(alias="from")
     to: str
     credits: Credits
     words: str
@@ -100,9 +100,8 @@ async def cancel_rows(
 
 
 def _row(one: Ending) -> CancelledRow:
-    return CancelledRow(
-        row=one.row, before=one.was, to=one.now, credits=one.released, words=one.why
-    )
+    said = {"row": one.row, "from": one.was, "to": one.now, "credits": one.released}
+    return CancelledRow.model_validate({**said, "words": one.why})
 
 
 def main(args: Namespace) -> int:

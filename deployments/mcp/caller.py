@@ -25,7 +25,7 @@ from callsheet.deployments.board.places import folders_of, without_folders
 from callsheet.deployments.board.problem_details import ProblemDetails, listed
 from callsheet.deployments.board.services.videos import Videos
 from callsheet.tasks.ledger.people import Person, Role, find_person
-from callsheet.tasks.runtime.errors import BadInput, CallsheetError, SheetError
+from callsheet.tasks.runtime.errors import BadInput, CallsheetError, NoSuch, SheetError
 from callsheet.tasks.runtime.redact import redact, redacted
 from callsheet.tasks.runtime.suggest import suggest
 from callsheet.tasks.values.amounts import as_number
@@ -152,7 +152,10 @@ def reading(document: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]
             kind = ResourceNotFoundError if error.status == 404 else ResourceError
             raise kind(redact(words)) from error
         except CallsheetError as error:
-            raise ResourceError(redact(str(error))) from error
+            absent = isinstance(error, NoSuch)
+            raise (ResourceNotFoundError if absent else ResourceError)(
+                redact(str(error))
+            ) from error
 
     return read
 
@@ -196,7 +199,10 @@ def refusal(
 ) -> CallToolResult:
     """Return an error as a tool's answer: what was charged (None: not known), and what to do."""
     status = error.status if isinstance(error, ProblemDetails) else 0
-    if isinstance(error, BadInput):
+    if isinstance(error, NoSuch):
+        # What it says to type is for people at a terminal.
+        status, error.remedy = 404, None
+    elif isinstance(error, BadInput):
         status = 422
     if isinstance(error, ProblemDetails):
         document = {"refusal": error.detail, "problems": error.problems, **error.extra}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal, get_args
 
 from sqlalchemy import Connection, and_, exists, insert, select, update
@@ -66,6 +67,7 @@ class ReviewStands(CallsheetError):
     """Someone else has decided on this video already; it stays so unless that is named."""
 
     exit_status = 4
+    spent = Decimal(0)
 
     def __init__(self, row: str, take: int, standing: Review | None) -> None:
         self.take, self.standing = take, standing

@@ -309,7 +309,7 @@ async def test_an_answer_lists_some_problems_and_counts_the_others(open_board: O
         ("large.csv", ReadingLimits(seconds=0.01), "takes longer than 0.01 seconds to read"),
         ("large.csv", ReadingLimits(memory=64 * MIB), "takes more than 64 MiB of memory to read"),
         # There is memory to start, but not to unpack the workbook.
-        ("large.xlsx", ReadingLimits(memory=180 * MIB), "takes more than 180 MiB of memory"),
+        ("large.xlsx", ReadingLimits(memory=150 * MIB), "takes more than 150 MiB of memory"),
     ],
 )
 async def test_a_sheet_that_takes_too_much_is_given_up(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -39,10 +40,11 @@ async def made_by_a_person(desk: OpenDesk, client: Client, campaign: str) -> Non
     """Have two videos of a campaign made that a person planned and approved."""
     board, admin = desk.desk.board, await admin_of(desk)
     text = tree(campaign, 2).encode()
-    sheet = await hand_in(board, admin, name=f"{campaign}.yaml", content=text)
-    plan = await plan_of_sheet(board, admin, sheet.kept.id, RunOptions())
+    board = replace(board, person=admin)
+    sheet = await hand_in(board, name=f"{campaign}.yaml", content=text)
+    plan = await plan_of_sheet(board, sheet.kept.id, RunOptions())
     await priced(Caller(desk=desk.desk, board=board, person=admin), plan)
-    await approve(board, admin, plan)
+    await approve(board, plan)
     await finished(client, campaign)
 
 

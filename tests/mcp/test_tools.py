@@ -152,7 +152,7 @@ async def test_without_an_answer_a_person_approves_on_the_board(
         assert said["approve_at"] == f"http://board/plans/{plan}"
         admin = await admin_token(board)
         assert admin is not None
-        done = await approve(board, admin[0], plan)
+        done = await approve(replace(board, person=admin[0]), plan)
         assert (await call(client, "run_plan", plan=plan))["run"] == done.run
         status = await finished(client, "later")
     assert status["plans"][0]["approved"] is True
@@ -187,7 +187,9 @@ async def test_no_allowance_covers_a_price_that_the_sheet_sets(
     async with desk.client() as client:
         if kind == "edit":
             made = await call(client, "plan", sheet=edit.format("One", 99), campaign=name)
-            await approve(board, (await admin_token(board) or ())[0], made["plan"])
+            admin = await admin_token(board)
+            assert admin is not None
+            await approve(replace(board, person=admin[0]), made["plan"])
             await finished(client, name)
         before = service.balance()
         sheet = clip if kind == "clip" else edit.format("Two", 0)
@@ -197,7 +199,7 @@ async def test_no_allowance_covers_a_price_that_the_sheet_sets(
         assert (plan["credits"], plan["approve_at"]) == (0, said["approve_at"])
         agent = await board.read(find_person, name=AGENT)
         with pytest.raises(ProblemDetails, match="the service gives no price for rows"):
-            await approve(board, agent, plan["plan"])
+            await approve(replace(board, person=agent), plan["plan"])
     assert service.balance() == before
 
 
@@ -208,7 +210,7 @@ async def test_an_agent_raises_no_budget_that_a_person_gave(desk: OpenDesk) -> N
     assert admin is not None
     async with desk.client() as client:
         first = await call(client, "plan", sheet=sheet_of(1), campaign="capped", budget=ROW)
-        await approve(board, admin[0], first["plan"])
+        await approve(replace(board, person=admin[0]), first["plan"])
         await finished(client, "capped")
         more = await call(client, "plan", sheet=sheet_of(3), campaign="capped", budget=900)
         said = await refused(client, "run_plan", plan=more["plan"])
