@@ -1,7 +1,7 @@
 """What limits workers that share a ledger: a model of them, with measured costs as its inputs.
 
-`python -m tests.bench.simulate` prints the table of docs/scale.md; `--into docs/scale.md` puts it
-there. Nothing is random: the same inputs give the same table. A row is four steps: intent,
+`python -m tests.bench.simulate` prints the table of docs/benchmarks.md; `--into docs/benchmarks.md`
+puts it there. Nothing is random: the same inputs give the same table. A row is four steps: intent,
 acceptance, settlement, delivery. Each is processor time of its worker, then a change that the
 worker's
 one writer commits in a group with whatever else waits. A commit that changes accounts locks the
@@ -34,7 +34,7 @@ BEGIN, END = "<!-- simulated -->", "<!-- end of simulated -->"
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Costs in milliseconds, measured (docs/scale.md) but for those marked as assumed."""
+    """Costs in milliseconds, measured (docs/benchmarks.md) but for those marked as assumed."""
 
     #: Processor of a worker a row, and the processors that one has.
     worker: float = 8.0

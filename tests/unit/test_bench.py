@@ -24,7 +24,7 @@ from tests.programs import ROOT
 
 pytestmark = pytest.mark.merge
 
-PAGE = ROOT / "docs" / "scale.md"
+PAGE = ROOT / "docs" / "benchmarks.md"
 SAMPLE = [
     beside(
         "careful",
