@@ -18,11 +18,11 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
 from callsheet.flows.executor import PLAIN, Steps
-from callsheet.flows.interruption import WORDS, Kind
-from callsheet.flows.shown import showing, table_of_rows
+from callsheet.flows.interruption import WORDS
+from callsheet.flows.shown import table_of_rows
 from callsheet.flows.shown.flow_page import PAGE
 from callsheet.flows.watch import FlowWatch
-from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.run import OpenRuns, Run
 from callsheet.tasks.campaign.run_record import comes_from
 from callsheet.tasks.campaign.shown_states import PRODUCE, STEPS
 from callsheet.tasks.ledger.runs import RunDoor
@@ -63,43 +63,16 @@ AS_TASKS = Steps(*map(step_of, STEPS, astuple(PLAIN)))
 _LEFT = "the service continues what has started, and the next nightly run downloads it"
 
 
-class NightWatch:
-    """Stops the runs of a night when its flow run is cancelled or paused."""
-
-    def __init__(self) -> None:
-        self._watch = FlowWatch(self._stop)
-        self._runs: list[Run] = []
-
-    @property
-    def stopped(self) -> bool:
-        """Whether to start no further sheet."""
-        return self._watch.kind is not None
-
-    @asynccontextmanager
-    async def listening(self) -> AsyncIterator[None]:
-        """Listen to Prefect and its worker; raise the final state if they interrupt."""
-        with self._watch.listening():
-            yield
-        if kind := await self._watch.settled():
-            words = f"{WORDS[kind]}: {_LEFT}"
-            get_run_logger().warning(words)
-            await self._watch.leave(words)
-
-    @asynccontextmanager
-    async def watch(self, run: Run) -> AsyncIterator[None]:
-        """Show a run of the night in Prefect, and stop it with the night."""
-        self._runs.append(run)
-        if self._watch.kind is not None:
-            run.lose(WORDS[self._watch.kind])
-        try:
-            async with showing(run, PAGE):
-                yield
-        finally:
-            self._runs.remove(run)
-
-    def _stop(self, kind: Kind) -> None:
-        for run in self._runs:
-            run.lose(WORDS[kind])
+@asynccontextmanager
+async def stopping_with_flow(runs: OpenRuns) -> AsyncIterator[None]:
+    """Stop the runs of a night when its flow run is interrupted; then raise its final state."""
+    watch = FlowWatch(lambda kind: runs.lose(WORDS[kind]))
+    with watch.listening():
+        yield
+    if kind := await watch.settled():
+        words = f"{WORDS[kind]}: {_LEFT}"
+        get_run_logger().warning(words)
+        await watch.leave(words)
 
 
 # The name of a flow run: the one a person typed, else its campaign and start minute.

@@ -29,12 +29,14 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from callsheet.flows.endings import ended, needs_person, not_approved
-from callsheet.flows.flow_runs import AS_TASKS, NightWatch, is_made_up, set_up_flow
+from callsheet.flows.flow_runs import AS_TASKS, is_made_up, set_up_flow, stopping_with_flow
 from callsheet.flows.interface import Credits, amount_of
 from callsheet.flows.nightly_run import hold_night
+from callsheet.flows.shown import showing
 from callsheet.flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
 from callsheet.flows.shown.flow_page import PAGE
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.run import OpenRuns
 from callsheet.tasks.campaign.shown_states import NAMES
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.nightly_runs import skip_night
@@ -129,16 +131,16 @@ async def _sweep(
     due = flow_run.scheduled_start_time
     if newer := await _newer_run():
         return await _superseded(inbox, settings, due, newer)
-    night = NightWatch()
-    async with night.listening():
+    runs = OpenRuns()
+    async with stopping_with_flow(runs):
         report = await hold_night(
             inbox,
             settings,
             due=due.timestamp(),
             steps=AS_TASKS,
-            watch=night.watch,
+            watch=partial(showing, page=PAGE),
             tell=_say,
-            stopped=lambda: night.stopped,
+            runs=runs,
         )
         await publish_night(inbox, report)
     return ending(report)

@@ -254,6 +254,33 @@ class Run:
         return self.engine is not None
 
 
+class OpenRuns:
+    """Runs that are told together to begin nothing more, and those that open after that."""
+
+    def __init__(self) -> None:
+        #: Why nothing more is begun.
+        self.lost: str | None = None
+        self._open: list[Run] = []
+
+    def lose(self, because: str) -> None:
+        """Begin nothing more in any of them."""
+        self.lost = because
+        for run in self._open:
+            run.lose(because)
+
+    @asynccontextmanager
+    async def shown(self, run: Run, watch: Watch) -> AsyncIterator[None]:
+        """Have a run among them while it is watched."""
+        self._open.append(run)
+        if self.lost is not None:
+            run.lose(self.lost)
+        try:
+            async with watch(run):
+                yield
+        finally:
+            self._open.remove(run)
+
+
 _current: ContextVar[Run | None] = ContextVar("callsheet_run", default=None)
 
 
