@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from callsheet.flows.executor import Steps
 from callsheet.flows.perform import perform_approved
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.plan_document import stored_plan
@@ -65,7 +64,6 @@ class RunEnd:
 async def execute(
     run_id: str,
     settings: Settings,
-    steps: Steps,
     *,
     place: str,
     watch: Watch = unwatched,
@@ -88,7 +86,7 @@ async def execute(
             crashpoint("run: its campaign is free")
             await ledger.write(note_begun, run_id=run_id, at=clock())
 
-        going = partial(_process, plan, settings, steps, begins=begins, clock=clock)
+        going = partial(_process, plan, settings, begins=begins, clock=clock)
         with recorded_by_board(run, ledger, settings):
             async with _held(ledger, run_id, opened, place=place, lapse=settings.lease).kept():
                 end = await going(watch=partial(opened.shown, watch=watch))
@@ -131,7 +129,6 @@ def _held(ledger: Ledger, run_id: str, opened: OpenRuns, *, place: str, lapse: f
 async def _process(
     kept: KeptPlan,
     settings: Settings,
-    steps: Steps,
     *,
     watch: Watch,
     begins: Callable[[], Awaitable[None]],
@@ -145,7 +142,7 @@ async def _process(
         # What another kind of service has priced stays: its videos are at that service.
         check_money(ask.sandbox, settings.sandbox, look=LOOK_HERE)
         check_stands(kept)
-        going = partial(perform_approved, stored_plan(kept), ask, settings, steps)
+        going = partial(perform_approved, stored_plan(kept), ask, settings)
         outcome = await going(watch=watch, begins=begins)
         status, words, until = outcome.exit_status, outcome.words, outcome.parked_until
     except CallsheetError as error:

@@ -1,4 +1,4 @@
-"""What every flow run has: steps as Prefect tasks, a name, redacted logs, and nightly updates."""
+"""What every flow run has: a name, settings, redacted logs; and how one stops its night."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import astuple
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import PurePosixPath
@@ -14,44 +13,17 @@ from typing import Any, cast
 
 from coolname.data import config
 from prefect import get_run_logger
-from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
-from callsheet.flows.executor import PLAIN, Steps
 from callsheet.flows.interruption import WORDS
-from callsheet.flows.shown import table_of_rows
-from callsheet.flows.shown.flow_page import PAGE
 from callsheet.flows.watch import FlowWatch
-from callsheet.tasks.campaign.run import OpenRuns, Run
+from callsheet.tasks.campaign.run import OpenRuns
 from callsheet.tasks.campaign.run_record import comes_from
-from callsheet.tasks.campaign.shown_states import PRODUCE, STEPS
 from callsheet.tasks.ledger.runs import RunDoor
-from callsheet.tasks.prefect_tasks import as_task
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.redact import install
 from callsheet.tasks.runtime.settings import load_settings
 from callsheet.tasks.runtime.suggest import suggest_for
-
-
-def step_of(key: str, step: Any) -> Any:
-    """Return a step as a task run, which may have its own final state."""
-    task = as_task(key, step)
-
-    async def taken(_: Run, *ids: str | int) -> Any:
-        table = table_of_rows(PAGE, str(ids[0])) if key == PRODUCE else None
-        label = STEPS[key].format(*ids)
-        state: State[Any] = await task(label, ids, table, return_state=True)
-        # Rows that failed end no run; the error of the step itself does.
-        found = await state.aresult(raise_on_failure=False)
-        if isinstance(found, BaseException):
-            raise found
-        return found
-
-    return taken
-
-
-AS_TASKS = Steps(*map(step_of, STEPS, astuple(PLAIN)))
-
 
 # Interruptions of the flow run of a night, and the updates of its page.
 #

@@ -423,7 +423,7 @@ class NightSheet:
             crashpoint("night: what was approved is in the rows")
             approved()
 
-        running = partial(run_sheet, options, at.settings, approval, at.steps)
+        running = partial(run_sheet, options, at.settings, approval)
         try:
             return await running(watch=at.shown, begins=begins, sheet=sheet)
         except SpendRefused:
@@ -462,7 +462,7 @@ class NightSheet:
             if not (await at.ledger.read(verb.plan, ask=ask, make=True)).lines:
                 return None
             await self._begin(found.name)
-            return (await self._when_free(partial(go_on, steps=at.steps))).outcome
+            return (await self._when_free(go_on)).outcome
         except BadInput:
             raise
         except CallsheetError as error:

@@ -26,18 +26,16 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.context import FlowRunContext
 from prefect.runtime import flow_run
-from prefect.states import Completed, Failed
 
-from callsheet.flows.endings import ended, needs_person, not_approved
-from callsheet.flows.flow_runs import AS_TASKS, is_made_up, set_up_flow, stopping_with_flow
+from callsheet.flows.endings import NOT_APPROVED, completed, ended, ending
+from callsheet.flows.flow_runs import is_made_up, set_up_flow, stopping_with_flow
 from callsheet.flows.interface import Credits, amount_of
 from callsheet.flows.nightly_run import hold_night
-from callsheet.flows.shown import showing
 from callsheet.flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
 from callsheet.flows.shown.flow_page import PAGE
+from callsheet.flows.watch import showing
 from callsheet.tasks.campaign.options import RunOptions
 from callsheet.tasks.campaign.run import OpenRuns
-from callsheet.tasks.campaign.shown_states import NAMES
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.nightly_runs import skip_night
 from callsheet.tasks.nights.calendar import night_of
@@ -137,13 +135,12 @@ async def _sweep(
             inbox,
             settings,
             due=due.timestamp(),
-            steps=AS_TASKS,
-            watch=partial(showing, page=PAGE),
+            watch=showing,
             tell=_say,
             runs=runs,
         )
         await publish_night(inbox, report)
-    return ending(report)
+    return _ending(report)
 
 
 def _find(named: str, nights: str | None, settings: Settings) -> Inbox:
@@ -198,7 +195,7 @@ async def _superseded(
         async with await open_ledger(settings.ledger) as ledger:
             await ledger.write(skip, at=time.time())
     document = {"night": night.date, "sheets": [], "charged": 0, "exit": 0, "skipped": words}
-    return Completed(name="Superseded", message=words, data=document)
+    return completed(SUPERSEDED, words, document)
 
 
 def _say(sheet: SheetReport) -> None:
@@ -222,24 +219,17 @@ async def publish_night(inbox: Inbox, report: NightReport) -> None:
     )
 
 
-def ending(report: NightReport) -> State[Any]:
+def _ending(report: NightReport) -> State[Any]:
     """Return the final state of a nightly run: that of its worst sheet.
 
     Waiting for approval, or parked, is not an alarm: the notice asks, the next night continues.
     """
     document, words = report.as_json(), report.skipped or _summary(report)
-    status = report.exit_status
     if report.skipped is not None:
-        return Completed(name=SKIPPED, message=words, data=document)
-    if status in (1, 2):
-        error = (CallsheetError if status == 1 else BadInput)(words)
-        error.document = document
-        return Failed(name=NAMES.get(status, "Failed"), message=words, data=error)
-    if status == 3:
-        return needs_person(words, document)
-    if status == 4:
-        return not_approved(words, document)
-    return Completed(name=NAMES.get(status, "Completed"), message=words, data=document)
+        return completed(SKIPPED, words, document)
+    if report.exit_status == 4:
+        return completed(NOT_APPROVED, words, document)
+    return ending(report.exit_status, words, document)
 
 
 def _summary(report: NightReport) -> str:
@@ -299,6 +289,5 @@ async def _tell(inbox: str, nights: str | None, profile: str | None) -> State[An
         sent = await digest(ledger, settings, inboxes, clock=time.time)
     told = [one.subject for one in sent if one.failed is None]
     failed = [f"to {one.address}: {one.failed}" for one in sent if one.failed is not None]
-    if failed:
-        return Failed(message="; ".join(failed), data=CallsheetError("; ".join(failed)))
-    return Completed(message="; ".join(told) or "nothing is due", data={"sent": told})
+    words = "; ".join(failed or told) or "nothing is due"
+    return ending(1 if failed else 0, words, {"sent": told})

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from callsheet.flows.executor import PLAIN, Steps
 from callsheet.tasks.campaign.run import OpenRuns, Watch, unwatched
 from callsheet.tasks.ledger.inbox_sheets import SweptSheet
 from callsheet.tasks.ledger.ledger import Ledger
@@ -35,7 +34,6 @@ class Scan:
     #: Start of the night.
     since: float
     place: str
-    steps: Steps = PLAIN
     watch: Watch = unwatched
     tell: Callable[[SheetReport], None] = lambda _: None
     sandbox: bool = False

@@ -20,7 +20,7 @@ from contextlib import (
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -61,6 +61,8 @@ Listener = Callable[[Snapshot], None]
 
 #: Shows a run while it lasts, and stops it if someone asks for that.
 Watch = Callable[["Run"], AbstractAsyncContextManager[object]]
+#: Takes a step of a run: its key (`shown_states.STEPS`), what it does, and its ids.
+TakeStep = Callable[["Run", str, Callable[..., Awaitable[Any]], tuple[Any, ...]], Awaitable[Any]]
 #: Finds what starts the workers of a run. It is asked once the run has its campaign and something
 #: to do: until then another run may need the server.
 FindStarter = Callable[[], Awaitable[WorkerStarter]]
@@ -90,6 +92,8 @@ class Run:
     #: Is told of how many rows the price is known, and how many are asked for.
     on_quotes: Callable[[int, int], None] | None = None
     listeners: list[Listener] = field(default_factory=list)
+    #: How its steps are taken where they are shown one by one; None: as they are.
+    takes: TakeStep | None = None
     #: Its row in the ledger's `runs`.
     record_id: str = ""
     sheet: Sheet | None = None
@@ -172,6 +176,13 @@ class Run:
         if self.starter is None and self.find_starter is not None:
             self.starter = await self.find_starter()
         return self.starter
+
+    async def take(self, key: str, step: Callable[..., Awaitable[T]], *ids: Any) -> T:
+        """Take a step, which is a function of the run and ids."""
+        if self.takes is None:
+            return await step(self, *ids)
+        found: T = await self.takes(self, key, step, ids)
+        return found
 
     def say_wait(self, words: str) -> None:
         """Say who has the campaign, which this run waits for."""
