@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -26,6 +26,7 @@ from sqlalchemy import Connection
 
 from callsheet.tasks.campaign.approver import Approver
 from callsheet.tasks.campaign.options import RunOptions
+from callsheet.tasks.campaign.propose import rows_named
 from callsheet.tasks.campaign.run_record import recorded
 from callsheet.tasks.campaign.selection import Selection, parse_selection
 from callsheet.tasks.campaign.values import Plan, RunOutcome
@@ -35,7 +36,7 @@ from callsheet.tasks.engine.engine import Engine
 from callsheet.tasks.engine.pages import Shard
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger.campaigns import Campaign, Tally, tally_of
-from callsheet.tasks.ledger.figures import count_wanted, pages_of
+from callsheet.tasks.ledger.figures import count_wanted
 from callsheet.tasks.ledger.ledger import open_ledger
 from callsheet.tasks.ledger.row_selection import urgent_rows
 from callsheet.tasks.ledger.runs import RunKind
@@ -228,16 +229,10 @@ class Run:
 
         return await self.at.ledger.read(read)
 
-    async def named(self, names: Sequence[str]) -> list[CampaignRow]:
+    async def named(self, names: Iterable[str]) -> list[CampaignRow]:
         """Return rows of the campaign by their ids."""
         assert self.campaign is not None
-        campaign_id = self.campaign.id
-
-        def read(connection: Connection) -> list[CampaignRow]:
-            pages = (rows_of(connection, campaign_id, named=page) for page in pages_of(names))
-            return [row for page in pages for row in page]
-
-        return await self.at.ledger.read(read)
+        return await self.at.ledger.read(rows_named, campaign=self.campaign.name, names=names)
 
     def has(self, row: str) -> bool:
         """Whether a row is among those that the run is about: chosen, and not skipped."""
