@@ -19,7 +19,7 @@ from callsheet.tasks.ledger.plans import KeptSheet
 from callsheet.tasks.runtime.errors import BadInput
 from callsheet.tasks.runtime.known_settings import Settings
 from callsheet.tasks.runtime.process import no_search
-from callsheet.tasks.sheet import Sheet, SheetOptions
+from callsheet.tasks.sheet import SheetOptions
 from callsheet.tasks.sheet.read import FoundSheet, find_sheet_in
 
 #: Characters of a sheet's name that are kept at most, its suffix included.
@@ -96,11 +96,6 @@ def find_in_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> 
             folder=_folder(settings, kept),
             address=kept.place,
         )
-
-
-def parse_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> Sheet:
-    """Return the sheet that was uploaded; raise SheetError with every problem it has."""
-    return find_in_kept(settings, kept, options).good()
 
 
 def _file(settings: Settings, name: str, digest: str) -> Path:
