@@ -8,14 +8,13 @@ all but the newest end immediately.
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from prefect import flow, get_client, get_run_logger
+from prefect import get_client, get_run_logger
 from prefect.client.schemas.filters import (
     FlowRunFilter,
     FlowRunFilterDeploymentId,
@@ -27,7 +26,7 @@ from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.context import FlowRunContext
 from prefect.runtime import flow_run
 
-from callsheet.flows.endings import NOT_APPROVED, completed, ended, ending
+from callsheet.flows.endings import NOT_APPROVED, callsheet_flow, completed, ending
 from callsheet.flows.flow_runs import is_made_up, set_up_flow, stopping_with_flow
 from callsheet.flows.interface import Credits, amount_of
 from callsheet.flows.nightly_run import hold_night
@@ -75,12 +74,10 @@ def night_name() -> str:
     return f"{Path(named).name} {due:%Y-%m-%d %H:%M}"
 
 
-@flow(
-    name="nightly",
-    description="The sheets of an inbox become videos, on the terms of its standing approval.",
-    flow_run_name=night_name,
-    retries=0,
-    persist_result=False,
+@callsheet_flow(
+    "nightly",
+    "The sheets of an inbox become videos, on the terms of its standing approval.",
+    night_name,
 )
 async def sweep_inbox(
     inbox: str,
@@ -118,28 +115,22 @@ async def sweep_inbox(
         budget=amount_of(budget),
         max_wait=max_wait,
     )
-    return await ended(_sweep(inbox, nights, terms, profile))
-
-
-async def _sweep(
-    named: str, nights: str | None, terms: Callable[[Inbox], Inbox], profile: str | None
-) -> State[Any]:
     settings = set_up_flow(profile)
-    inbox = terms(_find(named, nights, settings))
+    swept = terms(_find(inbox, nights, settings))
     due = flow_run.scheduled_start_time
     if newer := await _newer_run():
-        return await _superseded(inbox, settings, due, newer)
+        return await _superseded(swept, settings, due, newer)
     runs = OpenRuns()
     async with stopping_with_flow(runs):
         report = await hold_night(
-            inbox,
+            swept,
             settings,
             due=due.timestamp(),
             watch=showing,
             tell=_say,
             runs=runs,
         )
-        await publish_night(inbox, report)
+        await publish_night(swept, report)
     return _ending(report)
 
 
@@ -262,12 +253,8 @@ def _why(sheet: SheetReport) -> list[str]:
 # `tasks.notices` decides what to send and sends it once.
 
 
-@flow(
-    name="digest",
-    description="Sends the digest of an inbox's last nightly run, once.",
-    flow_run_name="digest {inbox}",
-    retries=0,
-    persist_result=False,
+@callsheet_flow(
+    "digest", "Sends the digest of an inbox's last nightly run, once.", "digest {inbox}"
 )
 async def tell_digest(
     inbox: str, nights: str | None = None, profile: str | None = None
@@ -279,10 +266,6 @@ async def tell_digest(
         nights: another file than nights.toml.
         profile: settings from a TOML profile.
     """
-    return await ended(_tell(inbox, nights, profile))
-
-
-async def _tell(inbox: str, nights: str | None, profile: str | None) -> State[Any]:
     settings = set_up_flow(profile)
     inboxes = find_inboxes(inbox, folder=Path.cwd(), file=nights or settings.nights)
     async with await open_ledger(settings.ledger) as ledger:
